@@ -1,0 +1,1 @@
+"""Federated algorithms: what is shared and how it is combined. One file each, found by name."""

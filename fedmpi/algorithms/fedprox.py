@@ -1,0 +1,36 @@
+"""FedProx: FedAvg with a proximal term in the local loss.
+
+Li, Sahu, Zaheer, Sanjabi, Talwalkar and Smith, "Federated optimization in
+heterogeneous networks", MLSys 2020, Algorithm 2 and Eq. 2: clients minimise
+F_i(w) + mu / 2 ||w - w_t||^2 over the shared parameters. The released GCFL code
+measures the first round's distance from the client's own random start; here it
+is the received model in every round.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Vector
+
+
+class FedProxOptions(AlgorithmOptions):
+    """``mu`` is the weight of the proximal term (GCFL: 0.01)."""
+
+    name: Literal["fedprox"] = "fedprox"
+    mu: float = Field(0.01, ge=0)
+
+
+class FedProx(Algorithm):
+    """One global model; the local gradient gains mu (w - w_t)."""
+
+    name: ClassVar[str] = "fedprox"
+    Options: ClassVar[type[AlgorithmOptions]] = FedProxOptions
+    penalises: ClassVar[bool] = True
+    options: FedProxOptions
+
+    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
+        """Add mu (w - w_t), the gradient of Eq. 2's second term."""
+        gradient.add_(parameters - reference, alpha=self.options.mu)

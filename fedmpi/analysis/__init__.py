@@ -1,0 +1,1 @@
+"""Reads records and turns them into figures, tables and verdicts."""

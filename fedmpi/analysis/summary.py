@@ -1,0 +1,136 @@
+"""One run in figures; every figure is defined in docs/metrics.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from fedmpi.metrics import clients, selection, targets
+from fedmpi.store.reader import Run
+
+
+def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
+    """Return the figures of one run by name.
+
+    Parameters
+    ----------
+    target : float, optional
+        Accuracy (0 to 1) for the to-target figures.
+    """
+    last = selection.last_rounds(run.results["test_accuracy"])
+    final = selection.at_rounds(run.results["test_accuracy"], last)
+    best = best_test_accuracy(run)
+    worst_client, worst_accuracy = clients.worst(final)
+    figures = {
+        "case": run.folder.resolve().name,
+        "folder": str(run.folder),
+        "dataset": setting(run.config, "dataset"),
+        "algorithm": setting(run.config, "algorithm"),
+        "seed": run.config.get("seed"),
+        "status": run.status,
+        "reason": run.reason,
+        "rounds": run.rounds_completed,
+        "rounds_planned": run.rounds,
+        "clients": len(run.clients),
+        "ranks": [life.ranks for life in run.lives],
+        "test_accuracy": clients.mean(final),
+        "test_accuracy_best_by_validation": clients.mean(best),
+        "worst_client": run.clients[worst_client] if worst_client >= 0 else None,
+        "worst_client_accuracy": worst_accuracy,
+        "lowest_decile_accuracy": clients.lowest_decile(final),
+        **_cost_figures(run),
+    }
+    if target is not None:
+        figures |= _target_figures(run, target)
+    return figures
+
+
+def best_test_accuracy(run: Run) -> selection.Float:
+    """Return each client's test accuracy [n] at its best round by validation."""
+    rounds = selection.best_rounds(run.results["val_accuracy"], run.results["val_loss"])
+    return selection.at_rounds(run.results["test_accuracy"], rounds)
+
+
+def per_client(run: Run) -> list[dict[str, Any]]:
+    """Return one row of figures per client."""
+    results = run.results
+    last = selection.last_rounds(results["test_accuracy"])
+    columns = {
+        name: selection.at_rounds(results[name], last)
+        for name in ("train_loss", "val_accuracy", "test_accuracy", "test_loss")
+    }
+    columns["test_accuracy_best_by_validation"] = best_test_accuracy(run)
+    traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
+    flops = results["model_flops"].sum(axis=0)
+    return [
+        {
+            "client": name,
+            "rounds": int(results["participated"][:, index].sum()),
+            **{column: float(values[index]) for column, values in columns.items()},
+            "model_gflop": float(flops[index]) / 1e9,
+            "client_megabytes": float(traffic[index]) / 1e6,
+        }
+        for index, name in enumerate(run.clients)
+    ]
+
+
+def _cost(run: Run) -> targets.Cost:
+    results = run.results
+    if not run.lives:
+        nothing = np.zeros(0)
+        return targets.Cost(nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
+    return targets.Cost(
+        seconds=run.measured("round_seconds"),
+        virtual_seconds=run.measured("virtual_seconds"),
+        client_bytes=(results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=1),
+        model_flops=results["model_flops"].sum(axis=1),
+    )
+
+
+def _cost_figures(run: Run) -> dict[str, Any]:
+    cost = _cost(run)
+    written = sum(life.rounds_written for life in run.lives)
+    return {
+        "total_seconds": float(cost.seconds.sum()),
+        "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
+        "repeated_rounds": written - run.rounds_completed,
+        **{f"{phase}_seconds": value for phase, value in _phase_seconds(run).items()},
+        "model_gflop": float(cost.model_flops.sum()) / 1e9,
+        "client_megabytes": float(cost.client_bytes.sum()) / 1e6,
+        "collective_megabytes": _rank_total(run, "collective_bytes") / 1e6,
+        "executed_gflop": _rank_total(run, "executed_flops") / 1e9,
+        "virtual_seconds": float(cost.virtual_seconds.sum()),
+    }
+
+
+def _phase_seconds(run: Run) -> dict[str, float]:
+    """Return per phase: the slowest rank of each round, summed over rounds."""
+    total: dict[str, float] = {}
+    for life, kept in run.kept_rounds():
+        slowest = life.measurements["phase_seconds"][kept].max(axis=1, initial=0.0)
+        for name, value in zip(life.phases, slowest.sum(axis=0), strict=True):
+            total[name] = total.get(name, 0.0) + float(value)
+    return total
+
+
+def _rank_total(run: Run, name: str) -> float:
+    return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
+
+
+def _target_figures(run: Run, target: float) -> dict[str, Any]:
+    cost = _cost(run)
+    figures: dict[str, Any] = {"target": target}
+    for label, name in (("to_target", "val_accuracy"), ("to_target_on_test_data", "test_accuracy")):
+        reached = targets.to_target(run.results[name], target, cost)
+        figures[label] = asdict(reached) if reached else None
+    return figures
+
+
+def setting(config: Mapping[str, Any], key: str) -> Any:
+    """Return a setting's value, or its name where it is a table with options."""
+    value = config.get(key)
+    return value.get("name") if isinstance(value, Mapping) else value

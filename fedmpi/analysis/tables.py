@@ -1,0 +1,82 @@
+"""Figures as terminal tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+Column = tuple[str, Callable[[dict[str, Any]], str]]
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a number for people: "-" for none or NaN."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{value:,.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """Return a share as percent with two digits."""
+    return number(None if value is None else 100 * value)
+
+
+def _to_target(row: dict[str, Any], key: str) -> str:
+    reached = row["to_target"]
+    return "never" if reached is None else number(reached[key], 0 if key == "rounds" else 1)
+
+
+_RUN: tuple[Column, ...] = (
+    ("case", lambda row: row["case"]),
+    ("dataset", lambda row: str(row["dataset"])),
+    ("algorithm", lambda row: str(row["algorithm"])),
+    ("seed", lambda row: str(row["seed"])),
+    ("status", lambda row: row["status"]),
+    ("rounds", lambda row: f"{row['rounds']}/{row['rounds_planned']}"),
+    ("ranks", lambda row: ",".join(map(str, row["ranks"]))),
+    ("test acc %\nlast", lambda row: percent(row["test_accuracy"])),
+    ("best by\nvalidation", lambda row: percent(row["test_accuracy_best_by_validation"])),
+    ("worst\nclient", lambda row: percent(row["worst_client_accuracy"])),
+    ("lowest\ndecile", lambda row: percent(row["lowest_decile_accuracy"])),
+    ("s/round\nmedian", lambda row: number(row["round_seconds_median"], 3)),
+    ("total\ns", lambda row: number(row["total_seconds"], 1)),
+    ("model\nGFLOP", lambda row: number(row["model_gflop"])),
+    ("client\nMB", lambda row: number(row["client_megabytes"])),
+    ("virtual\ns", lambda row: number(row["virtual_seconds"], 1)),
+)
+_TARGET: tuple[Column, ...] = (
+    ("rounds to\ntarget", lambda row: _to_target(row, "rounds")),
+    ("s to\ntarget", lambda row: _to_target(row, "seconds")),
+)
+_CLIENT: tuple[Column, ...] = (
+    ("client", lambda row: row["client"]),
+    ("rounds", lambda row: str(row["rounds"])),
+    ("train loss", lambda row: number(row["train_loss"], 4)),
+    ("val acc %", lambda row: percent(row["val_accuracy"])),
+    ("test acc %\nlast", lambda row: percent(row["test_accuracy"])),
+    ("best by\nvalidation", lambda row: percent(row["test_accuracy_best_by_validation"])),
+    ("model\nGFLOP", lambda row: number(row["model_gflop"])),
+    ("client\nMB", lambda row: number(row["client_megabytes"])),
+)
+
+
+def run_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return one line per run."""
+    return _table((*_RUN, *(_TARGET if "target" in rows[0] else ())), rows)
+
+
+def client_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return one line per client of a run."""
+    return _table(_CLIENT, rows)
+
+
+def _table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for index, (title, _) in enumerate(columns):
+        table.add_column(title, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(text(row) for _, text in columns))
+    return table

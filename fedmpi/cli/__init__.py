@@ -1,0 +1,1 @@
+"""The command line; each command's work is imported when it is called."""

@@ -1,0 +1,72 @@
+"""``fedmpi data``: list, fetch, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.datasets.source import DataSource
+from fedmpi.datasets.tables import GROUPS, KNOWN
+from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
+
+
+def show(cache: Path | None, mirror: Path | None) -> int:
+    """Print the known datasets and groups."""
+    source = DataSource.from_environment(cache, mirror)
+    table = Table(title=f"Datasets (prepared ones in {source.cache})", title_justify="left")
+    for heading in ("name", "graphs", "classes", "nodes", "edges", "labels", "attributes", "at hand"):
+        table.add_column(heading, justify="left" if heading in ("name", "at hand") else "right")
+    for name, facts in KNOWN.items():
+        numbers = (facts.graphs, facts.classes, facts.nodes, facts.directed_edges)
+        widths = (facts.label_width, facts.attribute_width)
+        table.add_row(name, *(str(number) for number in (*numbers, *widths)), source.status(name))
+    groups = Table(title="Groups: one client per dataset", title_justify="left")
+    groups.add_column("name")
+    groups.add_column("datasets")
+    for name, members in GROUPS.items():
+        groups.add_row(name, " ".join(members))
+    console = Console()
+    console.print(table)
+    console.print(groups)
+    console.print("Also: synthetic (generated), any other TU name, and own folders in TU format (docs/data.md).")
+    return 0
+
+
+def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None) -> int:
+    """Prepare datasets, groups, or all that suites need."""
+    source = DataSource.from_environment(cache, mirror, False)
+    for name in _datasets(names):
+        for member in source.members(name):
+            print(f"{member}: ", end="", flush=True)
+            source.prepare(member)
+            print(f"prepared, digest {source.digest_of(member)[:16]}")
+    return 0
+
+
+def verify(names: Sequence[str], cache: Path | None) -> int:
+    """Recompute digests of prepared datasets."""
+    source = DataSource.from_environment(cache)
+    for name in _datasets(names):
+        for member in source.members(name):
+            print(f"{member}: {source.verify(member)}")
+    return 0
+
+
+def _datasets(names: Sequence[str]) -> list[str]:
+    """Return the dataset names meant: suites stand for the datasets of their cases."""
+    found: dict[str, None] = {}
+    for name in names:
+        if name in KNOWN or name in GROUPS or not (name.endswith(".toml") or name in locations.bundled()):
+            found[name] = None
+            continue
+        for checked in check_suite(read(locations.find(name))):
+            found[checked.case.dataset.name] = None
+    if not found:
+        raise BadInput("name at least one dataset, group or suite")
+    return list(found)

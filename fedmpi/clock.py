@@ -1,0 +1,38 @@
+"""Wall-clock and CPU time, and time stamps."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+def utc_stamp() -> str:
+    """Return the current UTC time as ISO 8601 with seconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass
+class Stopwatch:
+    """Time since it was made or last restarted: `wall` and this process's `cpu`, in seconds."""
+
+    _wall: float = 0.0
+    _cpu: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Start again from zero."""
+        self._wall = time.perf_counter()
+        self._cpu = time.process_time()
+
+    @property
+    def wall(self) -> float:
+        """Wall-clock seconds."""
+        return time.perf_counter() - self._wall
+
+    @property
+    def cpu(self) -> float:
+        """User plus system CPU seconds of this process, all threads."""
+        return time.process_time() - self._cpu

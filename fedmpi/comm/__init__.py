@@ -1,0 +1,1 @@
+"""MPI: the only package that names mpi4py."""

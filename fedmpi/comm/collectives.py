@@ -1,0 +1,115 @@
+"""The collectives of a round on flat buffers, counted: calls, payload bytes, seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mpi4py import MPI
+
+NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
+"""Order of the collectives in every count."""
+
+_NAP_S = (50e-6, 500e-6)
+"""Shortest and longest sleep between two looks at a pending barrier."""
+
+Array = npt.NDArray[Any]
+
+
+class Collectives:
+    """Upper-case MPI calls on contiguous NumPy arrays, root 0.
+
+    The payload of a call on a rank is the size of the buffer that this rank hands
+    to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what
+    the rank contributes; Scatterv, what it receives; Ibarrier, nothing.
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self._comm = comm
+        self.calls = np.zeros(len(NAMES), np.int64)
+        self.payload_bytes = np.zeros(len(NAMES), np.int64)
+        self.seconds = np.zeros(len(NAMES))
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is rank 0."""
+        return self._comm.rank == 0
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self._comm.size
+
+    def count(self, name: str, payload: int) -> None:
+        """Count one call; public so that a message can hold the count of its own sending."""
+        self.calls[NAMES.index(name)] += 1
+        self.payload_bytes[NAMES.index(name)] += payload
+
+    def _time(self, name: str, start: float) -> None:
+        self.seconds[NAMES.index(name)] += time.perf_counter() - start
+
+    def bcast(self, buffer: Array) -> Array:
+        """Send rank 0's buffer to all, in place; every rank brings an array of the same size."""
+        self.count("Bcast", buffer.nbytes)
+        start = time.perf_counter()
+        self._comm.Bcast(buffer, root=0)
+        self._time("Bcast", start)
+        return buffer
+
+    def gatherv(self, part: Array, counts: Sequence[int], *, counted: bool = False) -> Array | None:
+        """Concatenate 1-d parts of `counts[rank]` elements at rank 0, in rank order; None elsewhere.
+
+        ``counted`` says that the caller has counted this call already.
+        """
+        if not counted:
+            self.count("Gatherv", part.nbytes)
+        start = time.perf_counter()
+        whole = np.empty(sum(counts), part.dtype) if self.is_root else None
+        kind = MPI._typedict[part.dtype.char]
+        target = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
+        self._comm.Gatherv([part, len(part), kind], target, root=0)
+        self._time("Gatherv", start)
+        return whole
+
+    def scatterv(self, whole: Array | None, counts: Sequence[int], dtype: npt.DTypeLike) -> Array:
+        """Hand `counts[rank]` elements of rank 0's 1-d array to each rank, in rank order."""
+        part = np.empty(counts[self._comm.rank], dtype)
+        self.count("Scatterv", part.nbytes)
+        start = time.perf_counter()
+        kind = MPI._typedict[part.dtype.char]
+        source = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
+        self._comm.Scatterv(source, [part, len(part), kind], root=0)
+        self._time("Scatterv", start)
+        return part
+
+    def reduce(self, part: Array) -> Array | None:
+        """Sum arrays of one shape over ranks at rank 0; None elsewhere."""
+        self.count("Reduce", part.nbytes)
+        start = time.perf_counter()
+        total = np.empty_like(part) if self.is_root else None
+        self._comm.Reduce(part, total, op=MPI.SUM, root=0)
+        self._time("Reduce", start)
+        return total
+
+    def wait_for_all(self) -> float:
+        """Sleep until every rank is here; return the seconds waited.
+
+        A barrier that is looked at between sleeps keeps waiting ranks off the
+        cores on which others still compute.
+        """
+        self.count("Ibarrier", 0)
+        start = time.perf_counter()
+        request = self._comm.Ibarrier()
+        nap = _NAP_S[0]
+        while not request.Test():
+            time.sleep(nap)
+            nap = min(2 * nap, _NAP_S[1])
+        self._time("Ibarrier", start)
+        return time.perf_counter() - start
+
+
+def _displacements(counts: Sequence[int]) -> list[int]:
+    return [sum(counts[:rank]) for rank in range(len(counts))]

@@ -1,0 +1,59 @@
+"""What the environment says about the launch, read before MPI starts (imports without mpi4py)."""
+
+from __future__ import annotations
+
+import os
+
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
+_SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+_LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
+
+
+def _first_integer(names: tuple[str, ...]) -> int | None:
+    for name in names:
+        value = os.environ.get(name, "")
+        if value.isdigit():
+            return int(value)
+    return None
+
+
+def _in_slurm_step() -> bool:
+    return "SLURM_STEP_ID" in os.environ and "SLURM_PROCID" in os.environ
+
+
+def rank() -> int:
+    """Return this process's rank as its launcher tells it; 0 without a launcher."""
+    known = _first_integer(_RANK)
+    if known is None and _in_slurm_step():
+        known = _first_integer(("SLURM_PROCID",))
+    return known or 0
+
+
+def expected_size() -> int | None:
+    """Return how many ranks the launcher says it started; None without a launcher."""
+    known = _first_integer(_SIZE)
+    if known is None and _in_slurm_step():
+        known = _first_integer(("SLURM_STEP_NUM_TASKS",))
+    return known
+
+
+def available_cores() -> int:
+    """Return the cores this process may use: its affinity, or SLURM_CPUS_PER_TASK where that is less."""
+    cores = len(os.sched_getaffinity(0))
+    return min(cores, _first_integer(("SLURM_CPUS_PER_TASK",)) or cores)
+
+
+def set_defaults(threads: int) -> None:
+    """Set what must stand in the environment before torch and MPI are loaded.
+
+    Threads per rank as configured; idle OpenMP threads sleep; both MPIs yield the
+    core while they wait when ranks outnumber cores. What the user has set wins,
+    except for the number of threads, which decides how products round.
+    """
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    local_ranks = _first_integer(_LOCAL_SIZE) or 1
+    if local_ranks * threads > os.cpu_count():  # type: ignore[operator]
+        os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
+    os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")

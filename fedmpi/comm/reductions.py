@@ -1,0 +1,100 @@
+"""How weighted deltas become one sum, whatever the order and the number of ranks.
+
+``exact``: n_i delta_i (exact in float64) is rounded to int64 at the group's
+exponent e = 61 - ceil(log2 k) - E, where k clients take part and every
+|n_i delta_i| < 2^E; integer sums do not depend on their order and cannot
+overflow. ``fixed32``: the same in 32 bits at a public exponent, for weights
+n_i / n and elements clipped to [-clip, clip]. ``float32``: plain sums, whose
+last bits depend on the ranks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+ZERO_EXPONENT = -(2**20)
+"""Exponent reported by a client whose whole delta is zero: below that of any float."""
+
+Floats = npt.NDArray[np.float64]
+Delta = npt.NDArray[np.float32]
+
+
+def weighted_exponent(delta: Delta, weight: int) -> int:
+    """Return the least E with ``|weight * delta| < 2**E`` for all elements."""
+    largest = float(np.max(np.abs(delta), initial=0.0)) * weight
+    return int(np.frexp(largest)[1]) if largest > 0 else ZERO_EXPONENT
+
+
+class Exact:
+    """Order-independent sums in 64-bit integers; the default."""
+
+    dtype: ClassVar[Any] = np.int64
+
+    def __init__(self, num_clients: int, exponent: int, total_weight: int) -> None:
+        """Prepare for `num_clients` of largest exponent `exponent` and weights summing to `total_weight`."""
+        headroom = int(np.ceil(np.log2(num_clients)))
+        self._shift = 0 if exponent == ZERO_EXPONENT else 61 - headroom - exponent
+        self._total = total_weight
+
+    def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
+        """Return one client's summand."""
+        scaled = np.ldexp(delta.astype(np.float64) * weight, self._shift)
+        assert np.all(np.abs(scaled) <= 2.0**61), "a delta exceeds its group's exponent"
+        return np.rint(scaled).astype(np.int64)
+
+    def decode(self, total: npt.NDArray[Any]) -> Floats:
+        """Return the weighted mean from the sum of the summands."""
+        mean: Floats = np.ldexp(total.astype(np.float64), -self._shift) / self._total
+        return mean
+
+
+class Float32:
+    """Plain single-precision sums: half the bytes, not the same on every number of ranks."""
+
+    dtype: ClassVar[Any] = np.float32
+
+    def __init__(self, total_weight: int) -> None:
+        self._total = total_weight
+
+    def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
+        """Return one client's summand."""
+        return (delta * np.float32(weight)).astype(np.float32)
+
+    def decode(self, total: npt.NDArray[Any]) -> Floats:
+        """Return the weighted mean from the sum of the summands."""
+        return total.astype(np.float64) / self._total
+
+
+class Fixed32:
+    """Order-independent sums in 32-bit integers at a public exponent."""
+
+    dtype: ClassVar[Any] = np.int32
+
+    def __init__(self, total_weight: int, clip: float) -> None:
+        self._total = total_weight
+        self._clip = clip
+        self._shift = 29 - int(np.ceil(np.log2(clip)))
+
+    def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
+        """Return one client's summand; elements beyond the clip are cut."""
+        share = np.clip(delta.astype(np.float64), -self._clip, self._clip) * (weight / self._total)
+        return np.rint(np.ldexp(share, self._shift)).astype(np.int32)
+
+    def decode(self, total: npt.NDArray[Any]) -> Floats:
+        """Return the weighted mean from the sum of the summands."""
+        return np.ldexp(total.astype(np.float64), -self._shift)
+
+
+Reduction = Exact | Float32 | Fixed32
+
+
+def make(name: str, clip: float, num_clients: int, exponent: int, total_weight: int) -> Reduction:
+    """Return the reduction `name` for one group of one round."""
+    if name == "exact":
+        return Exact(num_clients, exponent, total_weight)
+    if name == "float32":
+        return Float32(total_weight)
+    return Fixed32(total_weight, clip)

@@ -1,0 +1,40 @@
+"""A test of every collective that a run uses, with sums that are known beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedmpi.comm.world import World
+from fedmpi.errors import RunFailed
+
+_SIZE = 24_960
+
+
+def check_collectives(world: World) -> list[str]:
+    """Run each collective once; return one line for each.
+
+    Raises
+    ------
+    RunFailed
+        A collective delivered wrong numbers on this rank.
+    """
+    collectives, rank, size = world.collectives, world.rank, world.size
+    sent = np.arange(_SIZE, dtype=np.float32)
+    got = collectives.bcast(sent.copy() if rank == 0 else np.zeros_like(sent))
+    _require("Bcast", np.array_equal(got, sent), rank)
+    counts = [other + 1 for other in range(size)]
+    gathered = collectives.gatherv(np.full(rank + 1, float(rank)), counts)
+    expected = np.repeat(np.arange(size, dtype=float), counts)
+    _require("Gatherv", gathered is None or np.array_equal(gathered, expected), rank)
+    part = collectives.scatterv(expected if rank == 0 else None, counts, np.float64)
+    _require("Scatterv", bool(np.all(part == rank)) and len(part) == rank + 1, rank)
+    total = collectives.reduce(np.full(_SIZE, 2**61 // size + rank, np.int64))
+    exact = 2**61 // size * size + size * (size - 1) // 2
+    _require("Reduce of int64", total is None or bool(np.all(total == exact)), rank)
+    waited = collectives.wait_for_all()
+    return ["Bcast, Gatherv, Scatterv, Reduce: right", f"barrier with sleeping waiters: {1e3 * waited:.1f} ms"]
+
+
+def _require(name: str, right: bool, rank: int) -> None:
+    if not right:
+        raise RunFailed(f"{name} delivered wrong numbers on rank {rank}; this MPI cannot be used")

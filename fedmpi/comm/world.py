@@ -1,0 +1,117 @@
+"""The ranks of a run: who they are, how they end, what only rank 0 may do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from mpi4py import MPI
+
+from fedmpi.comm import launch
+from fedmpi.comm.collectives import Collectives
+from fedmpi.errors import BadInput, FedmpiError
+
+T = TypeVar("T")
+
+
+class World:
+    """The communicator of a run and what a rank knows of its place in it.
+
+    Raises
+    ------
+    BadInput
+        When the launcher started several ranks but each found itself alone:
+        launcher and mpi4py belong to different MPIs.
+    """
+
+    def __init__(self) -> None:
+        self.comm: MPI.Intracomm = MPI.COMM_WORLD
+        self.rank: int = self.comm.rank
+        self.size: int = self.comm.size
+        _check_size(self.size)
+        local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
+        self.local_rank: int = local.rank
+        self.local_size: int = local.size
+        local.Free()
+        self.collectives = Collectives(self.comm)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is rank 0, the server."""
+        return self.rank == 0
+
+    @property
+    def workers(self) -> range:
+        """Ranks that host clients: all but the server, or rank 0 when it is alone."""
+        return range(1, self.size) if self.size > 1 else range(1)
+
+    def agree(self, action: Callable[[], T]) -> T:
+        """Run `action` on rank 0 while the others sleep; its result or its error is everybody's.
+
+        For control data (paths, plans), which travels pickled; never for models.
+        """
+        answer: tuple[str, Any] = ("", None)
+        if self.is_root:
+            try:
+                answer = ("value", action())
+            except FedmpiError as error:
+                answer = ("error", error)
+        self.collectives.wait_for_all()
+        kind, value = self.comm.bcast(answer, root=0)
+        if kind == "error":
+            raise value
+        return value  # type: ignore[no-any-return]
+
+    def fail(self, error: FedmpiError) -> NoReturn:
+        """End every rank of the job for an error that this rank alone has seen: one line, its exit code."""
+        if self.size == 1:
+            raise error
+        sys.stderr.write(f"fedmpi: {error}\n")
+        _end(error.exit_code)
+
+    def describe(self) -> dict[str, Any]:
+        """Return MPI library, ranks and hosts for the provenance (a collective call)."""
+        mine = {
+            "rank": self.rank,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "local_rank": self.local_rank,
+            "cores": sorted(os.sched_getaffinity(0)),
+        }
+        ranks = self.comm.allgather(mine)
+        return {
+            "library": MPI.Get_library_version().replace("\0", "").strip().splitlines()[0],
+            "standard": ".".join(map(str, MPI.Get_version())),
+            "size": self.size,
+            "ranks": ranks,
+        }
+
+
+def _check_size(size: int) -> None:
+    expected = launch.expected_size()
+    if expected is not None and expected != size:
+        raise BadInput(
+            f"the launcher started {expected} ranks but MPI sees {size}: launcher and mpi4py use different "
+            f"MPIs (mpi4py has {MPI.Get_library_version().split(',')[0].strip()}); use the mpiexec of that MPI"
+        )
+
+
+def abort(error: BaseException) -> NoReturn:
+    """Print the traceback and end every rank of the job at once with exit code 1."""
+    text = "".join(traceback.format_exception(error))
+    sys.stderr.write(f"rank {MPI.COMM_WORLD.rank} failed:\n{text}")
+    _end(1)
+
+
+def _end(code: int) -> NoReturn:
+    sys.stderr.flush()
+    sys.stdout.flush()
+    if MPI.COMM_WORLD.size > 1:
+        time.sleep(0.1)  # lets the launcher forward the message before it is told to end
+        MPI.COMM_WORLD.Abort(code)
+    sys.exit(code)

@@ -1,0 +1,177 @@
+"""A suite file and the cases that it stands for.
+
+A suite has a `name`, a `description`, base settings in ``[case]``, a
+``[matrix]`` of axes and ``[[where]]`` rules. An axis is a setting with a list
+of values, or any name with a list of tables, each a `label` and settings. The
+cases are the product of the axes; `priority` names axes in the order in which
+they vary, slowest first. A rule sets `set` in the cases that match `when`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
+from fedmpi.errors import BadInput
+
+_KEYS = ("name", "description", "paper", "priority", "case", "matrix", "where")
+
+
+@dataclass(frozen=True)
+class CaseSettings:
+    """One point of the matrix: its folder name and its settings, unchecked."""
+
+    name: str
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite file, read and expanded; `overridden` holds the keys given by ``--set``."""
+
+    path: Path
+    name: str
+    description: str
+    cases: tuple[CaseSettings, ...]
+    overridden: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One value of an axis."""
+
+    label: str
+    change: Settings
+
+
+def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
+    """Read a suite and apply ``--set`` overrides.
+
+    Overriding an axis reduces it to that value; overriding anything else changes
+    every case and shows in its name.
+
+    Raises
+    ------
+    BadInput
+        The file is missing, not TOML, or has a wrong structure; an override fits nowhere.
+    """
+    text = _load(path)
+    _refuse_unknown(path, text, _KEYS, "")
+    axes = _axes(path, text)
+    base = _table(path, text, "case")
+    suffixes: list[str] = []
+    settings: list[Settings] = []
+    for override in overrides:
+        key, value = parse_override(override)
+        if not _reduce(axes, key, value):
+            suffixes.append(f"{key}={value}")
+            settings.append(nested(key, value))
+    rules = [_rule(path, rule) for rule in text.get("where", [])]
+    cases = []
+    for choices in itertools.product(*axes.values()):
+        cases.append(_case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes))
+    names = [case.name for case in cases]
+    if len(set(names)) < len(names):
+        raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
+    overridden = frozenset(parse_override(override)[0] for override in overrides)
+    return Suite(path, str(text.get("name", path.stem)), str(text.get("description", "")), tuple(cases), overridden)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise BadInput(f"{path}: cannot read this suite ({reason})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: not TOML: {error}") from error
+
+
+def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
+    for key in table:
+        if key not in known:
+            raise BadInput(f"{path}: {prefix}{key}: unknown key{closest(key, known)} (known: {', '.join(known)})")
+
+
+def _table(path: Path, text: Mapping[str, Any], key: str) -> Settings:
+    table = text.get(key, {})
+    if not isinstance(table, dict):
+        raise BadInput(f"{path}: {key} must be a table")
+    return table
+
+
+def _axes(path: Path, text: Mapping[str, Any]) -> dict[str, list[_Choice]]:
+    matrix = _table(path, text, "matrix")
+    for axis, values in matrix.items():
+        if not isinstance(values, list) or not values:
+            raise BadInput(f"{path}: matrix.{axis} must be a list with at least one value")
+    priority = text.get("priority", [])
+    for axis in priority:
+        if axis not in matrix:
+            raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, matrix)}")
+    order = [*priority, *(axis for axis in matrix if axis not in priority)]
+    return {axis: [_choice(path, axis, value) for value in matrix[axis]] for axis in order}
+
+
+def _choice(path: Path, axis: str, value: Any) -> _Choice:
+    if not isinstance(value, dict):
+        return _Choice(_label(axis, value), nested(axis, value))
+    change = {key: setting for key, setting in value.items() if key != "label"}
+    if "label" not in value or not change:
+        raise BadInput(f'{path}: matrix.{axis}: a table needs a label and settings, such as {{label = "a", rounds = 5}}')
+    return _Choice(str(value["label"]), change)
+
+
+def _label(axis: str, value: Any) -> str:
+    text = str(value)
+    return axis.rpartition(".")[2] + text if isinstance(value, int | float) else text
+
+
+def _rule(path: Path, rule: Any) -> tuple[Settings, Settings]:
+    if not isinstance(rule, dict) or set(rule) != {"when", "set"}:
+        raise BadInput(f"{path}: where: each rule needs exactly the tables `when` and `set`")
+    return rule["when"], rule["set"]
+
+
+def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
+    """Keep of each axis what agrees with an override; False when no axis knows the key."""
+    if key in axes:
+        kept = [choice for choice in axes[key] if choice.label in (str(value), _label(key, value))]
+        plain = nested(key, value)
+        axes[key] = kept or [_Choice(_label(key, value), plain)]
+        return True
+    for axis, choices in axes.items():
+        if any(look_up(choice.change, key) is not None for choice in choices):
+            kept = [choice for choice in choices if look_up(choice.change, key) == value]
+            if not kept:
+                labels = ", ".join(choice.label for choice in choices)
+                raise BadInput(f"--set {key}={value}: matrix axis {axis} sets {key}; choose --set {axis}= one of: {labels}")
+            axes[axis] = kept
+            return True
+    return False
+
+
+def _case(
+    base: Settings,
+    choices: Mapping[str, _Choice],
+    rules: Sequence[tuple[Settings, Settings]],
+    overrides: Sequence[Settings],
+    suffixes: Sequence[str],
+) -> CaseSettings:
+    settings = base
+    for choice in choices.values():
+        settings = merge(settings, choice.change)
+    for when, change in rules:
+        if all(look_up(settings, key) == value for key, value in when.items()):
+            settings = merge(settings, change)
+    for change in overrides:
+        settings = merge(settings, change)
+    parts = [*(choice.label for choice in choices.values()), *suffixes]
+    name = "-".join(parts) or "case"
+    return CaseSettings(re.sub(r"[^A-Za-z0-9._=+-]", "_", name), settings)

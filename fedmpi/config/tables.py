@@ -1,0 +1,72 @@
+"""Nested settings: dotted keys, merging, closest names."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fedmpi.errors import BadInput
+
+Settings = dict[str, Any]
+
+
+def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> Settings:
+    """Return `base` changed by `change`.
+
+    Tables merge key by key; a table that names itself (``name = ...``) or a plain
+    value replaces what was there. A plain name that meets a table without a name
+    becomes that table's ``name``: ``"fedprox"`` and ``{mu = 0.1}`` give both.
+    """
+    merged = dict(base)
+    for key, value in change.items():
+        present = merged.get(key)
+        if isinstance(value, Mapping) and "name" not in value:
+            if isinstance(present, str):
+                present = {"name": present}
+            merged[key] = merge(present if isinstance(present, Mapping) else {}, value)
+        else:
+            merged[key] = dict(value) if isinstance(value, Mapping) else value
+    return merged
+
+
+def nested(dotted: str, value: Any) -> Settings:
+    """Return ``{"a": {"b": value}}`` for ``"a.b"``."""
+    for part in reversed(dotted.split(".")):
+        value = {part: value}
+    return value  # type: ignore[no-any-return]
+
+
+def look_up(settings: Mapping[str, Any], dotted: str) -> Any:
+    """Return the value of a dotted key; a table that names itself gives its name; None where there is none."""
+    value: Any = settings
+    for part in dotted.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(part)
+    return value.get("name", value) if isinstance(value, Mapping) else value
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Return key and value of ``key=value``; the value is TOML where it is that, else text.
+
+    Raises
+    ------
+    BadInput
+        There is no ``=`` or no key.
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        raise BadInput(f"--set {text}: write it as key=value, for example --set algorithm=fedavg")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value.strip()
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean "x"?`` for the known word most like `word`, or nothing."""
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f'; did you mean "{matches[0]}"?' if matches else ""

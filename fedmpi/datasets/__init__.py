@@ -1,0 +1,1 @@
+"""Graph-classification datasets: TU archives, own folders, generated domains, and their node features."""

@@ -1,0 +1,41 @@
+"""Fetching one archive from the upstream site."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from fedmpi.errors import BadInput
+
+UPSTREAM = "https://www.chrsmrrs.com/graphkerneldatasets"
+"""TU Dortmund's archives, ``NAME.zip`` each; cite Morris et al., "TUDataset" (2020)."""
+
+_TIMEOUT_S = 60.0
+
+
+def fetch_archive(url: str, target: Path) -> None:
+    """Download `url` to the file `target`.
+
+    Raises
+    ------
+    BadInput
+        No connection, an error status, or fewer bytes than announced; no file stays.
+    """
+    request = urllib.request.Request(url, headers={"User-Agent": "fedmpi"})
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply, target.open("wb") as file:
+            shutil.copyfileobj(reply, file, 1 << 20)
+            announced = reply.headers.get("Content-Length")
+        received = target.stat().st_size
+        if announced is not None and int(announced) != received:
+            raise http.client.HTTPException(f"{received} of {announced} bytes came")
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        target.unlink(missing_ok=True)
+        cause = f"{error.reason}" if isinstance(error, urllib.error.URLError) else f"{error}"
+        raise BadInput(
+            f"cannot download {url}: {cause}; put the archive into DIR/tudataset and set FEDMPI_MIRROR=DIR, "
+            "or run 'fedmpi data fetch' where there is internet (on a cluster: the login node)"
+        ) from error

@@ -1,0 +1,137 @@
+"""Node features of a model's input, built from what a dataset has."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
+from fedmpi.datasets.tables import KNOWN
+from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import GraphSet, Topology
+
+FeatureKind = Literal["original", "labels", "attributes", "labels+attributes", "degree", "constant"]
+FEATURES: tuple[str, ...] = get_args(FeatureKind)
+
+Float = npt.NDArray[np.float32]
+
+
+def resolve(raw: RawGraphs, kind: str) -> str:
+    """Return what `kind` means for this dataset; "original" becomes one of the others.
+
+    GCFL's "original features" are one-hot node labels, or one-hot degrees in the social sets,
+    which have neither labels nor attributes. Sets with attributes only (Letter-*) use those.
+
+    Raises
+    ------
+    BadInput
+        The dataset has no such features, or `kind` is unknown.
+    """
+    if kind not in FEATURES:
+        raise BadInput(f"unknown features '{kind}': one of {', '.join(FEATURES)}")
+    has_labels, has_attributes = raw.node_labels is not None, raw.node_attributes is not None
+    if kind == "original":
+        return "labels" if has_labels else "attributes" if has_attributes else "degree"
+    for part, present in (("labels", has_labels), ("attributes", has_attributes)):
+        if part in kind.split("+") and not present:
+            raise BadInput(f"dataset {raw.name} has no node {part}: choose features 'original' or 'degree'")
+    return kind
+
+
+def _degree_max(raw: RawGraphs, degree_max: int | None) -> int:
+    if degree_max is not None:
+        return degree_max
+    facts = KNOWN.get(raw.name)
+    if facts is not None and facts.degree_max is not None:
+        return facts.degree_max
+    return largest_degree(raw)
+
+
+def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> int:
+    """Return the number of feature columns d.
+
+    Parameters
+    ----------
+    raw : RawGraphs
+        The dataset.
+    kind : str
+        One of `FEATURES`.
+    degree_max : int or None
+        Largest degree that has a column; by default that of the dataset (for the social sets
+        the constants of GCFL's code), so d = degree_max + 1.
+    """
+    meaning = resolve(raw, kind)
+    widths = {
+        "labels": sum(raw.label_widths),
+        "attributes": raw.attribute_width,
+        "labels+attributes": sum(raw.label_widths) + raw.attribute_width,
+        "constant": 1,
+    }
+    return _degree_max(raw, degree_max) + 1 if meaning == "degree" else widths[meaning]
+
+
+def build(raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None) -> GraphSet:
+    """Return the given graphs with dense features, ready for a model.
+
+    Parameters
+    ----------
+    raw : RawGraphs
+        The dataset; only the rows of `graphs` are read.
+    graphs : int64 [n]
+        Graph numbers, repeats allowed.
+    kind, degree_max
+        See `feature_width`.
+
+    Returns
+    -------
+    GraphSet
+        Features float32 [N, d]. "labels+attributes" has the attributes first, as PyTorch
+        Geometric; a degree is the number of outgoing edges, as in its OneHotDegree.
+
+    Raises
+    ------
+    BadInput
+        See `resolve`; or a node's degree is above `degree_max`.
+    """
+    meaning = resolve(raw, kind)
+    nodes = raw.topology.nodes_of(graphs)
+    topology = raw.topology.take(graphs)
+    if meaning == "degree":
+        features = _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
+    elif meaning == "constant":
+        features = np.ones((len(nodes), 1), np.float32)
+    else:
+        parts = {"attributes": lambda: _attributes(raw, nodes), "labels": lambda: _label_one_hot(raw, nodes)}
+        wanted = [parts[part]() for part in parts if part in meaning.split("+")]
+        features = wanted[0] if len(wanted) == 1 else np.concatenate(wanted, axis=1)
+    return GraphSet(topology, features, np.asarray(raw.labels)[graphs])
+
+
+def _attributes(raw: RawGraphs, nodes: Int) -> Float:
+    assert raw.node_attributes is not None  # `resolve` refused otherwise
+    return np.asarray(raw.node_attributes[nodes], np.float32)
+
+
+def _label_one_hot(raw: RawGraphs, nodes: Int) -> Float:
+    """Return the one-hot columns of every label column side by side."""
+    assert raw.node_labels is not None  # `resolve` refused otherwise
+    features = np.zeros((len(nodes), sum(raw.label_widths)), np.float32)
+    start = 0
+    for column, width in enumerate(raw.label_widths):
+        features[np.arange(len(nodes)), start + raw.node_labels[nodes, column]] = 1
+        start += width
+    return features
+
+
+def _degree_one_hot(name: str, topology: Topology, degree_max: int) -> Float:
+    degrees = np.bincount(topology.columns, minlength=topology.num_nodes)
+    if len(degrees) and degrees.max() > degree_max:
+        raise BadInput(
+            f"dataset {name} has a node of degree {degrees.max()}, above the maximum {degree_max}: "
+            "raise the maximum degree"
+        )
+    features = np.zeros((topology.num_nodes, degree_max + 1), np.float32)
+    features[np.arange(topology.num_nodes), degrees] = 1
+    return features

@@ -1,0 +1,227 @@
+"""Where dataset files come from: the cache of prepared data, a local mirror, an own folder, upstream."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fedmpi.datasets import cache, names, tu
+from fedmpi.datasets.download import UPSTREAM, fetch_archive
+from fedmpi.datasets.raw import RawGraphs, digest
+from fedmpi.datasets.tables import KNOWN
+from fedmpi.errors import BadInput
+
+_FOLDER = "tudataset"
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Access to datasets by name.
+
+    Attributes
+    ----------
+    cache : Path
+        Folder of prepared data; ``CACHE/tudataset/NAME/`` each.
+    mirror : Path or None
+        Folder that stands in for the upstream sites: ``MIRROR/tudataset/NAME.zip``.
+    offline : bool
+        Refuse every download.
+    upstream : str
+        Address that ``/NAME.zip`` is appended to.
+    """
+
+    cache: Path
+    mirror: Path | None = None
+    offline: bool = False
+    upstream: str = UPSTREAM
+
+    @staticmethod
+    def from_environment(
+        cache: Path | str | None = None, mirror: Path | str | None = None, offline: bool | None = None
+    ) -> DataSource:
+        """Return the source that options and environment ask for; options win.
+
+        FEDMPI_DATA is the cache (default ``~/.cache/fedmpi``), FEDMPI_MIRROR the mirror,
+        FEDMPI_OFFLINE=1 refuses downloads.
+
+        Raises
+        ------
+        BadInput
+            FEDMPI_OFFLINE is neither 0 nor 1, or the mirror is no folder.
+        """
+        switch = os.environ.get("FEDMPI_OFFLINE", "")
+        if switch not in ("", "0", "1"):
+            raise BadInput(f"FEDMPI_OFFLINE is '{switch}': set it to 1 (no downloads) or 0")
+        place = Path(cache or os.environ.get("FEDMPI_DATA") or "~/.cache/fedmpi").expanduser()
+        stand_in = mirror or os.environ.get("FEDMPI_MIRROR")
+        folder = Path(stand_in).expanduser() if stand_in else None
+        if folder is not None and not folder.is_dir():
+            raise BadInput(f"the mirror {folder} is no folder: correct FEDMPI_MIRROR or --mirror")
+        return DataSource(place, folder, switch == "1" if offline is None else offline)
+
+    def members(self, name: str) -> tuple[str, ...]:
+        """Return the datasets behind a name; see `fedmpi.datasets.names.members`."""
+        return names.members(name)
+
+    def check(self, name: str) -> None:
+        """Check that every dataset behind a name can be had; reads little, writes nothing, downloads nothing.
+
+        Raises
+        ------
+        BadInput
+            Unknown name, damaged archive, incomplete own folder, or not there while offline;
+            the message says what to do.
+        """
+        for member in names.members(name):
+            if self._prepared(member):
+                continue
+            if names.is_folder(member):
+                self._check_own(member)
+            elif (archive := self._mirrored(member)) is not None:
+                tu.check_archive(archive, member)
+            else:
+                self._check_upstream(member)
+
+    def prepare(self, name: str) -> None:
+        """Bring every dataset behind a name into the cache, where it is not there already.
+
+        Raises
+        ------
+        BadInput
+            As `check`; or the download failed, the content is not consistent, or a known
+            dataset's digest is another one. Nothing partial stays in the cache.
+        """
+        for member in names.members(name):
+            if self._prepared(member):
+                continue
+            if names.is_folder(member):
+                self._check_own(member)
+                raw = tu.read_folder(*names.own_folder(member), member)
+                origin = "own folder"
+            elif (archive := self._mirrored(member)) is not None:
+                raw = tu.read_archive(archive, member, member)
+                origin = "mirror"
+            else:
+                self._check_upstream(member)
+                raw = self._download(member)
+                origin = self._address(member)
+            _check_digest(raw)
+            cache.save(raw, self._place(member), origin)
+
+    def load(self, name: str) -> RawGraphs:
+        """Return one prepared dataset, large arrays mapped from disk.
+
+        Raises
+        ------
+        BadInput
+            It is not prepared.
+        """
+        if not self._prepared(name):
+            raise BadInput(f"dataset {name} is not prepared: run 'fedmpi data fetch {name}'")
+        return replace(cache.load(self._place(name)), name=name)
+
+    def digest_of(self, name: str) -> str:
+        """Return the digest noted when one dataset was prepared."""
+        meta = cache.read_meta(self._place(name))
+        if meta is None:
+            raise BadInput(f"dataset {name} is not prepared: run 'fedmpi data fetch {name}'")
+        return str(meta["digest"])
+
+    def verify(self, name: str) -> str:
+        """Compute the digest of one prepared dataset anew and return it.
+
+        Raises
+        ------
+        BadInput
+            It differs from the one noted or from the known one.
+        """
+        found = digest(raw := self.load(name))
+        if found != self.digest_of(name):
+            raise BadInput(
+                f"prepared dataset {name} has digest {found}, noted was {self.digest_of(name)}: "
+                f"delete {self._place(name)} and run 'fedmpi data fetch {name}'"
+            )
+        _check_digest(raw)
+        return found
+
+    def status(self, name: str) -> str:
+        """Return ``prepared``, ``mirror`` (local files are at hand) or ``missing``; of a group the worst."""
+        order = ("prepared", "mirror", "missing")
+        states = {self._status(member) for member in names.members(name)} or {"prepared"}
+        return max(states, key=order.index)
+
+    def _status(self, name: str) -> str:
+        if self._prepared(name):
+            return "prepared"
+        if names.is_folder(name):
+            return "mirror" if names.own_folder(name)[0].is_dir() else "missing"
+        return "missing" if self._mirrored(name) is None else "mirror"
+
+    def _place(self, name: str) -> Path:
+        if not names.is_folder(name):
+            return self.cache / _FOLDER / name
+        folder, stem = names.own_folder(name)
+        state = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8)
+        for part in tu.PARTS:  # an edited file asks for a new preparation
+            path = folder / f"{stem}_{part}.txt"
+            if path.is_file():
+                state.update(f"{part} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
+        return self.cache / "own" / f"{stem}-{state.hexdigest()}"
+
+    def _prepared(self, name: str) -> bool:
+        return cache.read_meta(self._place(name)) is not None
+
+    def _mirrored(self, name: str) -> Path | None:
+        path = self.mirror / _FOLDER / f"{name}.zip" if self.mirror is not None else None
+        return path if path is not None and path.is_file() else None
+
+    def _address(self, name: str) -> str:
+        return f"{self.upstream}/{name}.zip"
+
+    def _check_own(self, name: str) -> None:
+        folder, stem = names.own_folder(name)
+        if not folder.is_dir():
+            raise BadInput(f"no folder {name} and no group of that name{names.meant(name)}")
+        tu.check_folder(folder, stem)
+
+    def _check_upstream(self, name: str) -> None:
+        """Refuse what must not or cannot be downloaded."""
+        if name not in KNOWN and (self.offline or self.mirror is not None):
+            where = "" if self.mirror is None else f" and not in the mirror {self.mirror}"
+            raise BadInput(
+                f"unknown dataset {name}{where}{names.meant(name)}; 'fedmpi data list' shows those known, "
+                "any other TU name is downloaded when there is neither a mirror nor the offline flag"
+            )
+        if self.offline:
+            raise BadInput(
+                f"dataset {name} is not in {self.cache} and downloads are off: "
+                f"run 'fedmpi data fetch {name}' where there is internet (on a cluster: the login node)"
+            )
+
+    def _download(self, name: str) -> RawGraphs:
+        target = cache.scratch_name(self.cache / _FOLDER / f"{name}.zip")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
+        try:
+            fetch_archive(self._address(name), target)
+            return tu.read_archive(target, name, name)
+        except BadInput as error:
+            raise BadInput(f"{error}{'' if name in KNOWN else names.meant(name)}") from error
+        finally:
+            target.unlink(missing_ok=True)
+
+
+def _check_digest(raw: RawGraphs) -> None:
+    facts = KNOWN.get(raw.name)
+    if facts is None:
+        return
+    found = digest(raw)
+    if found != facts.digest:
+        raise BadInput(
+            f"dataset {raw.name} has content digest {found}, expected {facts.digest}: "
+            "these are other data under that name; get the archive from another place"
+        )

@@ -1,0 +1,1 @@
+"""The round loop: local training, collectives, server, evaluation, record."""

@@ -1,0 +1,87 @@
+"""One case of a suite, checked and frozen (imports without torch)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
+
+from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.models.options import GinOptions
+from fedmpi.objectives.options import SupervisedOptions
+
+
+class _Options(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OptimizerOptions(_Options):
+    """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
+
+    name: Literal["adam"] = "adam"
+    lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(5e-4, ge=0)
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.999, ge=0, lt=1)
+    eps: float = Field(1e-8, gt=0)
+    state: Literal["kept", "reset"] = "kept"
+    """Whether moments and step count survive from round to round, as in the released GCFL code."""
+
+
+class ReductionOptions(_Options):
+    """How weighted deltas are summed over clients and ranks."""
+
+    name: Literal["exact", "float32", "fixed32"] = "exact"
+    clip: float = Field(1.0, gt=0)
+    """fixed32 only: each element of a delta is clipped to [-clip, clip]."""
+
+
+class EvaluationOptions(_Options):
+    """Which clients are evaluated on the new models, and how often (the last round always)."""
+
+    clients: Literal["all", "participants"] = "all"
+    every: int = Field(1, ge=1)
+
+
+class LinkOptions(_Options):
+    """The stated client link behind the virtual federated seconds."""
+
+    megabits: float = Field(100.0, gt=0)
+    latency_ms: float = Field(20.0, ge=0)
+
+
+class Case(_Options):
+    """Everything that decides a run's results, and a little that decides its timings."""
+
+    suite: str
+    name: str
+    rounds: int = Field(20, ge=1)
+    seed: int = Field(0, ge=0)
+    dataset: DatasetOptions = DatasetOptions()
+    partition: SerializeAsAny[BaseModel]
+    model: GinOptions = GinOptions()
+    objective: SupervisedOptions = SupervisedOptions()
+    algorithm: SerializeAsAny[AlgorithmOptions]
+    optimizer: OptimizerOptions = OptimizerOptions()
+    reduction: ReductionOptions = ReductionOptions()
+    share: Literal["conv", "all"] = "conv"
+    participation: float = Field(1.0, gt=0, le=1)
+    local_epochs: int = Field(1, ge=1)
+    batch_size: int = Field(128, ge=1)
+    evaluation: EvaluationOptions = EvaluationOptions()
+    kernels: Literal["csr", "reference"] = "csr"
+    threads: int = Field(1, ge=1, le=1024)
+    checkpoint_seconds: float = Field(30.0, ge=0)
+    link: LinkOptions = LinkOptions()
+
+    def config(self) -> dict[str, Any]:
+        """Return the resolved configuration as plain data, as it is stored in the record."""
+        return self.model_dump(mode="json")
+
+    def digest(self) -> str:
+        """Return the sha256 of the configuration in canonical JSON."""
+        text = json.dumps(self.config(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,119 @@
+"""Who takes part: clients, their shapes, their cost, and the rank that hosts each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.comm.placement import place
+from fedmpi.datasets.features import build, feature_width
+from fedmpi.engine.case import Case
+from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import GraphSet
+from fedmpi.models.flops import GinFlops, GraphCounts
+
+if TYPE_CHECKING:
+    from fedmpi.datasets.raw import RawGraphs
+    from fedmpi.partition.partition import ClientSplit, Partition
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Input width and number of outputs of a client's model."""
+
+    width: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class Federation:
+    """The clients of a case, the same on every rank and for every number of ranks.
+
+    Attributes
+    ----------
+    raws : tuple of RawGraphs
+        The datasets, memory-mapped where they are large.
+    partition : Partition
+        Graph numbers of each client's splits.
+    shapes : tuple of Shape
+        Model shape of each client.
+    costs : tuple of int
+        FLOPs of each client's round: training and evaluation.
+    """
+
+    raws: tuple[RawGraphs, ...]
+    partition: Partition
+    shapes: tuple[Shape, ...]
+    costs: tuple[int, ...]
+
+    @property
+    def num_clients(self) -> int:
+        """Number of clients."""
+        return len(self.partition.clients)
+
+    @property
+    def weights(self) -> Ints:
+        """Training graphs of each client, int64 [clients]."""
+        return np.array([len(split.train) for split in self.partition.clients], np.int64)
+
+    def hosts(self, workers: Sequence[int]) -> Ints:
+        """Return the rank that hosts each client, int64 [clients]."""
+        return place(self.costs, workers)
+
+    def data(self, case: Case, client: int) -> tuple[GraphSet, GraphSet]:
+        """Return a client's training graphs, and its validation graphs followed by its test graphs."""
+        split = self.partition.clients[client]
+        raw = self.raws[split.dataset]
+        held_out = np.concatenate([split.val, split.test])
+        parts = [build(raw, graphs, case.dataset.features) for graphs in (split.train, held_out)]
+        if case.model.head == "own":
+            known = np.unique(raw.labels[split.train])
+            parts = [GraphSet(p.topology, p.features, np.searchsorted(known, p.labels)) for p in parts]
+        return parts[0], parts[1]
+
+
+def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> Federation:
+    """Size every client's model, check that it fits its labels, and count its round."""
+    shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
+    if case.share == "all" and len(set(shapes)) > 1:
+        raise BadInput('share = "all" needs one model shape, but these clients differ in features or classes; '
+                       'use share = "conv"')
+    costs = tuple(
+        _round_flops(case, raws[split.dataset], split, shape)
+        for split, shape in zip(partition.clients, shapes, strict=True)
+    )
+    return Federation(raws, partition, shapes, costs)
+
+
+def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
+    width = feature_width(raw, case.dataset.features)
+    if case.model.head == "dataset":
+        return Shape(width, raw.num_classes)
+    known = np.unique(raw.labels[split.train])
+    unknown = np.setdiff1d(raw.labels[np.concatenate([split.val, split.test])], known)
+    if len(unknown):
+        raise BadInput(
+            f'client {split.name}: model.head = "own" has no output for label {raw.class_names[unknown[0]]} of its '
+            'held-out graphs, which its training split lacks; use model.head = "dataset"'
+        )
+    return Shape(width, len(known))
+
+
+def _round_flops(case: Case, raw: RawGraphs, split: ClientSplit, shape: Shape) -> int:
+    flops = GinFlops(case.model, shape.width, shape.classes)
+    training = flops.training(_counts(raw, split.train)).total * case.local_epochs
+    held_out = np.concatenate([split.val, split.test])
+    return training + flops.forward(_counts(raw, held_out)).total
+
+
+def _counts(raw: RawGraphs, graphs: Ints) -> GraphCounts:
+    topology = raw.topology
+    first, last = topology.graph_ptr[:-1][graphs], topology.graph_ptr[1:][graphs]
+    edges = topology.row_ptr[last] - topology.row_ptr[first]
+    return GraphCounts(len(graphs), int((last - first).sum()), int(edges.sum()))

@@ -1,0 +1,139 @@
+"""Rank 0's hold on the run folder: lock, record, checkpoints. A no-op on the other ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy.typing as npt
+
+from fedmpi.comm.world import World
+from fedmpi.engine.case import Case
+from fedmpi.engine.folders import holds_run, refuse_other_config
+from fedmpi.engine.rounds import RoundReport
+from fedmpi.engine.states import States
+from fedmpi.errors import BadInput, FedmpiError
+from fedmpi.partition.table import PartitionTable
+from fedmpi.store import checkpoint
+from fedmpi.store.lock import FolderLock
+from fedmpi.store.provenance import collect
+from fedmpi.store.reader import load_run
+from fedmpi.store.record import RunRecord
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a run starts: its first round (0-based), and whether from a checkpoint."""
+
+    first_round: int
+    from_checkpoint: bool
+    notice: str
+
+
+class Keeper:
+    """Writes what a run leaves behind.
+
+    A failure here (disk full, replay mismatch) is rank 0's alone and ends the
+    whole job; what was recorded so far stays readable.
+    """
+
+    def __init__(self, case: Case, folder: Path, world: World) -> None:
+        self._case, self._folder, self._world = case, folder, world
+        self._stack = ExitStack()
+        self._record: RunRecord | None = None
+        self.arrays: Mapping[str, npt.NDArray[Any]] | None = None
+        """Arrays of the checkpoint that the run starts from; rank 0 only."""
+
+    def __enter__(self) -> Keeper:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, FedmpiError):
+            self.finish("failed", f"{type(error).__name__}: {error}")
+        self._stack.close()
+
+    def open(self, table: PartitionTable, *, resume: bool) -> Opening:
+        """Lock the folder and create or reopen the record; every rank gets the same answer or error."""
+        return self._world.agree(lambda: self._open(table, resume))
+
+    def _open(self, table: PartitionTable, resume: bool) -> Opening:
+        self._stack.enter_context(FolderLock(self._folder))
+        if not holds_run(self._folder):
+            self._record = RunRecord.create(
+                self._folder,
+                config=self._case.config(),
+                clients=table.clients,
+                rounds=self._case.rounds,
+                partition=table.arrays(),
+            )
+            self._stack.callback(self._record.close)
+            return Opening(0, False, "")
+        if not resume:
+            raise BadInput(f"{self._folder} holds an unfinished run; add --resume to continue it, "
+                           "or choose another folder with --out")
+        self._record = RunRecord.reopen(self._folder)
+        self._stack.callback(self._record.close)
+        refuse_other_config(self._case, load_run(self._folder))
+        return self._find_checkpoint(self._record)
+
+    def _find_checkpoint(self, record: RunRecord) -> Opening:
+        notice = record.notice or ""
+        saved = checkpoint.load(self._folder)
+        if saved is None:
+            return Opening(0, False, notice)
+        meta, self.arrays = saved
+        return Opening(int(meta["rounds"]), True, notice)
+
+    def begin_life(self, first_round: int, collectives: Sequence[str], facts: dict[str, Any]) -> None:
+        """Record who computes from here on."""
+        if self._record is not None:
+            with self._alone():
+                self._record.begin_life(first_round, self._world.size, collectives, collect(extra=facts))
+
+    def write(self, report: RoundReport) -> None:
+        """Record a round."""
+        if self._record is not None:
+            with self._alone():
+                self._record.write_round(report.round, report.results, report.measurements)
+
+    def checkpoint(self, rounds: int, states: States) -> None:
+        """Gather the states of all clients and save them as of `rounds` finished rounds (collective)."""
+        arrays = states.gather()
+        if arrays is not None:
+            with self._alone():
+                meta = {"rounds": rounds, "config_digest": self._case.digest()}
+                checkpoint.save(self._folder, meta, arrays)
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """Record how the run ended."""
+        if self._record is not None:
+            with self._alone():
+                self._record.finish(status, reason)
+
+    def _alone(self) -> _EndsTheJob:
+        return _EndsTheJob(self._world, self._record)
+
+
+class _EndsTheJob:
+    """Turns a failure of rank 0 alone into the end of the whole job."""
+
+    def __init__(self, world: World, record: RunRecord | None) -> None:
+        self._world, self._record = world, record
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, FedmpiError):
+            if self._record is not None:
+                self._record.finish("failed", str(error))
+                self._record.close()
+            self._world.fail(error)

@@ -1,0 +1,220 @@
+"""The round: train, report, decide, average, evaluate (the steps of docs/architecture.md)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.comm import reductions
+from fedmpi.comm.world import World
+from fedmpi.engine.case import Case
+from fedmpi.engine.clients import Client
+from fedmpi.engine.exchange import Exchange, RoundPlan
+from fedmpi.engine.meter import Meter
+from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
+from fedmpi.errors import Diverged
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What rank 0 knows at the end of a round; arrays by field name, ready for the record."""
+
+    round: int
+    results: dict[str, npt.NDArray[Any]]
+    measurements: dict[str, npt.NDArray[Any]]
+
+
+class Rounds:
+    """Runs rounds on this rank's clients.
+
+    Parameters
+    ----------
+    case : Case
+    algorithm : Algorithm
+    world : World
+    clients : dict of int to Client
+        Hosted by this rank, ascending by id.
+    hosts : int64 [clients]
+        Rank of each client.
+    weights : int64 [clients]
+        Training graphs of each client.
+    names : sequence of str
+        Client names, for messages.
+    group : int64 [clients]
+        Group of each client.
+    exchange : Exchange
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        algorithm: Algorithm,
+        world: World,
+        clients: dict[int, Client],
+        hosts: Ints,
+        weights: Ints,
+        names: list[str],
+        group: Ints,
+        exchange: Exchange,
+    ) -> None:
+        self.case, self.algorithm, self.world = case, algorithm, world
+        self.clients, self.hosts, self.weights = clients, hosts, weights
+        self.names, self.group, self.exchange = names, group, exchange
+        self.meter = Meter(world.collectives)
+        self._training = ClientTable(world.collectives, hosts, TRAINING, header=1)
+        self._evaluation = ClientTable(world.collectives, hosts, EVALUATION, header=self.meter.width)
+
+    def run(self, round: int, *, stop: bool, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
+        """Run one round; `stop` is this rank's wish, `checkpoint` rank 0's; the plan says what holds.
+
+        Raises
+        ------
+        Diverged
+            On every rank, when a participant's loss or update is not finite.
+        """
+        participants = self.algorithm.participants(
+            self.case.seed, round, len(self.names), self.case.participation
+        )
+        deltas, rows = self._train(round, participants)
+        with self.meter.phase("wait"):
+            self.world.collectives.wait_for_all()
+        with self.meter.phase("communicate"):
+            gathered = self._training.gather([float(stop)], rows)
+        plan = self._decide(gathered, participants, checkpoint)
+        if plan.failed_client >= 0:
+            name = self.names[plan.failed_client]
+            raise Diverged(f"round {round + 1}: client {name} has a NaN or infinite loss or update")
+        self._average(plan, participants, deltas)
+        evaluated = self._evaluate(round, participants)
+        with self.meter.phase("wait"):
+            self.world.collectives.wait_for_all()
+        self.world.collectives.count("Gatherv", self._evaluation.nbytes(self.world.rank))
+        closing = self._evaluation.gather(self.meter.snapshot(), evaluated, counted=True)
+        report = None
+        if gathered is not None and closing is not None:
+            report = self._report(round, participants, gathered, closing)
+        return plan, report
+
+    def _train(
+        self, round: int, participants: Ints
+    ) -> tuple[dict[int, npt.NDArray[np.float32]], npt.NDArray[np.float64]]:
+        """Step 2: local training of the hosted participants; deltas by client and a row for every client."""
+        deltas = {}
+        rows = np.full((len(self.clients), len(TRAINING)), np.nan)
+        chosen = set(participants.tolist())
+        with self.meter.phase("train"):
+            for place, (number, client) in enumerate(self.clients.items()):
+                if number in chosen:
+                    deltas[number], rows[place] = self._train_client(client, round)
+        return deltas, rows
+
+    def _train_client(
+        self, client: Client, round: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        before = client.shared.pack(client.row)
+        done = client.train_locally(self.case, self.algorithm, round)
+        delta = (client.shared.pack(client.row) - before).numpy()
+        self.meter.executed_flops += done.executed_flops
+        finite = bool(np.isfinite(done.loss) and torch.isfinite(client.row).all())
+        exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0
+        norm = float(np.linalg.norm(delta.astype(np.float64)))
+        row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
+        row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
+        return delta, np.array(row, np.float64)
+
+    def _decide(self, gathered: Gathered | None, participants: Ints, checkpoint: bool) -> RoundPlan:
+        """Step 4: rank 0 decides, one small broadcast tells everybody."""
+        num_clients = len(self.names)
+        message = np.empty(2 * num_clients + 3, np.int64)
+        if gathered is not None:
+            with self.meter.phase("server"):
+                message = self._plan(gathered, participants, checkpoint).pack()
+        with self.meter.phase("communicate"):
+            self.world.collectives.bcast(message)
+        return RoundPlan.unpack(message)
+
+    def _plan(self, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:
+        broken = participants[gathered["finite"][participants] != 1.0]
+        exponent = np.full(len(self.names), reductions.ZERO_EXPONENT, np.int64)
+        if not len(broken):
+            mine = gathered["exponent"][participants].astype(np.int64)
+            np.maximum.at(exponent, self.group[participants], mine)
+        stop = bool(gathered.headers[:, 0].any())
+        return RoundPlan(self.group, exponent, int(broken[0]) if len(broken) else -1, checkpoint or stop, stop)
+
+    def _average(
+        self, plan: RoundPlan, participants: Ints, deltas: dict[int, npt.NDArray[np.float32]]
+    ) -> None:
+        """Steps 5 to 7: new group models, and from them the shared part of every hosted client."""
+        if not self.algorithm.communicates:
+            return
+        with self.meter.phase("communicate"):
+            self.exchange.run(plan, participants, self.weights, deltas)
+        for number, client in self.clients.items():
+            client.shared.unpack(torch.from_numpy(self.exchange.models[int(plan.group[number])]), client.row)
+
+    def _evaluate(self, round: int, participants: Ints) -> npt.NDArray[np.float64]:
+        """Step 8: scores on the new models, and a digest of every hosted client's parameters."""
+        options = self.case.evaluation
+        due = (round + 1) % options.every == 0 or round + 1 == self.case.rounds
+        chosen = set(participants.tolist()) if options.clients == "participants" else set(self.clients)
+        rows = np.full((len(self.clients), len(EVALUATION)), np.nan)
+        with self.meter.phase("evaluate"):
+            for place, (number, client) in enumerate(self.clients.items()):
+                if due and number in chosen:
+                    val, test, counted, executed = client.evaluate(self.case.kernels)
+                    rows[place, :5] = val.loss, val.accuracy, test.loss, test.accuracy, counted
+                    self.meter.executed_flops += executed
+                rows[place, 5:] = _digest(client)
+        return rows
+
+    def _report(
+        self, round: int, participants: Ints, training: Gathered, closing: Gathered
+    ) -> RoundReport:
+        """Put the gathered columns into the record's fields."""
+        took_part = np.zeros(len(self.names), bool)
+        took_part[participants] = True
+        shared = self.exchange.num_bytes if self.algorithm.communicates else 0
+        results: dict[str, npt.NDArray[Any]] = {
+            "participated": took_part.astype(np.uint8),
+            "group": self.group.astype(np.int32),
+            "client_bytes_up": took_part * np.int64(shared),
+            "client_bytes_down": took_part * np.int64(shared),
+            "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
+        }
+        for field in ("samples", "steps", "model_flops"):
+            results[field] = np.nan_to_num(training[field]).astype(np.int64)
+        results["evaluation_flops"] = np.nan_to_num(closing["evaluation_flops"]).astype(np.int64)
+        for field in ("train_loss", "train_accuracy", "delta_norm", "gradient_norm"):
+            results[field] = training[field]
+        for field in ("val_loss", "val_accuracy", "test_loss", "test_accuracy"):
+            results[field] = closing[field]
+        measurements = self.meter.table(closing.headers)
+        measurements["client_wall_seconds"] = training["wall_s"]
+        measurements["client_cpu_seconds"] = training["cpu_s"]
+        measurements["virtual_seconds"] = np.float64(self._virtual_seconds(training["cpu_s"], 2 * shared))
+        return RoundReport(round, results, measurements)
+
+    def _virtual_seconds(self, cpu_s: npt.NDArray[np.float64], num_bytes: int) -> float:
+        """Return what the round would take if each client had a machine and the stated link."""
+        link = self.case.link
+        travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
+        return float(np.nanmax(cpu_s)) + travel
+
+
+def _digest(client: Client) -> tuple[int, int]:
+    """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
+    text = hashlib.blake2b(client.row.numpy().tobytes(), digest_size=8).digest()
+    return int.from_bytes(text[4:], "little"), int.from_bytes(text[:4], "little")
+
+
+def _join(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)

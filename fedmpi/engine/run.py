@@ -1,0 +1,190 @@
+"""One case from data to finished record."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.comm.collectives import NAMES
+from fedmpi.comm.world import World
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.raw import digest
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.case import Case
+from fedmpi.engine.exchange import Exchange
+from fedmpi.engine.federation import Federation, assemble
+from fedmpi.engine.keeper import Keeper, Opening
+from fedmpi.engine.rounds import RoundReport, Rounds
+from fedmpi.engine.signals import StopRequest
+from fedmpi.engine.states import States
+from fedmpi.errors import FedmpiError, Interrupted
+from fedmpi.partition.partition import make
+from fedmpi.partition.table import PartitionTable, describe
+
+
+class Observer(Protocol):
+    """What a front end hears of a run, on rank 0 only."""
+
+    def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
+        """Data, partition and record are ready."""
+
+    def round(self, report: RoundReport) -> None:
+        """A round is recorded."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A case with its algorithm and its places: what `run` needs beside the ranks."""
+
+    case: Case
+    algorithm: Algorithm
+    folder: Path
+    source: DataSource
+    resume: bool
+
+
+def run(job: Job, world: World, observer: Observer) -> None:
+    """Run or continue one case; a collective call.
+
+    Raises
+    ------
+    BadInput
+        On every rank: data, partition or run folder cannot be used.
+    Diverged
+        On every rank: a client's loss or update is not finite.
+    Interrupted
+        On every rank: a signal asked to stop; a checkpoint was written.
+    """
+    case = job.case
+    torch.set_num_threads(case.threads)
+    torch.use_deterministic_algorithms(True)
+    federation, table = _federation(job, world)
+    hosts = federation.hosts(world.workers)
+    keeper = Keeper(job.case, job.folder, world)
+    with StopRequest() as stop, keeper:
+        opening = keeper.open(table, resume=job.resume)
+        states = States(case, world, federation, hosts)
+        rounds = _prepare(job, world, federation, hosts, states, opening, keeper)
+        facts = _facts(job, world, federation, states, hosts)
+        keeper.begin_life(opening.first_round, list(NAMES), facts)
+        if world.is_root:
+            _announce(job, world, table, opening, observer, facts)
+        _loop(case, world, rounds, states, keeper, stop, observer, opening.first_round)
+
+
+def _federation(job: Job, world: World) -> tuple[Federation, PartitionTable]:
+    """Prepare the data once, then assemble the federation on every rank."""
+    world.agree(lambda: job.source.prepare(job.case.dataset.name))
+    raws = load_all(job.case.dataset, job.source)
+    partition = make(job.case.partition, raws)
+    return assemble(job.case, raws, partition), describe(partition, raws)
+
+
+def _prepare(
+    job: Job,
+    world: World,
+    federation: Federation,
+    hosts: np.ndarray,
+    states: States,
+    opening: Opening,
+    keeper: Keeper,
+) -> Rounds:
+    """Start all clients from the server's model, or from the checkpoint."""
+    case, algorithm = job.case, job.algorithm
+    group = algorithm.groups(federation.num_clients)
+    initial = states.start(case.seed)
+    arrays = keeper.arrays
+    if opening.from_checkpoint:
+        states.scatter(arrays)
+        models = states.group_models(group, arrays)
+    else:
+        mine = range(federation.num_clients) if world.is_root else states.clients
+        models = {int(group[number]): initial.copy() for number in mine}
+    if not algorithm.communicates:
+        models = {}
+    exchange = Exchange(
+        world.collectives, world.rank, hosts, case.reduction, algorithm, states.size, models
+    )
+    names = [split.name for split in federation.partition.clients]
+    return Rounds(
+        case, algorithm, world, states.clients, hosts, federation.weights, names, group, exchange
+    )
+
+
+def _facts(
+    job: Job, world: World, federation: Federation, states: States, hosts: np.ndarray
+) -> dict[str, Any]:
+    """Return what the provenance says beside the environment: ranks, placement, sizes, data."""
+    return {
+        "mpi": world.describe(),
+        "rank_of_client": hosts.tolist(),
+        "client_flops_per_round": list(federation.costs),
+        "parameters": states.num_parameters(),
+        "shared_parameters": states.size,
+        "torch_threads": torch.get_num_threads(),
+        "device": "cpu",
+        "datasets": _digests(job, federation),
+    }
+
+
+def _digests(job: Job, federation: Federation) -> dict[str, str]:
+    """Return the content digest of every dataset by name."""
+    members = job.source.members(job.case.dataset.name)
+    if not members:
+        return {raw.name: digest(raw) for raw in federation.raws}
+    return {member: job.source.digest_of(member) for member in members}
+
+
+def _announce(
+    job: Job, world: World, table: PartitionTable, opening: Opening, observer: Observer, facts: dict[str, Any]
+) -> None:
+    observer.begin(job.case, table, opening, facts)
+    idle = sorted(set(world.workers) - set(facts["rank_of_client"]))
+    if idle:
+        observer.note(
+            f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients and a server: "
+            f"ranks {', '.join(map(str, idle))} are idle"
+        )
+    if opening.notice:
+        observer.note(opening.notice)
+
+
+def _loop(
+    case: Case,
+    world: World,
+    rounds: Rounds,
+    states: States,
+    keeper: Keeper,
+    stop: StopRequest,
+    observer: Observer,
+    first_round: int,
+) -> None:
+    saved = time.monotonic()
+    for number in range(first_round, case.rounds):
+        due = time.monotonic() - saved >= case.checkpoint_seconds or number + 1 == case.rounds
+        try:
+            plan, report = rounds.run(number, stop=stop.requested, checkpoint=due)
+        except FedmpiError as error:
+            keeper.finish("diverged", str(error))
+            raise
+        with rounds.meter.phase("record"):
+            if report is not None:
+                keeper.write(report)
+                observer.round(report)
+            if plan.checkpoint:
+                keeper.checkpoint(number + 1, states)
+                saved = time.monotonic()
+        if plan.stop and number + 1 < case.rounds:
+            reason = f"stopped by a signal after round {number + 1} of {case.rounds}"
+            keeper.finish("interrupted", reason)
+            raise Interrupted(f"{reason}; run the same command with --resume to continue")
+    keeper.finish("complete")

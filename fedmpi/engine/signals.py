@@ -1,0 +1,41 @@
+"""Requests to stop, kept until the next round boundary."""
+
+from __future__ import annotations
+
+import signal
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+_STOPPING = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+
+
+class StopRequest:
+    """Context in which USR1, TERM and INT set a flag instead of ending the process.
+
+    A second INT, at least a second after the first (a launcher may forward one INT
+    twice), ends the process at once, as a person at the keyboard expects.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._since = 0.0
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopRequest:
+        for number in _STOPPING:
+            self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.requested and number == signal.SIGINT and now - self._since > 1.0:
+            raise KeyboardInterrupt
+        if not self.requested:
+            self.requested, self._since = True, now

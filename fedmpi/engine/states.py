@@ -1,0 +1,129 @@
+"""Client states between ranks: the common start, and checkpoints by client id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.comm.world import World
+from fedmpi.engine.case import Case
+from fedmpi.engine.clients import Client, state_size
+from fedmpi.engine.federation import Federation
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.flops import GinFlops
+from fedmpi.models.gin import build
+
+Ints = npt.NDArray[np.int64]
+Row = npt.NDArray[np.float32]
+
+SERVER = 0
+"""Owner number of the server's initial model; client i initialises its own layers as owner i + 1."""
+
+
+class States:
+    """Makes this rank's clients, starts them alike, and moves their state to and from rank 0.
+
+    Attributes
+    ----------
+    clients : dict of int to Client
+        Hosted by this rank, ascending by id.
+    size : int
+        Number of shared parameters.
+    """
+
+    def __init__(self, case: Case, world: World, federation: Federation, hosts: Ints) -> None:
+        self._world = world
+        self._hosts = hosts
+        self._shapes = federation.shapes
+        self._models = {s: FlatModel(build(case.model, s.width, s.classes)) for s in set(federation.shapes)}
+        self._shared = {shape: model.shared(case.share) for shape, model in self._models.items()}
+        self.size = self._shared[federation.shapes[0]].size
+        self.clients = {
+            int(number): self._make(case, federation, int(number))
+            for number in np.flatnonzero(hosts == world.rank)
+        }
+
+    def _make(self, case: Case, federation: Federation, number: int) -> Client:
+        shape = self._shapes[number]
+        model = self._models[shape]
+        train, held_out = federation.data(case, number)
+        return Client(
+            id=number,
+            train=train,
+            held_out=held_out,
+            num_validation=len(federation.partition.clients[number].val),
+            model=model,
+            shared=self._shared[shape],
+            flops=GinFlops(case.model, shape.width, shape.classes),
+            row=model.initialise(case.seed, number + 1),
+        )
+
+    def num_parameters(self) -> list[int]:
+        """Return the number of parameters of each client's model."""
+        return [self._models[shape].num_parameters for shape in self._shapes]
+
+    def start(self, seed: int) -> Row:
+        """Send the server's initial model to all; return its shared part, float32 [size]."""
+        shape = self._shapes[0]
+        initial = np.empty(self.size, np.float32)
+        if self._world.is_root:
+            row = self._models[shape].initialise(seed, SERVER)
+            initial = self._shared[shape].pack(row).numpy()
+        self._world.collectives.bcast(initial)
+        for client in self.clients.values():
+            client.shared.unpack(torch.from_numpy(initial), client.row)
+        return initial
+
+    def _sizes(self) -> Ints:
+        lengths = {shape: state_size(model.length) for shape, model in self._models.items()}
+        return np.array([lengths[shape] for shape in self._shapes], np.int64)
+
+    def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:
+        """Return the floats per rank, and the clients in the order in which ranks hold them."""
+        order = np.argsort(self._hosts, kind="stable")
+        counts = np.bincount(self._hosts, weights=sizes, minlength=self._world.size).astype(np.int64)
+        return counts.tolist(), order.tolist()
+
+    def gather(self) -> dict[str, npt.NDArray[Any]] | None:
+        """Bring all client states to rank 0: float32 `states` by client id, int64 `sizes`; None elsewhere."""
+        sizes = self._sizes()
+        counts, order = self._by_rank(sizes)
+        parts = [client.state() for client in self.clients.values()]
+        whole = self._world.collectives.gatherv(np.concatenate([np.empty(0, np.float32), *parts]), counts)
+        if whole is None:
+            return None
+        pieces = dict(zip(order, np.split(whole, np.cumsum(sizes[order])[:-1]), strict=True))
+        return {"states": np.concatenate([pieces[i] for i in range(len(sizes))]), "sizes": sizes}
+
+    def scatter(self, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
+        """Hand the states of a checkpoint (known on rank 0) to the ranks that host the clients now."""
+        sizes = self._sizes()
+        counts, order = self._by_rank(sizes)
+        whole = None
+        if arrays is not None:
+            pieces = np.split(arrays["states"], np.cumsum(sizes)[:-1])
+            whole = np.concatenate([pieces[number] for number in order])
+        mine = self._world.collectives.scatterv(whole, counts, np.float32)
+        own = sizes[list(self.clients)]
+        for client, piece in zip(self.clients.values(), np.split(mine, np.cumsum(own)[:-1]), strict=False):
+            client.restore(piece)
+
+    def group_models(self, group: Ints, arrays: Mapping[str, npt.NDArray[Any]] | None) -> dict[int, Row]:
+        """Return the models of this rank's groups; rank 0, given a checkpoint's arrays, gets all of them.
+
+        A group's model is the shared part of any member's parameters between rounds.
+        """
+        models: dict[int, Row] = {}
+        for number, client in self.clients.items():
+            models.setdefault(int(group[number]), client.shared.pack(client.row).numpy())
+        if arrays is not None:
+            pieces = np.split(arrays["states"], np.cumsum(self._sizes())[:-1])
+            for number, piece in enumerate(pieces):
+                row = torch.from_numpy(np.asarray(piece))
+                packed = self._shared[self._shapes[number]].pack(row).numpy()
+                models.setdefault(int(group[number]), packed)
+        return models

@@ -1,0 +1,1 @@
+"""Packed graphs and the sparse kernels that work on them."""

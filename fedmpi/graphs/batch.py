@@ -1,0 +1,126 @@
+"""A mini-batch on its device, and the sparse products that a graph network needs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedmpi.graphs.packed import GraphSet, Topology
+
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+
+
+class _CsrProduct(torch.autograd.Function):
+    """``A @ x`` with the transpose at hand for the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
+        ctx.transpose = transpose
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.transpose @ gradients[0].contiguous()
+
+
+class _SumPool(torch.autograd.Function):
+    """Sum of the rows of each graph; the gradient copies a graph's row to its nodes."""
+
+    @staticmethod
+    def forward(ctx: Any, pooling: Tensor, graph_of_node: Tensor, x: Tensor) -> Tensor:
+        ctx.graph_of_node = graph_of_node
+        return pooling @ x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, gradients[0].index_select(0, ctx.graph_of_node)
+
+
+def _ones_csr(pointers: np.ndarray, columns: np.ndarray, width: int) -> Tensor:
+    rows = torch.from_numpy(np.ascontiguousarray(pointers, dtype=np.int64))
+    cols = torch.from_numpy(np.ascontiguousarray(columns, dtype=np.int64))
+    size = (len(pointers) - 1, width)
+    return torch.sparse_csr_tensor(rows, cols, torch.ones(len(columns)), size=size, check_invariants=False)
+
+
+def _with_self_loops(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
+    """Return CSR arrays of A + I, self loop last in each row."""
+    nodes = np.arange(topology.num_nodes, dtype=np.int64)
+    columns = np.insert(topology.columns, topology.row_ptr[1:], nodes)
+    return topology.row_ptr + np.arange(topology.num_nodes + 1), columns
+
+
+def _transposed(row_ptr: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    num_nodes = len(row_ptr) - 1
+    rows = np.repeat(np.arange(num_nodes, dtype=np.int64), np.diff(row_ptr))
+    order = np.argsort(columns, kind="stable")
+    counts = np.bincount(columns, minlength=num_nodes)
+    return np.concatenate([[0], np.cumsum(counts)]), rows[order]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Graphs of one step: features and labels as tensors, structure as products.
+
+    Attributes
+    ----------
+    topology : Topology
+        Structure of the B graphs.
+    x : float32 [N, d]
+        Node features.
+    labels : int64 [B]
+        Graph labels.
+    """
+
+    topology: Topology
+    x: Tensor
+    labels: Tensor
+
+    @classmethod
+    def of(cls, graphs: GraphSet) -> Batch:
+        """Put packed graphs on the device."""
+        x = torch.from_numpy(np.ascontiguousarray(graphs.features))
+        return cls(graphs.topology, x, torch.from_numpy(np.ascontiguousarray(graphs.labels)))
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of graphs B."""
+        return self.topology.num_graphs
+
+    @cached_property
+    def _neighbourhood(self) -> tuple[Tensor, Tensor]:
+        row_ptr, columns = _with_self_loops(self.topology)
+        forward = _ones_csr(row_ptr, columns, self.topology.num_nodes)
+        return forward, _ones_csr(*_transposed(row_ptr, columns), self.topology.num_nodes)
+
+    @cached_property
+    def _pooling(self) -> Tensor:
+        num_nodes = self.topology.num_nodes
+        return _ones_csr(self.topology.graph_ptr, np.arange(num_nodes), num_nodes)
+
+    @cached_property
+    def graph_of_node(self) -> Tensor:
+        """Graph number of each node, int64 [N]."""
+        sizes = torch.from_numpy(np.diff(self.topology.graph_ptr))
+        return torch.repeat_interleave(torch.arange(self.num_graphs), sizes)
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """Edges as torch-geometric has them, int64 [2, E]: row 0 sends, row 1 receives."""
+        receivers = np.repeat(np.arange(self.topology.num_nodes), np.diff(self.topology.row_ptr))
+        return torch.from_numpy(np.stack([np.asarray(self.topology.columns), receivers]).astype(np.int64))
+
+    def sum_neighbourhood(self, x: Tensor) -> Tensor:
+        """Return ``(A + I) x``, [N, h]: each node's sum over its neighbours and itself."""
+        matrix, transpose = self._neighbourhood
+        return _CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return]
+
+    def sum_graphs(self, x: Tensor) -> Tensor:
+        """Return the sum over the nodes of each graph, [B, h]."""
+        return _SumPool.apply(self._pooling, self.graph_of_node, x)  # type: ignore[no-any-return]

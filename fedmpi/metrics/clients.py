@@ -1,0 +1,50 @@
+"""From one value per client to one figure, and its spread over seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Float = npt.NDArray[np.float64]
+
+
+def mean(values: Float) -> float:
+    """Return the unweighted mean over the clients that have a value; NaN if none has."""
+    present = _present(values)
+    return float(present.mean()) if len(present) else math.nan
+
+
+def worst(values: Float) -> tuple[int, float]:
+    """Return index and value of the client with the lowest value; (-1, NaN) if none has one."""
+    if not len(_present(values)):
+        return -1, math.nan
+    index = int(np.nanargmin(values))
+    return index, float(values[index])
+
+
+def lowest_decile(values: Float) -> float:
+    """Return the mean over the ``ceil(n / 10)`` clients with the lowest values."""
+    present = np.sort(_present(values))
+    return float(present[: math.ceil(len(present) / 10)].mean()) if len(present) else math.nan
+
+
+def std_over_seeds(values: Float) -> float:
+    """Return the mean over clients of each client's standard deviation (ddof 1) over seeds.
+
+    Parameters
+    ----------
+    values : float64 [S, n]
+        One row per seed, S >= 2.
+    """
+    return float(np.std(values, axis=0, ddof=1).mean())
+
+
+def std_of_average(values: Float) -> float:
+    """Return the standard deviation (ddof 1) over seeds of the mean over clients; values [S, n], S >= 2."""
+    return float(np.std(values.mean(axis=1), ddof=1))
+
+
+def _present(values: Float) -> Float:
+    return values[~np.isnan(values)]

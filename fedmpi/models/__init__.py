@@ -1,0 +1,1 @@
+"""Graph neural networks: encoder, readout and head; parameters in one flat vector."""

@@ -1,0 +1,76 @@
+"""Analytic floating-point operations of a model on given graphs (imports without torch).
+
+A dense product of m x k by k x n counts 2 m n k; a sum over neighbours counts
+one addition per edge and feature, pooling one per node and feature. Elementwise
+work (activations, dropout, losses, the optimizer) is not counted. The backward
+pass takes one product for the weights and one for the input where the input
+needs a gradient. See docs/metrics.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedmpi.models.options import GinOptions
+
+
+@dataclass(frozen=True)
+class Flops:
+    """FLOPs of one pass: dense products, and sums over neighbours and graphs."""
+
+    dense: int
+    sparse: int
+
+    @property
+    def total(self) -> int:
+        """Both kinds together."""
+        return self.dense + self.sparse
+
+
+@dataclass(frozen=True)
+class GraphCounts:
+    """What a pass works on: numbers of graphs, nodes and directed edges."""
+
+    graphs: int
+    nodes: int
+    edges: int
+
+
+@dataclass(frozen=True)
+class GinFlops:
+    """Counts for one GIN with `width` input features and `classes` outputs."""
+
+    options: GinOptions
+    width: int
+    classes: int
+
+    def _first_layer(self, counts: GraphCounts) -> int:
+        return 2 * counts.nodes * self.width * self.options.hidden
+
+    def forward(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of one forward pass."""
+        hidden, layers = self.options.hidden, self.options.layers
+        square = 2 * hidden * hidden
+        head = counts.graphs * (square + 2 * hidden * self.classes)
+        dense = self._first_layer(counts) + layers * 2 * counts.nodes * square + head
+        return Flops(dense, (layers * counts.edges + counts.nodes) * hidden)
+
+    def training(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of one forward and backward pass; the features need no gradient."""
+        forward = self.forward(counts)
+        sparse_backward = self.options.layers * counts.edges * self.options.hidden
+        dense = 3 * forward.dense - self._first_layer(counts)
+        return Flops(dense, forward.sparse + sparse_backward)
+
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
+        """Return the FLOPs that the chosen kernels do for the same pass.
+
+        The CSR kernels multiply by stored ones and add, for every edge and self
+        loop, forward and backward; pooling likewise, forward only.
+        """
+        flops = self.training(counts) if training else self.forward(counts)
+        if kernels == "reference":
+            return flops.total
+        hidden, layers = self.options.hidden, self.options.layers
+        products = 2 * layers * (counts.edges + counts.nodes) * hidden
+        return flops.dense + (2 if training else 1) * products + 2 * counts.nodes * hidden

@@ -1,0 +1,1 @@
+"""Local losses: what a client minimises."""

@@ -1,0 +1,15 @@
+"""Options of the objectives (imports without torch)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class SupervisedOptions(BaseModel):
+    """Cross-entropy on graph labels."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Literal["supervised"] = "supervised"

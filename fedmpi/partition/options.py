@@ -1,0 +1,64 @@
+"""What a suite may say about the partition: one class per kind, told apart by `name`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SPLIT_SEED = 123
+"""GCFL's released code draws every partition and split with this seed, whatever the run's seed."""
+
+
+class _Seeded(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seed: int = Field(default=SPLIT_SEED, ge=0, lt=2**32, description="split seed, apart from the run's seed")
+
+
+class Chunks(_Seeded):
+    """GCFL's one-dataset setting: a block of 50 graphs per client, the rest at random.
+
+    With `overlap` each client draws 50 to 149 graphs with replacement instead.
+    """
+
+    name: Literal["chunks"] = "chunks"
+    clients: int = Field(default=10, ge=1)
+    overlap: bool = False
+
+
+class PerDataset(_Seeded):
+    """One client per dataset; with `tiny` only 150 graphs of each, stratified."""
+
+    name: Literal["per-dataset"] = "per-dataset"
+    tiny: bool = False
+
+
+class Iid(_Seeded):
+    """One dataset dealt out at random in equal shares."""
+
+    name: Literal["iid"] = "iid"
+    clients: int = Field(default=10, ge=1)
+
+
+class _Dirichlet(_Seeded):
+    clients: int = Field(default=10, ge=1)
+    alpha: float = Field(default=0.5, gt=0, allow_inf_nan=False)
+    min_graphs: int = Field(default=10, ge=6, description="drawn anew until every client has so many")
+
+
+class DirichletLabel(_Dirichlet):
+    """Each class is dealt out in shares drawn from a symmetric Dirichlet distribution."""
+
+    name: Literal["dirichlet-label"] = "dirichlet-label"
+
+
+class DirichletQuantity(_Dirichlet):
+    """The whole dataset is dealt out in shares drawn from a symmetric Dirichlet distribution."""
+
+    name: Literal["dirichlet-quantity"] = "dirichlet-quantity"
+
+
+PartitionOptions = Annotated[
+    Chunks | PerDataset | Iid | DirichletLabel | DirichletQuantity, Field(discriminator="name")
+]

@@ -1,0 +1,116 @@
+"""The partition of a case: which graphs each client trains, validates and tests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.errors import BadInput
+from fedmpi.partition import draws
+from fedmpi.partition.options import (
+    Chunks,
+    DirichletLabel,
+    DirichletQuantity,
+    Iid,
+    PartitionOptions,
+    PerDataset,
+)
+from fedmpi.partition.splits import split, subsample
+
+Int = npt.NDArray[np.int64]
+
+_TINY_GRAPHS = 150
+
+
+@dataclass(frozen=True)
+class ClientSplit:
+    """One client's graphs.
+
+    Attributes
+    ----------
+    name : str
+        ``client-03``, or the dataset's name where each client is a dataset.
+    dataset : int
+        Index of its dataset.
+    train, val, test : int64 arrays
+        Graph numbers in that dataset.
+    stratified : bool
+        False where class shares could not be kept in a step of the split.
+    """
+
+    name: str
+    dataset: int
+    train: Int
+    val: Int
+    test: Int
+    stratified: bool
+
+    @property
+    def graphs(self) -> Int:
+        """All graphs of the client: training, validation, test."""
+        return np.concatenate([self.train, self.val, self.test])
+
+
+@dataclass(frozen=True)
+class Partition:
+    """All clients, in client order."""
+
+    clients: tuple[ClientSplit, ...]
+
+
+def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
+    """Return the partition of the datasets: a pure function of its arguments.
+
+    Raises
+    ------
+    BadInput
+        Several datasets where the partition deals out one; too few graphs for the clients.
+    """
+    if isinstance(options, PerDataset):
+        return _per_dataset(options, raws)
+    if len(raws) != 1:
+        raise BadInput(
+            f"partition '{options.name}' deals out one dataset, here are {len(raws)}: "
+            "use partition 'per-dataset' or name a single dataset"
+        )
+    labels = np.asarray(raws[0].labels)
+    dealt = _deal(options, labels)
+    width = max(2, len(str(len(dealt) - 1)))
+    names = [f"client-{client:0{width}d}" for client in range(len(dealt))]
+    return Partition(
+        tuple(
+            _client(name, 0, graphs, labels, options.seed) for name, graphs in zip(names, dealt, strict=True)
+        )
+    )
+
+
+def _deal(options: Chunks | Iid | DirichletLabel | DirichletQuantity, labels: Int) -> list[Int]:
+    match options:
+        case Chunks():
+            return draws.chunks(options, labels)
+        case Iid():
+            return draws.iid(options, labels)
+        case DirichletLabel():
+            return draws.dirichlet_label(options, labels)
+        case DirichletQuantity():
+            return draws.dirichlet_quantity(options, labels)
+
+
+def _per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
+    clients = []
+    for index, raw in enumerate(raws):
+        labels = np.asarray(raw.labels)
+        graphs = np.arange(raw.num_graphs)
+        if options.tiny:
+            graphs = subsample(graphs, labels, _TINY_GRAPHS, options.seed, raw.name)
+        clients.append(_client(raw.name, index, graphs, labels, options.seed))
+    return Partition(tuple(clients))
+
+
+def _client(name: str, dataset: int, graphs: Int, labels: Int, seed: int) -> ClientSplit:
+    parts = split(graphs, labels, seed, name)
+    return ClientSplit(name, dataset, parts.train, parts.val, parts.test, parts.stratified)

@@ -1,0 +1,92 @@
+"""Training, validation and test graphs of one client: 80, 10 and 10 percent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.errors import BadInput
+
+Int = npt.NDArray[np.int64]
+
+MIN_GRAPHS = 6
+"""The least number of graphs that leaves none of the three parts empty (4, 1, 1)."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Graph numbers of the three parts, int64, and whether class shares were kept in both steps."""
+
+    train: Int
+    val: Int
+    test: Int
+    stratified: bool
+
+
+def _halve(graphs: Int, labels: Int, first: float, seed: int) -> tuple[Int, Int, bool]:
+    """Split once, stratified by class where that is possible; see scikit-learn's train_test_split."""
+    from sklearn.model_selection import train_test_split
+
+    shares = {"train_size": first, "test_size": round(1 - first, 9), "shuffle": True, "random_state": seed}
+    try:
+        left, right = train_test_split(graphs, stratify=labels[graphs], **shares)
+    except ValueError:  # a class with one member, or fewer places than classes
+        left, right = train_test_split(graphs, **shares)
+        return left, right, False
+    return left, right, True
+
+
+def split(graphs: Int, labels: Int, seed: int, client: str) -> Split:
+    """Split a client's graphs as GCFL's code does: 80/20, then the 20 in halves, both stratified.
+
+    Parameters
+    ----------
+    graphs : int64 [n]
+        Graph numbers in the dataset; repeats allowed (they may then cross the parts).
+    labels : int64 [G]
+        Class of every graph of the dataset.
+    seed : int
+        Split seed.
+    client : str
+        Name for messages.
+
+    Returns
+    -------
+    Split
+        A step that cannot be stratified is drawn without, and `stratified` is False.
+
+    Raises
+    ------
+    BadInput
+        Fewer graphs than `MIN_GRAPHS`.
+    """
+    if len(graphs) < MIN_GRAPHS:
+        raise BadInput(
+            f"{client} has {len(graphs)} graphs, too few for training, validation and test: "
+            f"at least {MIN_GRAPHS} are needed; use fewer clients or a larger dataset"
+        )
+    train, rest, first = _halve(graphs, labels, 0.8, seed)
+    val, test, second = _halve(rest, labels, 0.5, seed)
+    return Split(train, val, test, first and second)
+
+
+def subsample(graphs: Int, labels: Int, size: int, seed: int, client: str) -> Int:
+    """Return `size` of the graphs, stratified by class (GCFL's ``_tiny`` groups).
+
+    Raises
+    ------
+    BadInput
+        The dataset is too small to draw from.
+    """
+    from sklearn.model_selection import train_test_split
+
+    try:
+        drawn, _ = train_test_split(
+            graphs, train_size=size, stratify=labels[graphs], shuffle=True, random_state=seed
+        )
+    except ValueError as error:
+        raise BadInput(f"cannot draw {size} stratified graphs from the {len(graphs)} of {client}") from error
+    chosen: Int = drawn
+    return chosen

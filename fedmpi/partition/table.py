@@ -1,0 +1,130 @@
+"""What a partition looks like: sizes, classes and how far the clients differ, to print and to store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.graphs.packed import pointers
+from fedmpi.partition.partition import Partition
+
+Int = npt.NDArray[np.int64]
+
+COLUMNS = ("client", "dataset", "train", "val", "test", "class shares %", "missing", "stratified", "EMD")
+"""Headings of `PartitionTable.rows`."""
+
+
+@dataclass(frozen=True)
+class PartitionTable:
+    """Figures of n clients; C is the largest number of classes of any dataset.
+
+    Attributes
+    ----------
+    partition : Partition
+        What the figures are of.
+    datasets : tuple of str, length n
+        Dataset of each client.
+    sizes : int64 [n, 3]
+        Training, validation and test graphs.
+    class_counts : int64 [n, C]
+        All graphs of the client by class; 0 past its dataset's number of classes.
+    num_classes : int64 [n]
+        Classes of the client's dataset.
+    missing_classes : int64 [n]
+        Of these, how many its training graphs lack.
+    stratified : bool [n]
+        Whether both steps of the split kept class shares.
+    emd : float64 [n]
+        ``||q_i - p||_1`` of the client's class shares q_i and those of all clients together, p.
+    total_emd : float
+        ``sum_i |S_i| / |S| * emd_i`` (FCLG). Over several datasets it compares class *indices*,
+        padded to C, whatever these mean in each dataset.
+    """
+
+    partition: Partition
+    datasets: tuple[str, ...]
+    sizes: Int
+    class_counts: Int
+    num_classes: Int
+    missing_classes: Int
+    stratified: npt.NDArray[np.bool_]
+    emd: npt.NDArray[np.float64]
+    total_emd: float
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Name of each client."""
+        return tuple(client.name for client in self.partition.clients)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as arrays to store.
+
+        The graph numbers of client ``i`` in part ``train``
+        (``val``, ``test``) are ``train_index[train_ptr[i]:train_ptr[i + 1]]``.
+        """
+        held = self.partition.clients
+        stored: dict[str, npt.NDArray[Any]] = {
+            "clients": np.array(self.clients),
+            "datasets": np.array(self.datasets),
+            "dataset_index": np.array([client.dataset for client in held], np.int64),
+            "sizes": self.sizes,
+            "class_counts": self.class_counts,
+            "num_classes": self.num_classes,
+            "missing_classes": self.missing_classes,
+            "stratified": self.stratified,
+            "emd": self.emd,
+            "total_emd": np.array(self.total_emd),
+        }
+        for part in ("train", "val", "test"):
+            indices = [getattr(client, part) for client in held]
+            stored[f"{part}_index"] = np.concatenate(indices)
+            stored[f"{part}_ptr"] = pointers([len(index) for index in indices])
+        return stored
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return one line of text cells per client under `COLUMNS`."""
+        lines = []
+        for row, (client, dataset) in enumerate(zip(self.clients, self.datasets, strict=True)):
+            counts = self.class_counts[row, : self.num_classes[row]]
+            shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts)
+            sizes = [str(size) for size in self.sizes[row]]
+            kept = "yes" if self.stratified[row] else "no"
+            missing = str(self.missing_classes[row])
+            lines.append((client, dataset, *sizes, shares, missing, kept, f"{self.emd[row]:.4f}"))
+        return lines
+
+
+def describe(partition: Partition, raws: Sequence[RawGraphs]) -> PartitionTable:
+    """Return the figures of a partition of these datasets.
+
+    The earth mover's distance is FCLG's: the L1 distance between class shares, weighted by the
+    clients' graph counts. p is taken over all graphs that clients hold (a graph held twice
+    counts twice), so it is that of the dataset where the partition covers it once.
+    """
+    held = partition.clients
+    num_classes = np.array([raws[client.dataset].num_classes for client in held], np.int64)
+    width = int(num_classes.max())
+    counts = np.zeros((len(held), width), np.int64)
+    missing = np.zeros(len(held), np.int64)
+    for row, client in enumerate(held):
+        labels = np.asarray(raws[client.dataset].labels)
+        counts[row] = np.bincount(labels[client.graphs], minlength=width)
+        missing[row] = num_classes[row] - len(np.unique(labels[client.train]))
+    totals = counts.sum(axis=1)
+    emd = np.abs(counts / totals[:, None] - counts.sum(axis=0) / totals.sum()).sum(axis=1)
+    return PartitionTable(
+        partition=partition,
+        datasets=tuple(raws[client.dataset].name for client in held),
+        sizes=np.array([[len(c.train), len(c.val), len(c.test)] for c in held], np.int64),
+        class_counts=counts,
+        num_classes=num_classes,
+        missing_classes=missing,
+        stratified=np.array([client.stratified for client in held]),
+        emd=emd,
+        total_emd=float(totals @ emd / totals.sum()),
+    )

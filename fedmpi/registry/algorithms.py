@@ -1,0 +1,74 @@
+"""Algorithms by name: the files of fedmpi.algorithms, entry points, and plug-in files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import fedmpi.algorithms
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.config.tables import closest
+from fedmpi.errors import BadInput
+
+
+def known() -> dict[str, type[Algorithm]]:
+    """Return all algorithms by name.
+
+    Raises
+    ------
+    BadInput
+        Two algorithms share a name.
+    """
+    for module in pkgutil.iter_modules(fedmpi.algorithms.__path__):
+        importlib.import_module(f"fedmpi.algorithms.{module.name}")
+    for point in entry_points(group="fedmpi.algorithms"):
+        point.load()
+    found: dict[str, type[Algorithm]] = {}
+    for algorithm in _subclasses(Algorithm):
+        name = getattr(algorithm, "name", None)
+        if name in found:
+            first = found[name].__module__
+            raise BadInput(f'two algorithms are named "{name}": in {first} and in {algorithm.__module__}')
+        if name is not None:
+            found[name] = algorithm
+    return dict(sorted(found.items()))
+
+
+def _subclasses(parent: type[Algorithm]) -> list[type[Algorithm]]:
+    direct = parent.__subclasses__()
+    return direct + [deeper for child in direct for deeper in _subclasses(child)]
+
+
+def find(name: str) -> type[Algorithm]:
+    """Return the algorithm `name`.
+
+    Raises
+    ------
+    BadInput
+        There is none; the message lists those there are.
+    """
+    algorithms = known()
+    if name not in algorithms:
+        valid = ", ".join(algorithms)
+        raise BadInput(f'algorithm: there is no "{name}"{closest(name, algorithms)} (valid: {valid})')
+    return algorithms[name]
+
+
+def load_plugin(path: Path) -> None:
+    """Import a Python file that defines algorithms.
+
+    Raises
+    ------
+    BadInput
+        The file is missing or fails on import.
+    """
+    spec = importlib.util.spec_from_file_location(f"fedmpi_plugin_{path.stem}", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise BadInput(f"--plugin {path}: no such Python file")
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except Exception as error:
+        raise BadInput(f"--plugin {path}: {type(error).__name__}: {error}") from error

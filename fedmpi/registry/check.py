@@ -1,0 +1,163 @@
+"""From the settings of a suite to checked, frozen cases (imports without torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.config.suite import CaseSettings, Suite
+from fedmpi.config.tables import closest
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.datasets.tables import SYNTHETIC
+from fedmpi.engine.case import Case, OptimizerOptions, ReductionOptions
+from fedmpi.errors import BadInput
+from fedmpi.models.options import GinOptions
+from fedmpi.objectives.options import SupervisedOptions
+from fedmpi.partition.options import PartitionOptions
+from fedmpi.registry import algorithms
+
+PARTITIONS: dict[str, type[BaseModel]] = {
+    kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
+}
+"""Option classes of the partitions by name."""
+
+MODELS: dict[str, type[BaseModel]] = {"gin": GinOptions}
+OBJECTIVES: dict[str, type[BaseModel]] = {"supervised": SupervisedOptions}
+OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": OptimizerOptions}
+REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
+
+_AXES = {
+    "partition": (PARTITIONS, "per-dataset"),
+    "model": (MODELS, "gin"),
+    "objective": (OBJECTIVES, "supervised"),
+    "optimizer": (OPTIMIZERS, "adam"),
+    "reduction": (REDUCTIONS, "exact"),
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A case that can be run."""
+
+    case: Case
+    algorithm: Algorithm
+
+
+def check_suite(suite: Suite) -> list[Checked]:
+    """Check every case of a suite.
+
+    Raises
+    ------
+    BadInput
+        An unknown name, key or value; the message names file, key and closest match.
+    """
+    return [_check(suite, settings) for settings in suite.cases]
+
+
+def _check(suite: Suite, settings: CaseSettings) -> Checked:
+    try:
+        return build(suite.name, settings)
+    except _Refused as refused:
+        key, text = refused.key, refused.text
+        given = any(key == name or key.startswith(name + ".") for name in suite.overridden)
+        place = "--set" if given else f"{suite.path}: case"
+        joint = " " if given else "."
+        raise BadInput(f"{place}{joint}{key}: {text}") from None
+
+
+class _Refused(Exception):
+    """A setting that cannot be; `key` is dotted."""
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(key, text)
+        self.key, self.text = key, text
+
+
+def build(suite: str, settings: CaseSettings) -> Checked:
+    """Build one case from its settings."""
+    values: dict[str, Any] = {"suite": suite, "name": settings.name}
+    values["dataset"] = DatasetOptions()
+    for axis, (classes, default) in _AXES.items():
+        values[axis] = _options(axis, {}, classes, default)
+    algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
+    values["algorithm"] = algorithm.options
+    for key, value in settings.settings.items():
+        if key in _AXES:
+            classes, default = _AXES[key]
+            values[key] = _options(key, value, classes, default)
+        elif key == "dataset":
+            values[key] = _validated(DatasetOptions, _as_table(key, value), key)
+        elif key != "algorithm":
+            values[key] = value
+    for forbidden in ("suite", "name"):
+        if forbidden in settings.settings:
+            raise _Refused(forbidden, "unknown key")
+    case = _validated(Case, values, "")
+    _fits(case)
+    return Checked(case, algorithm)
+
+
+def _as_table(key: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"name": value}
+    if not isinstance(value, Mapping):
+        raise _Refused(key, f"must be a name or a table, not {value!r}")
+    return dict(value)
+
+
+def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> BaseModel:
+    table = {"name": default, **_as_table(key, value)}
+    name = table["name"]
+    if name not in classes:
+        hint = closest(str(name), classes)
+        raise _Refused(key, f'there is no "{name}"{hint} (valid: {", ".join(classes)})')
+    return _validated(classes[name], table, key)
+
+
+def _algorithm(value: Any) -> Algorithm:
+    table = {"name": "fedavg", **_as_table("algorithm", value)}
+    try:
+        chosen = algorithms.find(str(table["name"]))
+    except BadInput as error:
+        raise _Refused("algorithm", str(error).removeprefix("algorithm: ")) from None
+    return chosen(_validated(chosen.Options, table, "algorithm"))
+
+
+def _validated(kind: type[BaseModel], values: Mapping[str, Any], prefix: str) -> Any:
+    try:
+        return kind.model_validate(dict(values))
+    except ValidationError as error:
+        detail = error.errors()[0]
+        key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])])
+        raise _Refused(key, _explain(kind, detail)) from None
+
+
+def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
+    if detail["type"] != "extra_forbidden":
+        shown = "" if isinstance(detail["input"], Mapping) else f" (got {detail['input']!r})"
+        return detail["msg"][0].lower() + detail["msg"][1:] + shown
+    fields: Mapping[str, Any] = kind.model_fields
+    for part in detail["loc"][:-1]:
+        inner = fields[str(part)].annotation
+        fields = inner.model_fields if isinstance(inner, type) and issubclass(inner, BaseModel) else {}
+    known = [name for name in fields if name not in ("suite",) and not (kind is Case and name == "name")]
+    return f"unknown key{closest(str(detail['loc'][-1]), known)} (known: {', '.join(known)})"
+
+
+def _fits(case: Case) -> None:
+    """Refuse settings that are each right and together wrong."""
+    kind: str = case.partition.name  # type: ignore[attr-defined]
+    is_many = case.dataset.name == SYNTHETIC and case.dataset.synthetic.domains > 1
+    if is_many and kind != "per-dataset":
+        raise _Refused(
+            "partition",
+            f'"{kind}" deals out one dataset, here are {case.dataset.synthetic.domains} synthetic domains: use '
+            '"per-dataset" or dataset.synthetic.domains = 1',
+        )
+    if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
+        raise _Refused("reduction.clip", 'is read by "fixed32" only')

@@ -1,0 +1,179 @@
+"""The folder lock: one live run per folder, and a killed one is recognised as such."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from fedmpi.errors import BadInput
+
+NAME = "lock"
+_BEAT_SECONDS = 5.0
+_STALE_SECONDS = 120.0
+_GUARD_SECONDS = 10.0
+"""A takeover takes microseconds; a guard older than this belongs to a taker that was killed."""
+_TRIES = 5
+
+State = Literal["live", "stale", "free"]
+
+
+class FolderLock:
+    """Holds `folder` for this process while the context is open.
+
+    Raises
+    ------
+    BadInput
+        On entry: another live process holds the folder, or it cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._owner = _this_process()
+        self._stop = threading.Event()
+        self._beat: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if not self._acquire():
+                raise BadInput(_in_use(self.path))
+        except OSError as error:
+            message = f"{self.path.parent}: cannot write there ({error.strerror}); choose another folder"
+            raise BadInput(message) from error
+        self._beat = threading.Thread(target=self._keep_beating, name="folder-lock", daemon=True)
+        self._beat.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._beat is not None:
+            self._beat.join()
+        with suppress(OSError):
+            if _read(self.path) == self._owner:
+                self.path.unlink()
+
+    def _acquire(self) -> bool:
+        for _ in range(_TRIES):
+            if _write_new(self.path, json.dumps(self._owner)):
+                return True
+            if state(self.path.parent) == "live":
+                return False
+            if self._take_over():
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _take_over(self) -> bool:
+        """Replace a dead process's lock; a guard file lets one taker at a time look and replace."""
+        guard = self.path.with_name("lock.takeover")
+        if not _write_new(guard, ""):
+            if _age(guard) > _GUARD_SECONDS:
+                guard.unlink(missing_ok=True)
+            return False
+        fresh = self.path.with_name(f"lock.{self._owner['token']}")
+        try:
+            if state(self.path.parent) != "stale":
+                return False
+            fresh.write_text(json.dumps(self._owner))
+            os.replace(fresh, self.path)
+            return True
+        finally:
+            guard.unlink(missing_ok=True)
+            fresh.unlink(missing_ok=True)
+
+    def _keep_beating(self) -> None:
+        while not self._stop.wait(_BEAT_SECONDS):
+            with suppress(OSError):
+                os.utime(self.path)
+
+
+def state(folder: Path) -> State:
+    """Return whether a live process holds the folder ("live"), a dead one ("stale") or none ("free")."""
+    path = folder / NAME
+    age = _age(path)
+    if age == float("inf"):
+        return "free"
+    owner = _read(path)
+    if owner is None:  # just being written, or by a process that died right then
+        return "live" if age < _STALE_SECONDS else "stale"
+    if owner.get("place") == _place():
+        return "live" if _start_time(int(owner["pid"])) == owner["started"] else "stale"
+    return "live" if age < _STALE_SECONDS else "stale"
+
+
+def _in_use(path: Path) -> str:
+    owner = _read(path) or {}
+    job = f" (job {owner['job']})" if owner.get("job") else ""
+    who = f"by pid {owner.get('pid', '?')} on host {owner.get('host', '?')}{job}"
+    return f"run folder {path.parent} is in use {who}; wait for it or choose another folder"
+
+
+def _this_process() -> dict[str, Any]:
+    return {
+        "job": os.environ.get("SLURM_JOB_ID", ""),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "started": _start_time(os.getpid()),
+        "place": _place(),
+        "token": secrets.token_hex(8),
+    }
+
+
+def _place() -> str:
+    """Return what two processes share exactly if they can see each other's /proc: boot and PID namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return f"unknown {socket.gethostname()}"
+
+
+def _start_time(pid: int) -> str | None:
+    """Return the start time of a process in clock ticks since boot; None if it is gone or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _age(path: Path) -> float:
+    """Return the seconds since the file's last change; infinite if there is no such file."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        owner: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return owner if isinstance(owner, dict) and {"pid", "started"} <= set(owner) else None
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Write the file if it does not exist; say whether it was written."""
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+        return False
+    try:
+        os.write(descriptor, text.encode())
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    return True

@@ -1,0 +1,260 @@
+"""Writes the record of one run: every event to the log first, then into `run.h5` (rank 0 only)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi import NUMERICS_VERSION, __version__
+from fedmpi.clock import utc_stamp
+from fedmpi.errors import BadInput, RunFailed
+from fedmpi.store import disk, events, exact, rebuild, runfile
+from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
+from fedmpi.store.runfile import RunFile
+from fedmpi.store.schema import STATUSES, Array, Field, measurement_fields, result_fields
+
+_LOG = logging.getLogger(__name__)
+
+
+class RunRecord:
+    """The record of a run, open for writing; make one with `create` or `reopen`.
+
+    Every number goes to the event log before it goes into the file, so whatever
+    moment a kill hits, the log holds all finished rounds.
+    """
+
+    def __init__(self, folder: Path, log: EventLog, file: RunFile, notice: str | None = None) -> None:
+        self.folder = folder
+        self.notice = notice
+        self._log = log
+        self._file = file
+        self._results = result_fields(file.extra)
+        self._measurements = measurement_fields(file.extra)
+        self._given_up = False
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        *,
+        config: Mapping[str, Any],
+        clients: Sequence[str],
+        rounds: int,
+        partition: Mapping[str, npt.ArrayLike],
+        extra: Sequence[Field] = (),
+    ) -> RunRecord:
+        """Start a record in `folder`, which is made if needed and must hold none.
+
+        Parameters
+        ----------
+        config : mapping
+            JSON values only; what decides the results, so no output folder and no rank count.
+        clients : sequence of str
+            Their names, in client order.
+        rounds : int
+            Rounds planned.
+        partition : mapping
+            Integer, float or text arrays by name ("a/b" makes a group).
+        extra : sequence of Field
+            Fields beyond the schema's; their first axis is "round".
+
+        Raises
+        ------
+        BadInput
+            There is a record already, or the folder cannot be written.
+        RunFailed
+            The disk has no room for the whole record; nothing is left behind.
+        """
+        target, log_path = folder / runfile.NAME, folder / events.NAME
+        if target.exists() or log_path.exists():
+            raise BadInput(f"{folder} holds a run already; use --resume or choose another folder")
+        arrays = {name: np.asarray(array) for name, array in partition.items()}
+        about = (__version__, NUMERICS_VERSION, utc_stamp())
+        start = Start(dict(config), tuple(clients), rounds, arrays, tuple(extra), *about)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            log = EventLog(log_path)
+        except OSError as error:
+            message = f"{folder}: cannot write there ({error.strerror}); choose another folder"
+            raise BadInput(message) from error
+        try:
+            log.append(start)
+            return cls(folder, log, RunFile.create(target, start))
+        except BaseException as error:
+            log.close()
+            for path in (log_path, target):
+                path.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise disk.failure(folder, error) from error
+            raise
+
+    @classmethod
+    def reopen(cls, folder: Path) -> RunRecord:
+        """Open the record of `folder` to continue it.
+
+        The event log is the truth: where `run.h5` is missing, damaged or tells
+        of other rounds, it is made again from the log; `notice` then says so.
+
+        Raises
+        ------
+        BadInput
+            The event log is missing or damaged.
+        """
+        log = events.read(folder / events.NAME)
+        notice = None
+        file = _open_if_whole(folder / runfile.NAME, log)
+        if file is None:
+            rounds = rebuild.rebuild(folder)
+            notice = f"{folder / runfile.NAME} was rebuilt from {events.NAME}: {rounds} rounds"
+            _LOG.warning(notice)
+            file = RunFile.open(folder / runfile.NAME)
+        return cls(folder, EventLog(folder / events.NAME), file, notice)
+
+    @property
+    def rounds_completed(self) -> int:
+        """Rounds recorded without a gap, from the first."""
+        return self._file.rounds_completed
+
+    def begin_life(
+        self, first_round: int, ranks: int, collectives: Sequence[str], provenance: Mapping[str, Any]
+    ) -> None:
+        """Say that `ranks` processes now compute from round `first_round` (0-based) on.
+
+        Raises
+        ------
+        RunFailed
+            Rounds before `first_round` are not in the record, or the disk is full.
+        """
+        self._refuse_gap(first_round)
+        life = Life(first_round, ranks, tuple(collectives), dict(provenance), utc_stamp())
+        try:
+            self._file.reserve_life(life)
+        except OSError as error:
+            self._give_up(error)
+        self._write(life)
+
+    def write_round(
+        self,
+        index: int,
+        results: Mapping[str, npt.ArrayLike],
+        measurements: Mapping[str, npt.ArrayLike],
+    ) -> None:
+        """Record one finished round.
+
+        Parameters
+        ----------
+        index : int
+            The round, 0-based.
+        results : mapping
+            Every result field by name, shaped by its axes without "round".
+        measurements : mapping
+            Any measurement fields; the others stay unwritten.
+
+        Raises
+        ------
+        RunFailed
+            The round is recorded already and a result differs in any bit, a
+            round before it is missing, or the disk is full.
+        """
+        self._refuse_gap(index)
+        assert index >= self._file.first_round, "begin_life comes first"
+        sizes = self._file.sizes()
+        assert set(results) == set(self._results), set(results) ^ set(self._results)
+        rows = {n: self._results[n].row(value, self._results[n].shape(sizes)) for n, value in results.items()}
+        measured = {
+            n: self._measurements[n].row(value, self._measurements[n].shape(sizes))
+            for n, value in measurements.items()
+        }
+        if index < self._file.rounds_completed:
+            self._refuse_difference(index, rows)
+        self._write(Round(index, rows, measured, utc_stamp()))
+
+    def _refuse_gap(self, index: int) -> None:
+        known = self._file.rounds_completed
+        if index > known:
+            raise RunFailed(
+                f"{self.folder}: the record ends after {known} rounds, "
+                f"so it cannot go on at round {index + 1}; remove the checkpoint to go on from the start"
+            )
+
+    def _refuse_difference(self, index: int, rows: Mapping[str, Array]) -> None:
+        for name, row in rows.items():
+            stored = self._file.result_row(name, index)
+            unequal = np.argwhere(exact.different(row, stored))
+            if len(unequal):
+                where = tuple(int(part) for part in unequal[0])
+                client = f", client {where[0]} ({self._file.clients[where[0]]})" if where else ""
+                raise RunFailed(
+                    f"{self.folder}: round {index + 1}{client}: {name} is {row[where]}, was {stored[where]}: "
+                    "recomputed round differs from the record: other processor or versions?"
+                )
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """Set the status; after a failed write this keeps the failure that is already set."""
+        assert status in STATUSES, status
+        if not self._given_up:
+            self._write(Status(status, reason, utc_stamp()))
+
+    def _write(self, event: Event) -> None:
+        try:
+            self._log.append(event)
+            self._file.apply(event)
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> NoReturn:
+        self._given_up = True
+        failure = disk.failure(self.folder, error)
+        status = Status("failed", str(failure), utc_stamp())
+        for destination in (self._file.apply, self._log.append):
+            with suppress(OSError):
+                destination(status)
+        raise failure from error
+
+    def sync(self) -> None:
+        """Return when everything recorded is on disk; call it before saving a checkpoint.
+
+        Then a crash of the machine cannot leave a checkpoint that is ahead of the record.
+        """
+        try:
+            self._log.sync()
+            disk.sync(self.folder / runfile.NAME)
+        except OSError as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Close both files; closing twice is fine."""
+        self._log.close()
+        with suppress(OSError):
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _open_if_whole(path: Path, log: list[Event]) -> RunFile | None:
+    """Return the open file, brought up to the log; None where only a rebuild can do that."""
+    try:
+        file = RunFile.open(path)
+    except (OSError, KeyError, ValueError):
+        return None
+    known = file.rounds_completed
+    if file.lives != rebuild.lives_logged(log) or known > rebuild.rounds_logged(log):
+        file.close()
+        return None
+    for event in rebuild.last_life(log):  # a kill may have hit between the log and the file
+        if event.round >= known - 1:
+            file.apply(event)
+    return file

@@ -1,0 +1,241 @@
+"""The HDF5 file `run.h5`: laid out in full before the first round, then only written in place."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from fedmpi.store import disk
+from fedmpi.store.events import Event, Life, Round, Start, Status
+from fedmpi.store.schema import (
+    PHASES,
+    SCHEMA_VERSION,
+    Array,
+    Field,
+    axis_sizes,
+    canonical_json,
+    config_digest,
+    measurement_fields,
+    result_fields,
+)
+
+NAME = "run.h5"
+_STATUS_BYTES = 16
+_REASON_BYTES = 1024
+_STAMP_BYTES = 32
+_METADATA_BYTES = 1 << 16
+"""Room for the headers of one life's group; measured 14 KiB."""
+
+
+@contextmanager
+def hdf5_errors() -> Iterator[None]:
+    """Turn the RuntimeError that HDF5 raises for some failed writes into OSError."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+class RunFile:
+    """`run.h5` open for writing. Events are applied to it; all failures are OSError."""
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        self.path = path
+        self._file = file
+        self._extra = _read_extra(file)
+        self._results = {name: file["rounds"][name] for name in result_fields(self._extra)}
+        self._measured: dict[str, h5py.Dataset] = {}
+        self._first_round = 0
+        if self.lives:
+            self._bind_life(self.lives - 1)
+
+    @classmethod
+    def create(cls, path: Path, start: Start) -> RunFile:
+        """Make the file with everything but the lives; it must not exist."""
+        with hdf5_errors():
+            file = h5py.File(path, "x", locking="best-effort")
+            try:
+                _lay_out(file, start)
+                file.flush()
+                disk.reserve(path, path.stat().st_size)
+                return cls(path, file)
+            except BaseException:
+                file.close()
+                raise
+
+    @classmethod
+    def open(cls, path: Path) -> RunFile:
+        """Open an existing file; OSError or KeyError if it is missing, damaged or foreign."""
+        with hdf5_errors():
+            file = h5py.File(path, "r+", locking="best-effort")
+            try:
+                return cls(path, file)
+            except BaseException:
+                file.close()
+                raise
+
+    @property
+    def rounds_completed(self) -> int:
+        """Rounds whose rows are whole."""
+        return int(self._file["rounds_completed"][()])
+
+    @property
+    def lives(self) -> int:
+        """Number of lives so far."""
+        return len(self._file["lives"])
+
+    @property
+    def first_round(self) -> int:
+        """First round (0-based) of the newest life."""
+        return self._first_round
+
+    @property
+    def extra(self) -> tuple[Field, ...]:
+        """The fields beyond the schema's."""
+        return self._extra
+
+    @property
+    def clients(self) -> list[str]:
+        """Names of the clients, in client order."""
+        return list(self._file["clients"].asstr()[()])
+
+    def sizes(self) -> dict[str, int]:
+        """Return the axis lengths of a row in the newest life."""
+        life = self._file[f"lives/{self.lives - 1}"]
+        ranks, collectives = int(life.attrs["ranks"]), len(life.attrs["collectives"])
+        return axis_sizes(len(self._file["clients"]), ranks, collectives)
+
+    def result_row(self, name: str, index: int) -> Array:
+        """Return the recorded row of a result."""
+        return np.asarray(self._results[name][index])
+
+    def apply(self, event: Event) -> None:
+        """Write what the event says."""
+        with hdf5_errors():
+            match event:
+                case Life():
+                    self._add_life(event)
+                case Round():
+                    self._write_round(event)
+                case Status():
+                    self._set_status(event)
+            self._file.flush()
+
+    def reserve_life(self, life: Life) -> None:
+        """Take the disk space that the life will need, or raise OSError with nothing changed."""
+        needed = sum(array.nbytes for _, array in self._life_arrays(life)) + len(canonical_json(life.provenance))
+        disk.reserve(self.path, self.path.stat().st_size + needed + _METADATA_BYTES)
+
+    def _life_arrays(self, life: Life) -> list[tuple[Field, Array]]:
+        rounds = int(self._file.attrs["rounds"]) - life.first_round
+        sizes = axis_sizes(len(self._file["clients"]), life.ranks, len(life.collectives))
+        fields = measurement_fields(self._extra).values()
+        return [(field, field.blank((rounds, *field.shape(sizes)))) for field in fields]
+
+    def _add_life(self, life: Life) -> None:
+        number = self.lives
+        group = self._file.create_group(f"lives/{number}")
+        group.attrs["first_round"] = life.first_round
+        group.attrs["ranks"] = life.ranks
+        group.attrs["started"] = life.time
+        group.attrs["collectives"] = _texts(life.collectives)
+        group.create_dataset("provenance", data=canonical_json(life.provenance))
+        group.create_dataset("rounds_written", data=np.int64(0))
+        group.create_dataset("ended", data=np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")
+        for field, blank in self._life_arrays(life):
+            names = {"phase": PHASES, "collective": life.collectives}.get(field.axes[-1])
+            _add(group, field, blank, names)
+        self._set_status(Status("running", "", ""))
+        self._file.flush()
+        size = self._file.id.get_filesize()
+        os.truncate(self.path, size)  # what was reserved too much would hide a later cut
+        disk.reserve(self.path, size)
+        self._bind_life(number)
+
+    def _bind_life(self, number: int) -> None:
+        group = self._file[f"lives/{number}"]
+        self._first_round = int(group.attrs["first_round"])
+        self._measured = {name: group[name] for name in measurement_fields(self._extra)}
+
+    def _write_round(self, event: Round) -> None:
+        index = event.round - self._first_round
+        for name, row in event.results.items():
+            self._results[name][event.round] = row
+        for name, row in event.measurements.items():
+            self._measured[name][index] = row
+        self._file.flush()  # rows before the counts that vouch for them
+        self._raise_to("rounds_completed", event.round + 1)
+        self._raise_to(f"lives/{self.lives - 1}/rounds_written", index + 1)
+
+    def _raise_to(self, name: str, value: int) -> None:
+        if value > self._file[name][()]:
+            self._file[name][()] = value
+
+    def _set_status(self, event: Status) -> None:
+        self._file["status"][()] = np.bytes_(event.status.encode())
+        reason = event.reason.encode()[:_REASON_BYTES].decode(errors="ignore").encode()
+        self._file["reason"][()] = np.bytes_(reason)
+        if event.status != "running" and self.lives:
+            self._file[f"lives/{self.lives - 1}/ended"][()] = np.bytes_(event.time.encode())
+
+    def close(self) -> None:
+        """Close the file; closing twice is fine."""
+        with hdf5_errors():
+            self._file.close()
+
+
+def _lay_out(file: h5py.File, start: Start) -> None:
+    file.attrs["schema_version"] = SCHEMA_VERSION
+    file.attrs["fedmpi_version"] = start.fedmpi_version
+    file.attrs["numerics_version"] = start.numerics_version
+    file.attrs["config_digest"] = config_digest(start.config)
+    file.attrs["rounds"] = start.rounds
+    file.attrs["created"] = start.time
+    file.attrs["extra_fields"] = json.dumps([vars(field) for field in start.extra])
+    file.create_dataset("config", data=canonical_json(start.config))
+    file.create_dataset("status", data=np.bytes_(b"running"), dtype=f"S{_STATUS_BYTES}")
+    file.create_dataset("reason", data=np.bytes_(b""), dtype=f"S{_REASON_BYTES}")
+    file.create_dataset("rounds_completed", data=np.int64(0))
+    clients = Field("clients", ("client",), "O", "1", "names of the clients, in client order", "result")
+    _add(file, clients, _texts(start.clients))
+    partition = file.create_group("partition")
+    for name, array in start.partition.items():
+        field = Field(name, (), array.dtype.str, "1", f"partition: {name}", "result")
+        _add(partition, field, _texts(array) if array.dtype.kind == "U" else array)
+    file.create_group("lives")
+    rounds = file.create_group("rounds")
+    sizes = axis_sizes(len(start.clients))
+    for field in result_fields(start.extra).values():
+        _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
+
+
+def _add(group: h5py.Group, field: Field, values: Array, names: tuple[str, ...] | None = None) -> None:
+    """Write a dataset in full, so that its space is taken now, with the attributes that explain it."""
+    dataset = group.create_dataset(field.name, data=values)
+    dataset.attrs["unit"] = field.unit
+    dataset.attrs["meaning"] = field.meaning
+    dataset.attrs["kind"] = field.kind
+    dataset.attrs["better"] = field.better or ""
+    dataset.attrs["axes"] = _texts(field.axes)
+    if names is not None:
+        dataset.attrs[f"{field.axes[-1]}s"] = _texts(names)
+
+
+def _texts(names: Any) -> Array:
+    """Return names as an array that h5py stores as UTF-8 strings, also if there are none."""
+    given = np.asarray(names, dtype=object)
+    texts = np.empty(given.shape, dtype=h5py.string_dtype())
+    texts[...] = given
+    return texts
+
+
+def _read_extra(file: h5py.File) -> tuple[Field, ...]:
+    items: list[Mapping[str, Any]] = json.loads(file.attrs["extra_fields"])
+    return tuple(Field(**{**item, "axes": tuple(item["axes"])}) for item in items)

@@ -1,0 +1,158 @@
+"""Vocabulary of the record: every recorded quantity with its axes, type, unit and meaning."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+SCHEMA_VERSION = 1
+STATUSES = ("running", "complete", "interrupted", "diverged", "failed")
+PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One recorded quantity.
+
+    Attributes
+    ----------
+    name : str
+        Name of its dataset.
+    axes : tuple of str
+        Of "round", "client", "rank", "phase", "collective"; the first is always "round".
+    dtype : str
+        NumPy type code. Unwritten floats are NaN, unwritten integers 0.
+    unit, meaning : str
+        For the reader; stored as attributes.
+    kind : "result" or "measurement"
+        A result is the same on every machine layout, bit for bit; a measurement is not.
+    better : "higher", "lower" or None
+        Which direction is an improvement, where there is one.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    dtype: str
+    unit: str
+    meaning: str
+    kind: Literal["result", "measurement"]
+    better: Literal["higher", "lower"] | None = None
+
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the shape of one round's row."""
+        return tuple(sizes[axis] for axis in self.axes[1:])
+
+    def blank(self, shape: tuple[int, ...]) -> Array:
+        """Return an array of this field's type filled with "not written" (NaN or 0)."""
+        return np.full(shape, np.nan if self.dtype.startswith("f") else 0, dtype=self.dtype)
+
+    def row(self, value: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+        """Return `value` as one round's row; a change of shape or of any number is our bug."""
+        given = np.asarray(value)
+        cast = given.astype(self.dtype)
+        assert given.shape == shape, f"{self.name}: shape {given.shape}, expected {shape}"
+        same = np.array_equal(given, cast, equal_nan=given.dtype.kind == "f")
+        assert same, f"{self.name}: {given.dtype} values do not fit {self.dtype}"
+        return cast
+
+
+def _results(*rows: tuple[str, str, str, str, Literal["higher", "lower"] | None]) -> tuple[Field, ...]:
+    return tuple(Field(n, ("round", "client"), t, unit, text, "result", b) for n, t, unit, text, b in rows)
+
+
+RESULTS: tuple[Field, ...] = _results(
+    ("participated", "u1", "1", "1 if the client trained in this round", None),
+    ("group", "i4", "1", "group (cluster) of the client after this round", None),
+    ("samples", "i8", "graph", "training graphs seen in this round, counted once per local epoch", None),
+    ("steps", "i4", "1", "optimizer steps of this round", None),
+    ("train_loss", "f8", "nat", "running mean of the loss over the round's batches", "lower"),
+    ("train_accuracy", "f8", "1", "running mean of the accuracy over the round's batches", "higher"),
+    ("val_loss", "f8", "nat", "validation loss of the new model", "lower"),
+    ("val_accuracy", "f8", "1", "validation accuracy of the new model", "higher"),
+    ("test_loss", "f8", "nat", "test loss of the new model", "lower"),
+    ("test_accuracy", "f8", "1", "test accuracy of the new model", "higher"),
+    ("delta_norm", "f8", "1", "2-norm of the shared slice's update", None),
+    (
+        "gradient_norm",
+        "f8",
+        "1",
+        "2-norm of the shared slice's raw gradient of the objective in the last batch, "
+        "before Adam, without weight decay and penalty",
+        None,
+    ),
+    ("model_flops", "i8", "FLOP", "analytic training work of the model", "lower"),
+    ("evaluation_flops", "i8", "FLOP", "analytic evaluation work of the model", "lower"),
+    ("client_bytes_up", "i8", "B", "float32 shared parameters the client sends", "lower"),
+    ("client_bytes_down", "i8", "B", "float32 shared parameters the client gets", "lower"),
+    ("parameter_digest", "u8", "1", "hash of the client's whole parameter vector after the round", None),
+)
+
+
+def _measured(name: str, axes: str, dtype: str, unit: str, meaning: str) -> Field:
+    return Field(name, ("round", *axes.split()), dtype, unit, meaning, "measurement", "lower")
+
+
+MEASUREMENTS: tuple[Field, ...] = (
+    _measured("client_wall_seconds", "client", "f8", "s", "wall-clock time of the client's local training"),
+    _measured("client_cpu_seconds", "client", "f8", "s", "CPU time of the client's local training"),
+    _measured("phase_seconds", "rank phase", "f8", "s", "wall-clock time of each rank in each phase"),
+    _measured("executed_flops", "rank", "i8", "FLOP", "what the chosen kernels did on each rank"),
+    _measured("collective_calls", "rank collective", "i8", "1", "calls of each collective"),
+    _measured("collective_bytes", "rank collective", "i8", "B", "payload each rank hands to or gets from it"),
+    _measured("collective_seconds", "rank collective", "f8", "s", "wall-clock time inside the collective"),
+    _measured("cpu_seconds", "rank", "f8", "s", "CPU time of each rank, all threads"),
+    _measured("peak_host_bytes", "rank", "i8", "B", "largest resident memory of each rank so far"),
+    _measured("peak_device_bytes", "rank", "i8", "B", "largest device memory of each rank so far"),
+    _measured("round_seconds", "", "f8", "s", "wall-clock time of the round on rank 0"),
+    _measured("virtual_seconds", "", "f8", "s", "virtual federated time: slowest client and link"),
+)
+
+
+def result_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
+    """Return the result fields of a run by name, its extra ones included."""
+    return {field.name: field for field in (*RESULTS, *extra) if field.kind == "result"}
+
+
+def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
+    """Return the measurement fields of a run by name, its extra ones included."""
+    return {field.name: field for field in (*MEASUREMENTS, *extra) if field.kind == "measurement"}
+
+
+def axis_sizes(clients: int, ranks: int = 0, collectives: int = 0) -> dict[str, int]:
+    """Return the length of each axis of a round's row."""
+    return {"client": clients, "rank": ranks, "phase": len(PHASES), "collective": collectives}
+
+
+def blank_round(fields: Mapping[str, Field], sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Return one round's rows, nothing written yet (NaN or 0), to be filled by the caller."""
+    return {name: field.blank(field.shape(sizes)) for name, field in fields.items()}
+
+
+def canonical_json(value: Mapping[str, Any]) -> str:
+    """Return JSON text that depends on the content only: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def config_digest(config: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the configuration's canonical JSON, in hexadecimal."""
+    return hashlib.sha256(canonical_json(config).encode()).hexdigest()
+
+
+def config_differences(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return one line ``key: first -> second`` for each setting that differs."""
+    lines: list[str] = []
+    for name in sorted({*first, *second}):
+        left, right = first.get(name, "(not set)"), second.get(name, "(not set)")
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            lines += config_differences(left, right, f"{prefix}{name}.")
+        elif left != right:
+            lines.append(f"{prefix}{name}: {left} -> {right}")
+    return lines

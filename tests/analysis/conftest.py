@@ -1,0 +1,42 @@
+import pytest
+
+from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+
+
+@pytest.fixture
+def make_run():
+    """Return a function that records a made-up run: test accuracies [round][client] and a seed."""
+
+    def make(folder, accuracy, seed=10, status="complete"):
+        clients = [f"client-{index}" for index in range(len(accuracy[0]))]
+        config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed}
+        with RunRecord.create(
+            folder, config=config, clients=clients, rounds=len(accuracy), partition={}
+        ) as record:
+            record.begin_life(0, 2, ["Bcast"], {})
+            for index, values in enumerate(accuracy):
+                record.write_round(index, *_rows(index, values))
+            record.finish(status, "" if status == "complete" else "made up")
+        return folder
+
+    return make
+
+
+def _rows(index, values):
+    sizes = axis_sizes(len(values), 2, 1)
+    results = blank_round(result_fields(), sizes)
+    results["participated"][:] = 1
+    results["test_accuracy"][:] = values
+    results["val_accuracy"][:] = values
+    results["val_loss"][:] = 1.0
+    results["client_bytes_up"][:] = 1_000_000
+    results["client_bytes_down"][:] = 500_000
+    results["model_flops"][:] = 2_000_000_000
+    measurements = blank_round(measurement_fields(), sizes)
+    measurements["round_seconds"][()] = 1.0 + index
+    measurements["virtual_seconds"][()] = 10.0
+    measurements["phase_seconds"][:] = [[0.5] * 6, [0.25] * 6]
+    measurements["collective_bytes"][:] = 3_000_000
+    measurements["executed_flops"][:] = 1_500_000_000
+    return results, measurements

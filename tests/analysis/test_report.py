@@ -1,0 +1,130 @@
+import json
+
+import pytest
+
+from fedmpi.cli.report import compare, repair, report
+from fedmpi.errors import BadInput
+from fedmpi.store.lock import FolderLock
+from fedmpi.store.reader import load_run
+from fedmpi.store.record import RunRecord
+
+ACCURACY = [[0.5, 0.6], [0.9, 0.8], [0.7, 0.7]]
+
+
+def test_figures_of_a_run_as_json(tmp_path, make_run, capsys):
+    make_run(tmp_path / "case", ACCURACY)
+    assert report([tmp_path / "case"], target=0.7, as_json=True) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    expected = {
+        "case": "case",
+        "dataset": "PROTEINS",
+        "algorithm": "fedavg",
+        "seed": 10,
+        "status": "complete",
+        "rounds": 3,
+        "rounds_planned": 3,
+        "clients": 2,
+        "ranks": [2],
+        "test_accuracy": 0.7,
+        "worst_client": "client-0",
+        "total_seconds": 6.0,
+        "round_seconds_median": 2.0,
+        "repeated_rounds": 0,
+        "train_seconds": 1.5,
+        "model_gflop": 12.0,
+        "executed_gflop": 9.0,
+        "client_megabytes": 9.0,
+        "collective_megabytes": 18.0,
+        "virtual_seconds": 30.0,
+        "to_target": {
+            "rounds": 2,
+            "seconds": 3.0,
+            "virtual_seconds": 20.0,
+            "client_bytes": 6_000_000,
+            "model_flops": 8_000_000_000,
+        },
+    }
+    assert {key: row[key] for key in expected} == expected
+    assert row["test_accuracy_best_by_validation"] == pytest.approx(0.85)
+    assert row["per_client"][1]["client"] == "client-1"
+    assert row["per_client"][1]["test_accuracy_best_by_validation"] == 0.8
+    assert row["per_client"][1]["client_megabytes"] == 4.5
+
+
+def test_two_runs_of_a_suite_as_a_table(tmp_path, make_run, capsys):
+    make_run(tmp_path / "suite" / "fedavg-10", ACCURACY)
+    make_run(tmp_path / "suite" / "fedavg-42", ACCURACY, seed=42, status="diverged")
+    assert report([tmp_path / "suite"], target=0.9) == 0
+    text = capsys.readouterr().out
+    lines = [line.split() for line in text.splitlines() if line.startswith(" fedavg-")]
+    assert lines[0][:8] == ["fedavg-10", "PROTEINS", "fedavg", "10", "complete", "3/3", "2", "70.00"]
+    assert lines[1][:5] == ["fedavg-42", "PROTEINS", "fedavg", "42", "diverged"]
+    assert lines[0][-2:] == ["never", "never"]
+    assert "client-1" not in text
+    assert "made up" in text
+
+
+def test_a_single_run_comes_with_its_clients(tmp_path, make_run, capsys):
+    report([make_run(tmp_path / "case", ACCURACY)])
+    assert "client-1" in capsys.readouterr().out
+
+
+def test_a_run_without_a_finished_round(tmp_path, capsys):
+    RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}).close()
+    assert report([tmp_path / "a"], target=0.5) == 0
+    assert "0/3" in capsys.readouterr().out
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_reported(tmp_path, make_run, capsys):
+    make_run(tmp_path / "suite" / "good", ACCURACY)
+    (make_run(tmp_path / "suite" / "bad", ACCURACY) / "run.h5").write_text("")
+    (tmp_path / "empty").mkdir()
+    assert report([tmp_path / "suite", tmp_path / "empty", tmp_path / "none"]) == 2
+    out, err = capsys.readouterr()
+    assert "good" in out and "bad" not in out
+    assert [line.rpartition(": ")[2] for line in err.splitlines()] == [
+        f"fedmpi repair {tmp_path / 'suite' / 'bad'}",
+        "no run (run.h5) in it or below",
+        "no such file or folder",
+    ]
+
+
+def test_a_target_is_a_share(tmp_path):
+    with pytest.raises(BadInput, match="--target 70: give an accuracy between 0 and 1"):
+        report([tmp_path], target=70)
+
+
+def test_compare_two_runs(tmp_path, make_run, capsys):
+    a, b = make_run(tmp_path / "a", ACCURACY), make_run(tmp_path / "b", ACCURACY)
+    c = make_run(tmp_path / "c", [*ACCURACY[:2], [0.7, 0.75]])
+    assert compare(a, b) == 0
+    assert capsys.readouterr().out == "identical: 18 result datasets, 3 rounds\n"
+    assert compare(a, c) == 1
+    out = capsys.readouterr().out
+    assert "/rounds/test_accuracy: 0.7 -> 0.75 in round 3, client client-1 (1 of 6 values differ)" in out
+
+
+def test_compare_two_suites_case_by_case(tmp_path, make_run, capsys):
+    for suite in ("one", "two"):
+        make_run(tmp_path / suite / "x", ACCURACY)
+        make_run(tmp_path / suite / "y", ACCURACY, seed=42)
+    assert compare(tmp_path / "one", tmp_path / "two") == 0
+    assert capsys.readouterr().out == "identical: 2 cases, 36 result datasets, 6 rounds\n"
+    make_run(tmp_path / "two" / "z", ACCURACY)
+    assert compare(tmp_path / "one", tmp_path / "two") == 1
+    assert f"case z: only in {tmp_path / 'two'}" in capsys.readouterr().out
+
+
+def test_repair(tmp_path, make_run, capsys):
+    folder = make_run(tmp_path / "case", ACCURACY)
+    (folder / "run.h5").write_bytes(b"broken")
+    assert repair(folder) == 0
+    assert "rebuilt from the event log, 3 rounds" in capsys.readouterr().out
+    assert load_run(folder).rounds_completed == 3
+    assert (folder / "run.h5.damaged").read_bytes() == b"broken"
+
+
+def test_repair_keeps_away_from_a_live_run(tmp_path, make_run):
+    folder = make_run(tmp_path / "case", ACCURACY)
+    with FolderLock(folder), pytest.raises(BadInput, match="is in use by pid"):
+        repair(folder)

@@ -1,0 +1,262 @@
+"""Cache, mirror, own folder, offline and download."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import multiprocessing
+import subprocess
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.datasets.raw import digest
+from fedmpi.datasets.source import DataSource
+from fedmpi.datasets.tu import read_folder
+from fedmpi.errors import BadInput
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Offline source with an empty cache and a mirror that `make_archive` fills."""
+    (tmp_path / "mirror" / "tudataset").mkdir(parents=True)
+    return DataSource(tmp_path / "cache", tmp_path / "mirror", offline=True)
+
+
+def left_in(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.rglob("*")) if cache.exists() else []
+
+
+def test_prepared_data_equal_the_archive(source, make_archive, make_folder, toy):
+    make_archive("FOO", toy)
+    assert source.status("FOO") == "mirror"
+    source.check("FOO")
+    assert left_in(source.cache) == []
+    source.prepare("FOO")
+    assert source.status("FOO") == "prepared"
+    raw = source.load("FOO")
+    fresh = read_folder(make_folder(toy), "FOO", "FOO")
+    assert digest(raw) == digest(fresh) == source.digest_of("FOO") == source.verify("FOO")
+    assert (raw.name, raw.class_names, raw.label_widths) == ("FOO", ("-1", "1"), (4,))
+
+
+def test_prepared_data_need_the_mirror_no_more(source, make_archive, toy):
+    make_archive("FOO", toy)
+    source.prepare("FOO")
+    alone = DataSource(source.cache, None, offline=True)
+    alone.check("FOO")
+    assert alone.load("FOO").num_graphs == 3
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200, -1])
+def test_cut_archive_is_refused_and_nothing_stays(source, make_archive, toy, keep):
+    archive = make_archive("FOO", toy)
+    archive.write_bytes(archive.read_bytes()[:keep])
+    for step in (source.check, source.prepare):
+        with pytest.raises(BadInput, match="is cut short or damaged"):
+            step("FOO")
+    assert left_in(source.cache) == []
+
+
+def test_inconsistent_archive_leaves_nothing(source, make_archive, toy):
+    toy["A"] = "1, 9\n"
+    make_archive("FOO", toy)
+    with pytest.raises(BadInput, match=r"FOO.zip: FOO_A.txt"):
+        source.prepare("FOO")
+    assert left_in(source.cache) == []
+
+
+def test_archive_without_the_files_is_refused(source, make_archive, toy):
+    del toy["graph_labels"]
+    make_archive("FOO", toy)
+    with pytest.raises(BadInput, match=r"holds no FOO_graph_labels.txt"):
+        source.check("FOO")
+
+
+def test_known_dataset_with_other_content_is_refused(source, make_archive, toy):
+    make_archive("MUTAG", toy)
+    with pytest.raises(BadInput, match=r"MUTAG has content digest [0-9a-f]{64}, expected efabee01"):
+        source.prepare("MUTAG")
+    assert left_in(source.cache) == []
+
+
+def test_partial_folder_in_the_cache_is_replaced(source, make_archive, toy):
+    make_archive("FOO", toy)
+    source.prepare("FOO")
+    (source.cache / "tudataset" / "FOO" / "columns.npy").write_bytes(b"cut")
+    assert source.status("FOO") == "mirror"
+    source.prepare("FOO")
+    assert source.load("FOO").topology.num_edges == 10
+    assert [path.name for path in (source.cache / "tudataset").iterdir()] == ["FOO"]
+
+
+def test_verify_finds_changed_data(source, make_archive, toy):
+    make_archive("FOO", toy)
+    source.prepare("FOO")
+    labels = source.cache / "tudataset" / "FOO" / "labels.npy"
+    np.save(labels, 1 - np.load(labels))
+    with pytest.raises(BadInput, match="noted was"):
+        source.verify("FOO")
+
+
+def _prepare(source: DataSource, barrier) -> None:
+    barrier.wait()
+    source.prepare("FOO")
+
+
+def test_two_processes_prepare_at_once(source, make_archive, toy):
+    make_archive("FOO", toy)
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(2)
+    workers = [context.Process(target=_prepare, args=(source, barrier)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert [path.name for path in (source.cache / "tudataset").iterdir()] == ["FOO"]
+    assert source.verify("FOO") == source.digest_of("FOO")
+
+
+def test_offline_names_the_command_for_the_login_node(tmp_path):
+    source = DataSource(tmp_path, offline=True)
+    for step in (source.check, source.prepare):
+        with pytest.raises(BadInput, match=r"run 'fedmpi data fetch PROTEINS' .*login node"):
+            step("PROTEINS")
+    with pytest.raises(BadInput, match="fedmpi data fetch MUTAG"):
+        source.check("gcfl/molecules")
+    assert source.status("gcfl/molecules") == "missing"
+    with pytest.raises(BadInput, match="run 'fedmpi data fetch PROTEINS'"):
+        source.load("PROTEINS")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("PROTIENS", "PROTEINS"), ("imdb-binary", "IMDB-BINARY"), ("gcfl/molecule", "gcfl/molecules")],
+)
+def test_unknown_name_shows_what_was_meant(source, name, meant):
+    with pytest.raises(BadInput, match=f"did you mean {meant}"):
+        source.check(name)
+
+
+def test_any_tu_name_may_be_tried_online(tmp_path):
+    source = DataSource(tmp_path)
+    source.check("REDDIT-BINARY")
+    with pytest.raises(BadInput, match="no dataset name"):
+        source.check("RED DIT;")
+
+
+def test_own_folder(source, make_folder, toy):
+    name = str(make_folder(toy))
+    assert source.members(name) == (name,)
+    assert source.status(name) == "mirror"
+    source.check(name)
+    source.prepare(name)
+    raw = source.load(name)
+    assert (raw.name, raw.num_graphs) == (name, 3)
+    assert source.status(name) == "prepared"
+
+
+def test_own_folder_is_prepared_anew_after_an_edit(source, make_folder, toy):
+    folder = make_folder(toy)
+    source.prepare(str(folder))
+    (folder / "FOO_A.txt").write_text("1, 2\n2, 1\n")
+    assert source.status(str(folder)) == "mirror"
+    source.prepare(str(folder))
+    assert source.load(str(folder)).topology.num_edges == 2
+
+
+def test_incomplete_own_folder_is_refused(source, make_folder, toy):
+    del toy["graph_indicator"]
+    with pytest.raises(BadInput, match=r"holds no FOO_graph_indicator.txt"):
+        source.check(str(make_folder(toy)))
+
+
+def test_environment_and_options(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDMPI_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("FEDMPI_MIRROR", str(tmp_path))
+    monkeypatch.setenv("FEDMPI_OFFLINE", "1")
+    assert DataSource.from_environment() == DataSource(tmp_path / "data", tmp_path, True)
+    chosen = DataSource.from_environment(cache=tmp_path, offline=False)
+    assert chosen == DataSource(tmp_path, tmp_path, False)
+    monkeypatch.setenv("FEDMPI_OFFLINE", "yes")
+    with pytest.raises(BadInput, match="FEDMPI_OFFLINE is 'yes'"):
+        DataSource.from_environment()
+    monkeypatch.delenv("FEDMPI_OFFLINE")
+    with pytest.raises(BadInput, match="is no folder"):
+        DataSource.from_environment(mirror=tmp_path / "absent")
+
+
+def test_cache_that_cannot_be_written(tmp_path, make_archive, toy):
+    make_archive("FOO", toy)
+    (tmp_path / "file").write_text("")
+    source = DataSource(tmp_path / "file", tmp_path / "mirror")
+    with pytest.raises(BadInput, match="cannot write the data cache"):
+        source.prepare("FOO")
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        """Keep the test output clean."""
+
+
+@pytest.fixture
+def upstream(tmp_path):
+    """Address of a local server that hands out what `make_archive` wrote."""
+    folder = tmp_path / "mirror" / "tudataset"
+    folder.mkdir(parents=True, exist_ok=True)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_download(tmp_path, make_archive, toy, upstream):
+    make_archive("FOO", toy)
+    source = DataSource(tmp_path / "cache", upstream=upstream)
+    source.prepare("FOO")
+    assert source.load("FOO").num_graphs == 3
+    assert [path.name for path in (tmp_path / "cache" / "tudataset").iterdir()] == ["FOO"]
+    meta = json.loads((tmp_path / "cache" / "tudataset" / "FOO" / "meta.json").read_text())
+    assert meta["source"] == f"{upstream}/FOO.zip"
+
+
+def test_failed_download_is_one_line_and_leaves_nothing(tmp_path, make_archive, toy, upstream):
+    source = DataSource(tmp_path / "cache", upstream=upstream)
+    with pytest.raises(BadInput, match=r"cannot download http.*: .*FEDMPI_MIRROR=DIR") as caught:
+        source.prepare("PROTIENS")
+    assert "did you mean PROTEINS" in str(caught.value)
+    archive = make_archive("FOO", toy)
+    archive.write_bytes(archive.read_bytes()[:-30])
+    with pytest.raises(BadInput, match="cut short or damaged"):
+        source.prepare("FOO")
+    assert left_in(source.cache / "tudataset") == []
+
+
+def test_load_all_keeps_the_order_of_the_group(mirror, tmp_path, monkeypatch):
+    source = DataSource(tmp_path, mirror, offline=True)
+    members = ("PTC_MR", "MUTAG")
+    monkeypatch.setattr("fedmpi.datasets.names.GROUPS", {"gcfl/two": members})
+    source.prepare("gcfl/two")
+    raws = load_all(DatasetOptions(name="gcfl/two"), source)
+    assert [raw.name for raw in raws] == ["PTC_MR", "MUTAG"]
+    assert source.verify("MUTAG") == source.digest_of("MUTAG")
+
+
+def test_options_and_tables_import_without_heavy_libraries():
+    code = (
+        "import sys, fedmpi.datasets.options, fedmpi.datasets.tables, fedmpi.datasets.source, "
+        "fedmpi.partition.options, fedmpi.partition.partition;"
+        "print([m for m in ('torch', 'sklearn', 'networkx', 'pandas', 'mpi4py') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

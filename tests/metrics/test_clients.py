@@ -1,0 +1,32 @@
+import math
+
+import numpy as np
+import pytest
+
+from fedmpi.metrics import clients
+
+
+def test_mean_and_worst_leave_out_clients_without_a_value():
+    values = np.array([0.75, np.nan, 0.25])
+    assert clients.mean(values) == 0.5
+    assert clients.worst(values) == (2, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(1, 1.0), (10, 1.0), (11, 1.5), (20, 1.5), (21, 2.0)],
+)
+def test_lowest_decile_is_the_mean_of_the_worst_tenth_rounded_up(count, expected):
+    assert clients.lowest_decile(np.arange(count, 0, -1.0)) == expected
+
+
+def test_no_values():
+    nothing = np.array([np.nan])
+    assert math.isnan(clients.mean(nothing)) and math.isnan(clients.lowest_decile(nothing))
+    assert clients.worst(nothing)[0] == -1
+
+
+def test_spread_over_seeds_of_opposite_clients():
+    values = np.array([[0.0, 4.0], [2.0, 2.0], [4.0, 0.0]])
+    assert clients.std_over_seeds(values) == 2.0
+    assert clients.std_of_average(values) == 0.0

@@ -1,0 +1,65 @@
+"""Figures of a partition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedmpi.partition.partition import ClientSplit, Partition
+from fedmpi.partition.table import COLUMNS, describe
+
+
+def client(name, graphs, dataset=0):
+    """A client that trains on all but the last two of its graphs."""
+    held = np.array(graphs)
+    return ClientSplit(name, dataset, held[:-2], held[-2:-1], held[-1:], True)
+
+
+@pytest.fixture
+def table(labelled):
+    # six graphs of class 0, four of class 1: one client has classes 4:0, the other 2:4
+    partition = Partition((client("a", [0, 1, 2, 3]), client("b", [4, 5, 6, 7, 8, 9])))
+    return describe(partition, [labelled([6, 4])])
+
+
+def test_emd_of_a_hand_made_case(table):
+    # p = (0.6, 0.4); |1 - 0.6| + |0 - 0.4| = 0.8; |1/3 - 0.6| + |2/3 - 0.4| = 8/15
+    assert table.emd == pytest.approx([0.8, 8 / 15])
+    assert table.total_emd == pytest.approx(0.4 * 0.8 + 0.6 * 8 / 15)
+
+
+def test_sizes_and_classes(table):
+    assert table.sizes.tolist() == [[2, 1, 1], [4, 1, 1]]
+    assert table.class_counts.tolist() == [[4, 0], [2, 4]]
+    assert (table.clients, table.datasets) == (("a", "b"), ("TOY", "TOY"))
+
+
+def test_client_without_a_class_is_counted(table):
+    assert table.missing_classes.tolist() == [1, 0]
+
+
+def test_rows_match_the_headings(table):
+    rows = table.rows()
+    assert rows[0] == ("a", "TOY", "2", "1", "1", "100 0", "1", "yes", "0.8000")
+    assert all(len(row) == len(COLUMNS) for row in rows)
+
+
+def test_stored_arrays_give_the_indices_back(table):
+    arrays = table.arrays()
+    assert arrays["train_ptr"].tolist() == [0, 2, 6]
+    assert arrays["train_index"].tolist() == [0, 1, 4, 5, 6, 7]
+    assert arrays["val_index"].tolist() == [2, 8]
+    assert arrays["test_index"].tolist() == [3, 9]
+    assert arrays["clients"].tolist() == [b"a", b"b"]
+    assert arrays["total_emd"].shape == ()
+
+
+def test_several_datasets_compare_class_indices(labelled):
+    raws = [labelled([4], "ONE"), labelled([2, 2], "TWO")]
+    partition = Partition((client("ONE", [0, 1, 2, 3]), client("TWO", [0, 2, 1, 3], dataset=1)))
+    table = describe(partition, raws)
+    assert table.class_counts.tolist() == [[4, 0], [2, 2]]
+    assert table.num_classes.tolist() == [1, 2]
+    assert table.missing_classes.tolist() == [0, 0]
+    assert table.emd == pytest.approx([0.5, 0.5])
+    assert table.rows()[0][5] == "100"

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+
+CLIENTS = ("alpha", "beta")
+COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
+
+
+def rows(index, ranks=3, extra=()):
+    """Return results and measurements of round `index` of a made-up run with two clients."""
+    sizes = axis_sizes(len(CLIENTS), ranks, len(COLLECTIVES))
+    results = blank_round(result_fields(extra), sizes)
+    results["participated"][:] = 1
+    results["test_accuracy"][:] = [0.1 * index, 1 / 3]
+    results["val_loss"][:] = [np.nan, np.inf]
+    results["train_loss"][:] = [-np.inf, -0.0]
+    results["parameter_digest"][:] = [2**64 - 1 - index, 2**63]
+    measurements = blank_round(measurement_fields(extra), sizes)
+    measurements["round_seconds"][()] = 0.25 + index
+    measurements["phase_seconds"][:] = index
+    return results, measurements
+
+
+@pytest.fixture
+def make_rows():
+    return rows
+
+
+@pytest.fixture
+def new_record():
+    def make(folder, rounds=6, config=None, **options):
+        return RunRecord.create(
+            folder,
+            config=config or {"algorithm": "fedavg", "seed": 7},
+            clients=CLIENTS,
+            rounds=rounds,
+            partition={"alpha/train": np.array([3, 1, 2]), "share": np.array([0.5, np.nan])},
+            **options,
+        )
+
+    return make
+
+
+@pytest.fixture
+def finished_run(new_record):
+    """Return a function that writes a whole small run into a folder."""
+
+    def make(folder, rounds=6, change=None, **options):
+        with new_record(folder, rounds, **options) as record:
+            record.begin_life(0, 3, COLLECTIVES, {"host": "nowhere"})
+            for index in range(rounds):
+                results, measurements = rows(index)
+                if change:
+                    change(index, results)
+                record.write_round(index, results, measurements)
+            record.finish("complete")
+        return folder
+
+    return make

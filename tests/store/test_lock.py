@@ -1,0 +1,99 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fedmpi.errors import BadInput
+from fedmpi.store.lock import FolderLock, state
+
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from fedmpi.errors import BadInput
+from fedmpi.store.lock import FolderLock
+while time.time() < float(sys.argv[2]):
+    pass
+try:
+    with FolderLock(Path(sys.argv[1])):
+        print("held", flush=True)
+        sys.stdin.read()
+except BadInput as error:
+    print(error, flush=True)
+"""
+
+
+def holder(folder, at=0.0):
+    return subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(folder), str(at)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "SLURM_JOB_ID": "4711"},
+    )
+
+
+def test_a_live_process_keeps_others_out_and_lets_them_in_when_it_ends(tmp_path):
+    process = holder(tmp_path)
+    assert process.stdout.readline() == "held\n"
+    assert state(tmp_path) == "live"
+    refused = rf"is in use by pid {process.pid} on host .* \(job 4711\); wait for it"
+    with pytest.raises(BadInput, match=refused), FolderLock(tmp_path):
+        pass
+    process.communicate("")
+    assert state(tmp_path) == "free"
+    with FolderLock(tmp_path):
+        assert state(tmp_path) == "live"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_takers_of_a_killed_process_s_lock_one_wins(tmp_path):
+    dead = holder(tmp_path)
+    assert dead.stdout.readline() == "held\n"
+    dead.kill()
+    dead.communicate()
+    assert state(tmp_path) == "stale"
+    start = time.time() + 1.0
+    takers = [holder(tmp_path, start) for _ in range(6)]
+    answers = [taker.stdout.readline() for taker in takers]
+    for taker in takers:
+        taker.communicate("")
+    assert answers.count("held\n") == 1
+    assert sum("is in use by pid" in answer for answer in answers) == 5
+
+
+def _foreign(folder, **changes):
+    owner = {"job": "", "host": "elsewhere", "pid": 1, "started": "1", "place": "elsewhere", **changes}
+    (folder / "lock").write_text(json.dumps(owner))
+
+
+def test_on_another_host_the_heartbeat_decides(tmp_path):
+    _foreign(tmp_path)
+    with pytest.raises(BadInput, match=r"by pid 1 on host elsewhere; wait"), FolderLock(tmp_path):
+        pass
+    old = time.time() - 130
+    os.utime(tmp_path / "lock", (old, old))
+    assert state(tmp_path) == "stale"
+    with FolderLock(tmp_path):
+        assert state(tmp_path) == "live"
+
+
+def test_a_pid_that_was_given_to_another_process_is_stale(tmp_path):
+    with FolderLock(tmp_path):
+        mine = json.loads((tmp_path / "lock").read_text())
+    (tmp_path / "lock").write_text(json.dumps({**mine, "started": "17"}))
+    assert state(tmp_path) == "stale"
+
+
+def test_a_lock_that_is_just_being_written_counts_as_live(tmp_path):
+    (tmp_path / "lock").touch()
+    assert state(tmp_path) == "live"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot write there"), FolderLock(tmp_path / "file" / "case"):
+        pass

@@ -1,0 +1,70 @@
+import json
+
+import h5py
+import pytest
+
+from fedmpi.errors import BadInput
+from fedmpi.store.lock import FolderLock
+from fedmpi.store.reader import load_run
+
+
+def test_a_file_or_its_folder_may_be_named(tmp_path, finished_run):
+    folder = finished_run(tmp_path / "case")
+    assert load_run(folder / "run.h5").rounds_completed == load_run(folder).rounds_completed == 6
+
+
+def test_running_reads_as_stale_unless_a_live_process_holds_the_folder(tmp_path, new_record):
+    folder = tmp_path / "case"
+    with FolderLock(folder):
+        with new_record(folder) as record:
+            record.begin_life(0, 1, (), {})
+        assert load_run(folder).status == "running"
+    assert load_run(folder).status == "stale"
+    dead = {"job": "", "host": "h", "pid": 1, "started": "no", "place": "elsewhere"}
+    (folder / "lock").write_text(json.dumps(dead))
+    assert load_run(folder).status == "running"  # another host, heartbeat still fresh
+
+
+def test_a_truncated_file_names_the_repair(tmp_path, finished_run):
+    folder = finished_run(tmp_path / "case")
+    content = (folder / "run.h5").read_bytes()
+    for size in (0, 100, len(content) // 2, len(content) - 1):
+        (folder / "run.h5").write_bytes(content[:size])
+        with pytest.raises(BadInput, match=r"run\.h5: damaged or no HDF5 file; .* fedmpi repair .*case$"):
+            load_run(folder)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(BadInput, match=r"nowhere: no such record$"):
+        load_run(tmp_path / "nowhere")
+
+
+def test_foreign_files(tmp_path):
+    (tmp_path / "text.h5").write_text("hello")
+    with pytest.raises(BadInput, match=r"text\.h5: damaged or no HDF5 file$"):
+        load_run(tmp_path / "text.h5")
+    h5py.File(tmp_path / "other.h5", "w").close()
+    with pytest.raises(BadInput, match=r"other\.h5: an HDF5 file, but not the record of a fedmpi run"):
+        load_run(tmp_path / "other.h5")
+
+
+def test_a_newer_schema_is_refused(tmp_path, finished_run):
+    folder = finished_run(tmp_path / "case")
+    with h5py.File(folder / "run.h5", "r+") as file:
+        file.attrs["schema_version"] = 2
+    with pytest.raises(BadInput, match="written in schema 2, this fedmpi reads up to 1; update fedmpi"):
+        load_run(folder)
+
+
+def test_every_dataset_explains_itself(tmp_path, finished_run):
+    with h5py.File(finished_run(tmp_path / "case") / "run.h5") as file:
+        for group in (file["rounds"], file["lives/0"]):
+            for name, data in group.items():
+                if name in ("provenance", "rounds_written", "ended"):
+                    continue
+                assert data.attrs["unit"] and data.attrs["meaning"], name
+                assert data.attrs["kind"] == ("result" if group.name == "/rounds" else "measurement")
+                assert data.attrs["better"] in ("higher", "lower", "")
+                assert data.chunks is None  # contiguous: laid out in full, written in place
+        assert file["lives/0/phase_seconds"].attrs["phases"][0] == "train"
+        assert list(file["lives/0/collective_calls"].attrs["collectives"]) == ["Bcast", "Gatherv", "Reduce"]

@@ -1,0 +1,145 @@
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from fedmpi.errors import BadInput, RunFailed
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import Field, config_digest
+
+COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
+
+
+def test_every_bit_comes_back(tmp_path, finished_run):
+    run = load_run(finished_run(tmp_path / "case"))
+    assert (run.status, run.reason, run.rounds, run.rounds_completed) == ("complete", "", 6, 6)
+    assert run.clients == ("alpha", "beta")
+    assert run.config == {"algorithm": "fedavg", "seed": 7}
+    assert run.config_digest == config_digest({"seed": 7, "algorithm": "fedavg"})
+    assert run.results["test_accuracy"][3].tolist() == [0.1 * 3, 1 / 3]
+    assert np.isnan(run.results["val_loss"][0, 0]) and run.results["val_loss"][0, 1] == np.inf
+    assert run.results["train_loss"][0, 0] == -np.inf
+    assert np.signbit(run.results["train_loss"][0, 1])
+    assert run.results["parameter_digest"].dtype == np.uint64
+    assert run.results["parameter_digest"][5].tolist() == [2**64 - 6, 2**63]
+    assert run.partition["alpha/train"].tolist() == [3, 1, 2]
+
+
+def test_a_life_keeps_its_measurements_and_names(tmp_path, finished_run):
+    (life,) = load_run(finished_run(tmp_path / "case")).lives
+    assert (life.first_round, life.rounds_written, life.ranks) == (0, 6, 3)
+    assert life.phases == ("train", "evaluate", "wait", "communicate", "server", "record")
+    assert life.collectives == COLLECTIVES
+    assert life.provenance == {"host": "nowhere"}
+    assert life.measurements["phase_seconds"].shape == (6, 3, 6)
+    assert life.measurements["collective_bytes"].shape == (6, 3, 3)
+    assert life.measurements["round_seconds"].tolist() == [0.25, 1.25, 2.25, 3.25, 4.25, 5.25]
+    assert life.started and life.ended
+
+
+def test_events_hold_every_number_as_strict_json(tmp_path, finished_run):
+    lines = (finished_run(tmp_path / "case") / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [event["event"] for event in events] == ["start", "life", *["round"] * 6, "status"]
+    assert events[2]["results"]["val_loss"] == [None, "inf"]
+    assert events[2]["results"]["train_loss"] == ["-inf", -0.0]
+    assert events[2]["results"]["parameter_digest"] == [18446744073709551615, 9223372036854775808]
+
+
+def test_a_record_is_never_overwritten(tmp_path, finished_run, new_record):
+    finished_run(tmp_path / "case")
+    with pytest.raises(BadInput, match="holds a run already; use --resume"):
+        new_record(tmp_path / "case")
+
+
+def test_a_second_life_may_repeat_rounds_that_come_out_the_same(tmp_path, new_record, make_rows):
+    folder = tmp_path / "case"
+    with new_record(folder) as record:
+        record.begin_life(0, 3, COLLECTIVES, {})
+        for index in range(4):
+            record.write_round(index, *make_rows(index))
+    with RunRecord.reopen(folder) as record:
+        assert record.notice is None and record.rounds_completed == 4
+        record.begin_life(2, 2, (), {})
+        results, _ = make_rows(2)
+        record.write_round(2, results, {"round_seconds": 9.0})
+    run = load_run(folder)
+    assert [life.rounds_written for life in run.lives] == [4, 1]
+    assert run.measured("round_seconds").tolist() == [0.25, 1.25, 9.0, 3.25]
+    assert run.rounds_completed == 4
+
+
+def test_a_repeated_round_that_differs_in_one_bit_is_refused(tmp_path, finished_run, make_rows):
+    folder = finished_run(tmp_path / "case")
+    with RunRecord.reopen(folder) as record:
+        record.begin_life(2, 3, COLLECTIVES, {})
+        results, measurements = make_rows(2)
+        results["test_accuracy"][1] = np.nextafter(1 / 3, 1)
+        with pytest.raises(RunFailed, match=r"round 3, client 1 \(beta\): test_accuracy .* other processor"):
+            record.write_round(2, results, measurements)
+    assert load_run(folder).results["test_accuracy"][2, 1] == 1 / 3
+
+
+def test_a_gap_is_refused(tmp_path, new_record):
+    with new_record(tmp_path / "case") as record, pytest.raises(RunFailed, match="ends after 0 rounds"):
+        record.begin_life(3, 1, (), {})
+
+
+def test_extra_fields_are_recorded_and_survive_a_rebuild(tmp_path, new_record, make_rows):
+    extra = (
+        Field("signature", ("round", "client"), "u8", "1", "the client's signature", "result"),
+        Field("queue_seconds", ("round", "rank"), "f8", "s", "waiting", "measurement", "lower"),
+    )
+    folder = tmp_path / "case"
+    with new_record(folder, extra=extra) as record:
+        record.begin_life(0, 3, COLLECTIVES, {})
+        results, measurements = make_rows(0, extra=extra)
+        results["signature"][:] = [5, 2**64 - 1]
+        record.write_round(0, results, measurements)
+    (folder / "run.h5").unlink()
+    RunRecord.reopen(folder).close()
+    assert load_run(folder).results["signature"].tolist() == [[5, 2**64 - 1]]
+    assert np.isnan(load_run(folder).lives[0].measurements["queue_seconds"]).tolist() == [[True] * 3]
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "behind the log"])
+def test_reopening_heals_the_file_from_the_log(tmp_path, finished_run, damage, caplog):
+    whole, folder = finished_run(tmp_path / "whole"), finished_run(tmp_path / "case")
+    if damage == "missing":
+        (folder / "run.h5").unlink()
+    elif damage == "truncated":
+        content = (folder / "run.h5").read_bytes()
+        (folder / "run.h5").write_bytes(content[: len(content) // 2])
+    else:
+        lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+        (folder / "run.h5").unlink()
+        (folder / "events.jsonl").write_bytes(b"".join(lines[:5]))
+        RunRecord.reopen(folder).close()
+        (folder / "events.jsonl").write_bytes(b"".join(lines))
+        assert load_run(folder).rounds_completed == 3
+        caplog.clear()
+    with caplog.at_level(logging.WARNING), RunRecord.reopen(folder) as record:
+        assert record.rounds_completed == 6
+        assert (record.notice is not None) == (damage != "behind the log")
+    assert differences(whole, folder) == []
+    assert (folder / "run.h5.damaged").exists() == (damage == "truncated")
+
+
+def test_reopening_without_a_log_is_refused(tmp_path, finished_run):
+    folder = finished_run(tmp_path / "case")
+    (folder / "events.jsonl").unlink()
+    with pytest.raises(BadInput, match=r"events\.jsonl: cannot read it"):
+        RunRecord.reopen(folder)
+
+
+def test_a_status_and_its_reason(tmp_path, new_record):
+    with new_record(tmp_path / "case") as record:
+        record.begin_life(0, 1, (), {})
+        record.finish("diverged", "round 3, client beta: loss is NaN (für immer)" + "x" * 2000)
+    run = load_run(tmp_path / "case")
+    assert run.status == "diverged"
+    assert run.reason.startswith("round 3, client beta: loss is NaN (für immer)x")
+    assert len(run.reason.encode()) == 1024
