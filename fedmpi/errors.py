@@ -5,6 +5,8 @@ class FedmpiError(ValueError):
     """Base of every error that is reported to the user as one line, without a traceback."""
 
     exit_code = 1
+    agreed = False
+    """Whether every rank of a run raises this error, so that each may end by itself."""
 
 
 class BadInput(FedmpiError):
@@ -17,12 +19,14 @@ class Diverged(FedmpiError):
     """A loss or an update became NaN or infinite; the message names round and client (exit code 3)."""
 
     exit_code = 3
+    agreed = True
 
 
 class Interrupted(FedmpiError):
     """The run stopped on request at a round boundary and can be continued (exit code 75)."""
 
     exit_code = 75
+    agreed = True
 
 
 class RunFailed(FedmpiError):

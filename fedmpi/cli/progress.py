@@ -16,12 +16,15 @@ from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
 from fedmpi.partition.table import COLUMNS, PartitionTable
 
+_LOG_WIDTH = 160
+"""Columns where the output is no terminal, as in a job's log."""
+
 
 class Console:
     """A live bar on a terminal, one line per round elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._rich = RichConsole(file=stream, soft_wrap=not stream.isatty(), highlight=False)
+        self._rich = RichConsole(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
         self._progress: Progress | None = None
         self._rounds = 0
 

@@ -13,7 +13,7 @@ from fedmpi.comm import launch
 from fedmpi.config import locations
 from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput, Diverged, Interrupted
+from fedmpi.errors import BadInput, Diverged, FedmpiError
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import Checked, build, check_suite
 from fedmpi.store.reader import load_run
@@ -157,8 +157,8 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
     launch.set_defaults(threads)
     from fedmpi.comm.world import World, abort
 
+    world = World()
     try:
-        world = World()
         from fedmpi.cli.progress import Console
         from fedmpi.engine.run import Job, run
 
@@ -179,7 +179,9 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
         if world.is_root:
             console.finish([item.folder for item in plan])
         return worst
-    except (BadInput, Interrupted):
-        raise
+    except FedmpiError as error:
+        if error.agreed or world.size == 1:
+            raise
+        world.fail(error)
     except BaseException as error:
         abort(error)

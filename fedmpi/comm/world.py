@@ -64,8 +64,23 @@ class World:
         self.collectives.wait_for_all()
         kind, value = self.comm.bcast(answer, root=0)
         if kind == "error":
+            value.agreed = True
             raise value
         return value  # type: ignore[no-any-return]
+
+    def together(self, action: Callable[[], T]) -> T:
+        """Run `action` on every rank; the error of the lowest rank that failed is everybody's."""
+        error: FedmpiError | None = None
+        try:
+            result = action()
+        except FedmpiError as mine:
+            error = mine
+        self.collectives.wait_for_all()
+        errors = [other for other in self.comm.allgather(error) if other is not None]
+        if errors:
+            errors[0].agreed = True
+            raise errors[0]
+        return result
 
     def fail(self, error: FedmpiError) -> NoReturn:
         """End every rank of the job for an error that this rank alone has seen: one line, its exit code."""

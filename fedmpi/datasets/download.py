@@ -34,6 +34,8 @@ def fetch_archive(url: str, target: Path) -> None:
             raise http.client.HTTPException(f"{received} of {announced} bytes came")
     except (OSError, http.client.HTTPException, ValueError) as error:
         target.unlink(missing_ok=True)
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         cause = f"{error.reason}" if isinstance(error, urllib.error.URLError) else f"{error}"
         raise BadInput(
             f"cannot download {url}: {cause}; put the archive into DIR/tudataset and set FEDMPI_MIRROR=DIR, "

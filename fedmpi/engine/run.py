@@ -67,12 +67,13 @@ def run(job: Job, world: World, observer: Observer) -> None:
     case = job.case
     torch.set_num_threads(case.threads)
     torch.use_deterministic_algorithms(True)
-    federation, table = _federation(job, world)
+    world.agree(lambda: job.source.prepare(job.case.dataset.name))
+    federation, table = world.together(lambda: _federation(job))
     hosts = federation.hosts(world.workers)
     keeper = Keeper(job.case, job.folder, world)
     with StopRequest() as stop, keeper:
         opening = keeper.open(table, resume=job.resume)
-        states = States(case, world, federation, hosts)
+        states = world.together(lambda: States(case, world, federation, hosts))
         rounds = _prepare(job, world, federation, hosts, states, opening, keeper)
         facts = _facts(job, world, federation, states, hosts)
         keeper.begin_life(opening.first_round, list(NAMES), facts)
@@ -81,9 +82,8 @@ def run(job: Job, world: World, observer: Observer) -> None:
         _loop(case, world, rounds, states, keeper, stop, observer, opening.first_round)
 
 
-def _federation(job: Job, world: World) -> tuple[Federation, PartitionTable]:
-    """Prepare the data once, then assemble the federation on every rank."""
-    world.agree(lambda: job.source.prepare(job.case.dataset.name))
+def _federation(job: Job) -> tuple[Federation, PartitionTable]:
+    """Assemble the federation from prepared data: the same on every rank."""
     raws = load_all(job.case.dataset, job.source)
     partition = make(job.case.partition, raws)
     return assemble(job.case, raws, partition), describe(partition, raws)

@@ -64,8 +64,8 @@ class PartitionTable:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything as arrays to store.
 
-        The graph numbers of client ``i`` in part ``train``
-        (``val``, ``test``) are ``train_index[train_ptr[i]:train_ptr[i + 1]]``.
+        The graph numbers of client ``i`` in part ``train`` (``val``, ``test``) are
+        ``train_index[train_ptr[i]:train_ptr[i + 1]]``.
         """
         held = self.partition.clients
         stored: dict[str, npt.NDArray[Any]] = {

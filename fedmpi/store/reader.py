@@ -98,13 +98,11 @@ class Run:
         Shape [rounds_completed, ...]; only for measurements without a rank axis,
         whose length may change from life to life. Needs at least one life.
         """
-        rows = np.empty_like(self.lives[0].measurements[name], shape=self._shape(name))
+        like = self.lives[0].measurements[name]
+        rows = np.zeros((self.rounds_completed, *like.shape[1:]), like.dtype)
         for life, kept in self.kept_rounds():
             rows[kept + life.first_round] = life.measurements[name][kept]
         return rows
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return (self.rounds_completed, *self.lives[0].measurements[name].shape[1:])
 
 
 def load_run(path: Path) -> Run:

@@ -130,8 +130,9 @@ class RunFile:
 
     def reserve_life(self, life: Life) -> None:
         """Take the disk space that the life will need, or raise OSError with nothing changed."""
-        needed = sum(array.nbytes for _, array in self._life_arrays(life)) + len(canonical_json(life.provenance))
-        disk.reserve(self.path, self.path.stat().st_size + needed + _METADATA_BYTES)
+        needed = sum(blank.nbytes for _, blank in self._life_arrays(life)) + _METADATA_BYTES
+        needed += len(canonical_json(life.provenance))
+        disk.reserve(self.path, self.path.stat().st_size + needed)
 
     def _life_arrays(self, life: Life) -> list[tuple[Field, Array]]:
         rounds = int(self._file.attrs["rounds"]) - life.first_round
@@ -170,11 +171,12 @@ class RunFile:
             self._results[name][event.round] = row
         for name, row in event.measurements.items():
             self._measured[name][index] = row
-        self._file.flush()  # rows before the counts that vouch for them
-        self._raise_to("rounds_completed", event.round + 1)
+        # A kill may hit between any two writes, so each count goes out after what it vouches for.
         self._raise_to(f"lives/{self.lives - 1}/rounds_written", index + 1)
+        self._raise_to("rounds_completed", event.round + 1)
 
     def _raise_to(self, name: str, value: int) -> None:
+        self._file.flush()
         if value > self._file[name][()]:
             self._file[name][()] = value
 

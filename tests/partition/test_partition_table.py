@@ -50,7 +50,7 @@ def test_stored_arrays_give_the_indices_back(table):
     assert arrays["train_index"].tolist() == [0, 1, 4, 5, 6, 7]
     assert arrays["val_index"].tolist() == [2, 8]
     assert arrays["test_index"].tolist() == [3, 9]
-    assert arrays["clients"].tolist() == [b"a", b"b"]
+    assert arrays["clients"].tolist() == ["a", "b"]
     assert arrays["total_emd"].shape == ()
 
 
