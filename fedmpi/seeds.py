@@ -85,4 +85,5 @@ def keep_bits(stream: int, count: int, drop: float) -> npt.NDArray[np.uint8]:
     raw = words(stream, -(-count * bits // 64)).astype("<u8", copy=False)
     cells = raw.view(f"<u{bits // 8}")[:count]
     threshold = round(drop * 2**bits)
-    return (cells >= threshold).astype(np.uint8)
+    kept: npt.NDArray[np.uint8] = (cells >= threshold).astype(np.uint8)
+    return kept

@@ -34,7 +34,9 @@ def show(cache: Path | None, mirror: Path | None) -> int:
     console = Console()
     console.print(table)
     console.print(groups)
-    console.print("Also: synthetic (generated), any other TU name, and own folders in TU format (docs/data.md).")
+    console.print(
+        "Also: synthetic (generated), any other TU name, own folders in TU format; see docs/data.md."
+    )
     return 0
 
 

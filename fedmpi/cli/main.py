@@ -24,15 +24,15 @@ data_app = typer.Typer(help="Real datasets: list, fetch, verify.", no_args_is_he
 app.add_typer(data_app, name="data")
 
 Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
-SuiteName = Annotated[str, typer.Argument(help="A suite: a TOML file or a bundled name such as gcfl/proteins.")]
+SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for the upstream archives (FEDMPI_MIRROR).")]
+Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for upstream archives (FEDMPI_MIRROR).")]
 Cache = Annotated[Path | None, typer.Option("--data", help="Folder of prepared data (FEDMPI_DATA).")]
 Offline = Annotated[bool | None, typer.Option("--offline", help="Never download (FEDMPI_OFFLINE=1).")]
-Plugin = Annotated[list[Path] | None, typer.Option(help="Python file that defines algorithms; may be repeated.")]
+Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
@@ -95,7 +95,9 @@ def report(
 def compare(
     a: Annotated[Path, typer.Argument(help="A run folder or a suite's folder.")],
     b: Annotated[Path, typer.Argument(help="Another.")],
-    identical: Annotated[bool, typer.Option("--identical", help="All results must be equal bit for bit.")] = False,
+    identical: Annotated[
+        bool, typer.Option("--identical", help="Results must be equal bit for bit.")
+    ] = False,
 ) -> int:
     """Compare two runs or two suites' folders."""
     from fedmpi.cli.report import compare as command
@@ -151,7 +153,11 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+def _exit(code: int | None, **_: object) -> None:
+    raise typer.Exit(code or 0)
+
+
+@app.callback(result_callback=_exit)
 def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -163,9 +169,8 @@ def common(
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     try:
-        code = app(standalone_mode=True, prog_name="fedmpi") or 0
+        app(prog_name="fedmpi")
     except FedmpiError as error:
         if launch.rank() == 0:
             sys.stderr.write(f"fedmpi: {error}\n")
-        code = error.exit_code
-    sys.exit(code)
+        sys.exit(error.exit_code)

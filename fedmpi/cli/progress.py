@@ -42,15 +42,21 @@ class Console:
         self._rounds = case.rounds
         if self._rich.is_terminal:
             self._progress = Progress(
-                TextColumn("round"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-                TextColumn("{task.description}"), console=self._rich, transient=True,
+                TextColumn("round"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}"),
+                console=self._rich,
+                transient=True,
             )
             self._progress.start()
             self._progress.add_task("", total=case.rounds, completed=opening.first_round)
 
     def round(self, report: RoundReport) -> None:
         """Show a finished round."""
-        values = {name: _mean(report.results[name]) for name in ("train_loss", "val_accuracy", "test_accuracy")}
+        shown = ("train_loss", "val_accuracy", "test_accuracy")
+        values = {name: _mean(report.results[name]) for name in shown}
         text = (
             f"train loss {values['train_loss']:.4f}  val acc {values['val_accuracy']:.4f}  "
             f"test acc {values['test_accuracy']:.4f}  {float(report.measurements['round_seconds']):.3f} s"
@@ -82,7 +88,9 @@ class Console:
         report(list(folders), None, False)
         parent = folders[0].parent if len(folders) > 1 else folders[0]
         self.note(f"Records: {parent}{'/*' if len(folders) > 1 else ''}/run.h5")
-        self.note(f"Next: fedmpi report {parent} --target 0.7   |   fedmpi run gcfl/proteins --list   |   fedmpi --help")
+        self.note(
+            f"Next: fedmpi report {parent} --target 0.7; fedmpi run gcfl/proteins --list; fedmpi --help"
+        )
 
 
 def _mean(values: np.ndarray) -> float:
@@ -90,7 +98,8 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _partition(table: PartitionTable) -> Table:
-    shown = Table(title=f"Partition: {len(table.clients)} clients, EMD {table.total_emd:.4f}", title_justify="left")
+    title = f"Partition: {len(table.clients)} clients, EMD {table.total_emd:.4f}"
+    shown = Table(title=title, title_justify="left")
     for number, column in enumerate(COLUMNS):
         shown.add_column(column, justify="left" if number < 2 else "right")
     for row in table.rows():

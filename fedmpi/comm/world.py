@@ -110,9 +110,10 @@ class World:
 def _check_size(size: int) -> None:
     expected = launch.expected_size()
     if expected is not None and expected != size:
+        library = MPI.Get_library_version().split(",")[0].strip()
         raise BadInput(
             f"the launcher started {expected} ranks but MPI sees {size}: launcher and mpi4py use different "
-            f"MPIs (mpi4py has {MPI.Get_library_version().split(',')[0].strip()}); use the mpiexec of that MPI"
+            f"MPIs (mpi4py has {library}); use the mpiexec of that MPI"
         )
 
 

@@ -53,16 +53,16 @@ class _Choice:
 def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     """Read a suite and apply ``--set`` overrides.
 
-    Overriding an axis reduces it to that value; overriding anything else changes
-    every case and shows in its name.
+    Overriding an axis, or what every value of an axis sets, reduces the axis to what
+    agrees; overriding anything else changes every case and shows in its name.
 
     Raises
     ------
     BadInput
-        The file is missing, not TOML, or has a wrong structure; an override fits nowhere.
+        The file is missing, not TOML, or has a wrong structure.
     """
     text = _load(path)
-    _refuse_unknown(path, text, _KEYS, "")
+    _refuse_unknown(path, text, _KEYS)
     axes = _axes(path, text)
     base = _table(path, text, "case")
     suffixes: list[str] = []
@@ -70,7 +70,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     for override in overrides:
         key, value = parse_override(override)
         if not _reduce(axes, key, value):
-            suffixes.append(f"{key}={value}")
+            suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in text.get("where", [])]
     cases = []
@@ -80,7 +80,8 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     if len(set(names)) < len(names):
         raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
     overridden = frozenset(parse_override(override)[0] for override in overrides)
-    return Suite(path, str(text.get("name", path.stem)), str(text.get("description", "")), tuple(cases), overridden)
+    name, description = str(text.get("name", path.stem)), str(text.get("description", ""))
+    return Suite(path, name, description, tuple(cases), overridden)
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -93,10 +94,11 @@ def _load(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: not TOML: {error}") from error
 
 
-def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
+def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str]) -> None:
     for key in table:
         if key not in known:
-            raise BadInput(f"{path}: {prefix}{key}: unknown key{closest(key, known)} (known: {', '.join(known)})")
+            valid = ", ".join(known)
+            raise BadInput(f"{path}: {key}: unknown key{closest(key, known)} (known: {valid})")
 
 
 def _table(path: Path, text: Mapping[str, Any], key: str) -> Settings:
@@ -124,7 +126,8 @@ def _choice(path: Path, axis: str, value: Any) -> _Choice:
         return _Choice(_label(axis, value), nested(axis, value))
     change = {key: setting for key, setting in value.items() if key != "label"}
     if "label" not in value or not change:
-        raise BadInput(f'{path}: matrix.{axis}: a table needs a label and settings, such as {{label = "a", rounds = 5}}')
+        example = '{ label = "a", rounds = 5 }'
+        raise BadInput(f"{path}: matrix.{axis}: a table needs a label and settings, such as {example}")
     return _Choice(str(value["label"]), change)
 
 
@@ -140,18 +143,15 @@ def _rule(path: Path, rule: Any) -> tuple[Settings, Settings]:
 
 
 def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
-    """Keep of each axis what agrees with an override; False when no axis knows the key."""
+    """Keep of an axis what agrees with an override; False when the axes do not set its key."""
     if key in axes:
         kept = [choice for choice in axes[key] if choice.label in (str(value), _label(key, value))]
         plain = nested(key, value)
         axes[key] = kept or [_Choice(_label(key, value), plain)]
         return True
     for axis, choices in axes.items():
-        if any(look_up(choice.change, key) is not None for choice in choices):
-            kept = [choice for choice in choices if look_up(choice.change, key) == value]
-            if not kept:
-                labels = ", ".join(choice.label for choice in choices)
-                raise BadInput(f"--set {key}={value}: matrix axis {axis} sets {key}; choose --set {axis}= one of: {labels}")
+        kept = [choice for choice in choices if look_up(choice.change, key) == value]
+        if kept and all(look_up(choice.change, key) is not None for choice in choices):
             axes[axis] = kept
             return True
     return False

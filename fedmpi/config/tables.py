@@ -39,7 +39,7 @@ def nested(dotted: str, value: Any) -> Settings:
 
 
 def look_up(settings: Mapping[str, Any], dotted: str) -> Any:
-    """Return the value of a dotted key; a table that names itself gives its name; None where there is none."""
+    """Return the value of a dotted key, of a table that names itself the name; None where there is none."""
     value: Any = settings
     for part in dotted.split("."):
         if not isinstance(value, Mapping):

@@ -12,6 +12,7 @@ from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.models.options import GinOptions
 from fedmpi.objectives.options import SupervisedOptions
+from fedmpi.partition.options import PartitionOptions
 
 
 class _Options(BaseModel):
@@ -61,7 +62,7 @@ class Case(_Options):
     rounds: int = Field(20, ge=1)
     seed: int = Field(0, ge=0)
     dataset: DatasetOptions = DatasetOptions()
-    partition: SerializeAsAny[BaseModel]
+    partition: PartitionOptions
     model: GinOptions = GinOptions()
     objective: SupervisedOptions = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]

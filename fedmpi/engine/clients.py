@@ -121,7 +121,7 @@ class Client:
                 executed += self.flops.executed(counts, training=True, kernels=case.kernels)
                 graphs, steps = graphs + batch.num_graphs, steps + 1
                 correct, loss_sum = correct + scores.correct, loss_sum + scores.loss_sum
-        norm = float(torch.linalg.vector_norm(self.shared.pack(model.gradient).double()))
+        norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         return Training(
             graphs, steps, loss_sum / graphs, correct / graphs, norm, counted, executed, watch.wall, watch.cpu
@@ -185,6 +185,11 @@ class Client:
         self.adam.mean.copy_(values[length : 2 * length])
         self.adam.square.copy_(values[2 * length : 3 * length])
         self.adam.steps = int(state[-2]) + int(state[-1]) * 2**20
+
+
+def two_norm(values: Tensor) -> float:
+    """Return the 2-norm in float64, summed pairwise by NumPy: the same for any BLAS and any threads."""
+    return float(np.sqrt(np.sum(np.square(values.numpy().astype(np.float64)))))
 
 
 def state_size(length: int) -> int:

@@ -82,8 +82,10 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> F
     """Size every client's model, check that it fits its labels, and count its round."""
     shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
     if case.share == "all" and len(set(shapes)) > 1:
-        raise BadInput('share = "all" needs one model shape, but these clients differ in features or classes; '
-                       'use share = "conv"')
+        raise BadInput(
+            'share = "all" needs one model shape, but these clients differ in features or classes; '
+            'use share = "conv"'
+        )
     costs = tuple(
         _round_flops(case, raws[split.dataset], split, shape)
         for split, shape in zip(partition.clients, shapes, strict=True)
@@ -99,8 +101,8 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     unknown = np.setdiff1d(raw.labels[np.concatenate([split.val, split.test])], known)
     if len(unknown):
         raise BadInput(
-            f'client {split.name}: model.head = "own" has no output for label {raw.class_names[unknown[0]]} of its '
-            'held-out graphs, which its training split lacks; use model.head = "dataset"'
+            f'client {split.name}: model.head = "own" has no output for label {raw.class_names[unknown[0]]} '
+            'of its held-out graphs, which its training split lacks; use model.head = "dataset"'
         )
     return Shape(width, len(known))
 

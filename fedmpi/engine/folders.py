@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
-from fedmpi.store.reader import Run
 from fedmpi.store.schema import config_differences
 
 
@@ -15,11 +16,11 @@ def holds_run(folder: Path) -> bool:
     return any((folder / name).exists() for name in ("run.h5", "events.jsonl"))
 
 
-def refuse_other_config(case: Case, run: Run) -> None:
-    """Raise BadInput, naming the differences, unless a run has this very configuration."""
-    differences = config_differences(run.config, case.config())
+def refuse_other_config(case: Case, stored: Mapping[str, Any], folder: Path) -> None:
+    """Raise BadInput, naming the differences, unless a stored configuration is this very one."""
+    differences = config_differences(stored, case.config())
     if differences:
         raise BadInput(
-            f"{run.folder} holds a run of another configuration ({'; '.join(differences)}); "
+            f"{folder} holds a run of another configuration ({'; '.join(differences)}); "
             "choose another folder with --out"
         )

@@ -20,8 +20,6 @@ from fedmpi.errors import BadInput, FedmpiError
 from fedmpi.partition.table import PartitionTable
 from fedmpi.store import checkpoint
 from fedmpi.store.lock import FolderLock
-from fedmpi.store.provenance import collect
-from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
 
 
@@ -75,11 +73,13 @@ class Keeper:
             self._stack.callback(self._record.close)
             return Opening(0, False, "")
         if not resume:
-            raise BadInput(f"{self._folder} holds an unfinished run; add --resume to continue it, "
-                           "or choose another folder with --out")
+            raise BadInput(
+                f"{self._folder} holds an unfinished run; add --resume to continue it, "
+                "or choose another folder with --out"
+            )
         self._record = RunRecord.reopen(self._folder)
         self._stack.callback(self._record.close)
-        refuse_other_config(self._case, load_run(self._folder))
+        refuse_other_config(self._case, self._record.config, self._folder)
         return self._find_checkpoint(self._record)
 
     def _find_checkpoint(self, record: RunRecord) -> Opening:
@@ -90,11 +90,11 @@ class Keeper:
         meta, self.arrays = saved
         return Opening(int(meta["rounds"]), True, notice)
 
-    def begin_life(self, first_round: int, collectives: Sequence[str], facts: dict[str, Any]) -> None:
+    def begin_life(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
         """Record who computes from here on."""
         if self._record is not None:
             with self._alone():
-                self._record.begin_life(first_round, self._world.size, collectives, collect(extra=facts))
+                self._record.begin_life(first_round, self._world.size, collectives, provenance)
 
     def write(self, report: RoundReport) -> None:
         """Record a round."""
@@ -105,8 +105,9 @@ class Keeper:
     def checkpoint(self, rounds: int, states: States) -> None:
         """Gather the states of all clients and save them as of `rounds` finished rounds (collective)."""
         arrays = states.gather()
-        if arrays is not None:
+        if arrays is not None and self._record is not None:
             with self._alone():
+                self._record.sync()
                 meta = {"rounds": rounds, "config_digest": self._case.digest()}
                 checkpoint.save(self._folder, meta, arrays)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +68,7 @@ class ClientTable:
         """Return the payload of one gather on `rank`."""
         return 8 * self._counts[rank]
 
-    def gather(self, header: Sequence[float], rows: Floats, *, counted: bool = False) -> Gathered | None:
+    def gather(self, header: npt.ArrayLike, rows: Floats, *, counted: bool = False) -> Gathered | None:
         """Gather this rank's header and the rows of its clients, ascending by id; None away from rank 0."""
         part = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
         whole = self._collectives.gatherv(part, self._counts, counted=counted)

@@ -77,5 +77,5 @@ class Meter:
 
 def _peak_memory() -> list[float]:
     host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    device = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0
+    device = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
     return [float(host), float(device)]

@@ -14,10 +14,10 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
-from fedmpi.engine.clients import Client
+from fedmpi.engine.clients import Client, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
-from fedmpi.engine.meter import Meter
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
+from fedmpi.engine.meter import Meter
 from fedmpi.errors import Diverged
 
 Ints = npt.NDArray[np.int64]
@@ -106,7 +106,7 @@ class Rounds:
     def _train(
         self, round: int, participants: Ints
     ) -> tuple[dict[int, npt.NDArray[np.float32]], npt.NDArray[np.float64]]:
-        """Step 2: local training of the hosted participants; deltas by client and a row for every client."""
+        """Train the hosted participants (step 2); return deltas by client and a row for every client."""
         deltas = {}
         rows = np.full((len(self.clients), len(TRAINING)), np.nan)
         chosen = set(participants.tolist())
@@ -121,17 +121,17 @@ class Rounds:
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
         before = client.shared.pack(client.row)
         done = client.train_locally(self.case, self.algorithm, round)
-        delta = (client.shared.pack(client.row) - before).numpy()
+        change = client.shared.pack(client.row) - before
+        delta = change.numpy()
         self.meter.executed_flops += done.executed_flops
         finite = bool(np.isfinite(done.loss) and torch.isfinite(client.row).all())
         exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0
-        norm = float(np.linalg.norm(delta.astype(np.float64)))
-        row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
+        row = [done.samples, done.steps, done.loss, done.accuracy, two_norm(change), done.gradient_norm]
         row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
         return delta, np.array(row, np.float64)
 
     def _decide(self, gathered: Gathered | None, participants: Ints, checkpoint: bool) -> RoundPlan:
-        """Step 4: rank 0 decides, one small broadcast tells everybody."""
+        """Have rank 0 decide and tell everybody in one small broadcast (step 4)."""
         num_clients = len(self.names)
         message = np.empty(2 * num_clients + 3, np.int64)
         if gathered is not None:
@@ -148,12 +148,13 @@ class Rounds:
             mine = gathered["exponent"][participants].astype(np.int64)
             np.maximum.at(exponent, self.group[participants], mine)
         stop = bool(gathered.headers[:, 0].any())
-        return RoundPlan(self.group, exponent, int(broken[0]) if len(broken) else -1, checkpoint or stop, stop)
+        failed = int(broken[0]) if len(broken) else -1
+        return RoundPlan(self.group, exponent, failed, checkpoint or stop, stop)
 
     def _average(
         self, plan: RoundPlan, participants: Ints, deltas: dict[int, npt.NDArray[np.float32]]
     ) -> None:
-        """Steps 5 to 7: new group models, and from them the shared part of every hosted client."""
+        """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
         if not self.algorithm.communicates:
             return
         with self.meter.phase("communicate"):
@@ -162,7 +163,7 @@ class Rounds:
             client.shared.unpack(torch.from_numpy(self.exchange.models[int(plan.group[number])]), client.row)
 
     def _evaluate(self, round: int, participants: Ints) -> npt.NDArray[np.float64]:
-        """Step 8: scores on the new models, and a digest of every hosted client's parameters."""
+        """Score the new models (step 8) and digest every hosted client's parameters."""
         options = self.case.evaluation
         due = (round + 1) % options.every == 0 or round + 1 == self.case.rounds
         chosen = set(participants.tolist()) if options.clients == "participants" else set(self.clients)
@@ -176,9 +177,7 @@ class Rounds:
                 rows[place, 5:] = _digest(client)
         return rows
 
-    def _report(
-        self, round: int, participants: Ints, training: Gathered, closing: Gathered
-    ) -> RoundReport:
+    def _report(self, round: int, participants: Ints, training: Gathered, closing: Gathered) -> RoundReport:
         """Put the gathered columns into the record's fields."""
         took_part = np.zeros(len(self.names), bool)
         took_part[participants] = True
@@ -200,7 +199,7 @@ class Rounds:
         measurements = self.meter.table(closing.headers)
         measurements["client_wall_seconds"] = training["wall_s"]
         measurements["client_cpu_seconds"] = training["cpu_s"]
-        measurements["virtual_seconds"] = np.float64(self._virtual_seconds(training["cpu_s"], 2 * shared))
+        measurements["virtual_seconds"] = np.array(self._virtual_seconds(training["cpu_s"], 2 * shared))
         return RoundReport(round, results, measurements)
 
     def _virtual_seconds(self, cpu_s: npt.NDArray[np.float64], num_bytes: int) -> float:

@@ -26,19 +26,20 @@ from fedmpi.engine.states import States
 from fedmpi.errors import FedmpiError, Interrupted
 from fedmpi.partition.partition import make
 from fedmpi.partition.table import PartitionTable, describe
+from fedmpi.store.provenance import collect
 
 
 class Observer(Protocol):
     """What a front end hears of a run, on rank 0 only."""
 
     def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
-        """Data, partition and record are ready."""
+        """Hear that data, partition and record are ready."""
 
     def round(self, report: RoundReport) -> None:
-        """A round is recorded."""
+        """Hear of a recorded round."""
 
     def note(self, text: str) -> None:
-        """Something that the user should know."""
+        """Hear what the user should know."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Job:
     folder: Path
     source: DataSource
     resume: bool
+    checkout: dict[str, Any]
+    """Git state of the source, asked for before MPI started."""
 
 
 def run(job: Job, world: World, observer: Observer) -> None:
@@ -76,7 +79,8 @@ def run(job: Job, world: World, observer: Observer) -> None:
         states = world.together(lambda: States(case, world, federation, hosts))
         rounds = _prepare(job, world, federation, hosts, states, opening, keeper)
         facts = _facts(job, world, federation, states, hosts)
-        keeper.begin_life(opening.first_round, list(NAMES), facts)
+        provenance = collect(facts, job.checkout) if world.is_root else {}
+        keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             _announce(job, world, table, opening, observer, facts)
         _loop(case, world, rounds, states, keeper, stop, observer, opening.first_round)
@@ -111,13 +115,9 @@ def _prepare(
         models = {int(group[number]): initial.copy() for number in mine}
     if not algorithm.communicates:
         models = {}
-    exchange = Exchange(
-        world.collectives, world.rank, hosts, case.reduction, algorithm, states.size, models
-    )
+    exchange = Exchange(world.collectives, world.rank, hosts, case.reduction, algorithm, states.size, models)
     names = [split.name for split in federation.partition.clients]
-    return Rounds(
-        case, algorithm, world, states.clients, hosts, federation.weights, names, group, exchange
-    )
+    return Rounds(case, algorithm, world, states.clients, hosts, federation.weights, names, group, exchange)
 
 
 def _facts(

@@ -119,8 +119,8 @@ class Batch:
     def sum_neighbourhood(self, x: Tensor) -> Tensor:
         """Return ``(A + I) x``, [N, h]: each node's sum over its neighbours and itself."""
         matrix, transpose = self._neighbourhood
-        return _CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return]
+        return _CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
 
     def sum_graphs(self, x: Tensor) -> Tensor:
         """Return the sum over the nodes of each graph, [B, h]."""
-        return _SumPool.apply(self._pooling, self.graph_of_node, x)  # type: ignore[no-any-return]
+        return _SumPool.apply(self._pooling, self.graph_of_node, x)  # type: ignore[no-any-return, no-untyped-call]

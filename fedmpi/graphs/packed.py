@@ -15,7 +15,8 @@ def gather_ranges(starts: Int, lengths: Int) -> Int:
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     offsets = np.repeat(starts - (ends - lengths), lengths)
-    return np.arange(total, dtype=np.int64) + offsets
+    positions: Int = np.arange(total, dtype=np.int64) + offsets
+    return positions
 
 
 def pointers(lengths: npt.ArrayLike) -> Int:

@@ -72,7 +72,9 @@ def _convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
     if kernels == "reference":
         from torch_geometric.nn import GINConv
 
-        return GINConv(mlp, eps=0.0, train_eps=False).forward(x, batch.edge_index)  # type: ignore[no-any-return]
+        conv = GINConv(nn.Identity(), eps=0.0, train_eps=False)
+        conv.nn = mlp  # set afterwards, because the constructor initialises its network anew
+        return conv(x, batch.edge_index)  # type: ignore[no-any-return]
     return mlp(batch.sum_neighbourhood(x))  # type: ignore[no-any-return]
 
 

@@ -116,7 +116,8 @@ def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], defau
     if name not in classes:
         hint = closest(str(name), classes)
         raise _Refused(key, f'there is no "{name}"{hint} (valid: {", ".join(classes)})')
-    return _validated(classes[name], table, key)
+    options: BaseModel = _validated(classes[name], table, key)
+    return options
 
 
 def _algorithm(value: Any) -> Algorithm:
@@ -151,13 +152,13 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
 
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
-    kind: str = case.partition.name  # type: ignore[attr-defined]
+    kind = case.partition.name
     is_many = case.dataset.name == SYNTHETIC and case.dataset.synthetic.domains > 1
     if is_many and kind != "per-dataset":
         raise _Refused(
             "partition",
-            f'"{kind}" deals out one dataset, here are {case.dataset.synthetic.domains} synthetic domains: use '
-            '"per-dataset" or dataset.synthetic.domains = 1',
+            f'"{kind}" deals out one dataset, here are {case.dataset.synthetic.domains} synthetic domains: '
+            'use "per-dataset" or dataset.synthetic.domains = 1',
         )
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
         raise _Refused("reduction.clip", 'is read by "fixed32" only')

@@ -39,20 +39,20 @@ _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL|://[^/\s]*@",
 _DROPPED = "(dropped)"
 
 
-def collect(extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def collect(
+    extra: Mapping[str, Any] | None = None, checkout: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the provenance of this process as JSON values.
 
     Parameters
     ----------
     extra : mapping, optional
         What only the caller knows (MPI library, hosts of the ranks, device), added at the top level.
-
-    Notes
-    -----
-    Starts `git`, so call it before MPI is initialised where the MPI dislikes forks.
+    checkout : mapping, optional
+        What `checkout_state` returned before MPI started; asked for now where it is not given.
     """
     return {
-        "source": source(Path(fedmpi.__file__).parent),
+        "source": checkout_state() if checkout is None else dict(checkout),
         "packages": packages(),
         "python": sys.version,
         "executable": sys.executable,
@@ -63,6 +63,11 @@ def collect(extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "environment": environment(os.environ),
         **(extra or {}),
     }
+
+
+def checkout_state() -> dict[str, Any]:
+    """Return `source` of the imported fedmpi; it starts `git`, so call it before MPI."""
+    return source(Path(fedmpi.__file__).parent)
 
 
 def source(package: Path) -> dict[str, Any]:
@@ -99,7 +104,7 @@ def packages() -> dict[str, dict[str, str]]:
     """Return version and place of each package of interest that is imported already."""
     found: dict[str, dict[str, str]] = {}
     for module, distribution in _PACKAGES.items():
-        if module in sys.modules:
+        if sys.modules.get(module) is not None:
             version = getattr(sys.modules[module], "__version__", None) or _installed_version(distribution)
             found[distribution] = {"version": str(version), "path": str(sys.modules[module].__file__)}
     return found

@@ -118,6 +118,11 @@ class RunRecord:
         return cls(folder, EventLog(folder / events.NAME), file, notice)
 
     @property
+    def config(self) -> dict[str, Any]:
+        """The configuration that the record was made with."""
+        return self._file.config
+
+    @property
     def rounds_completed(self) -> int:
         """Rounds recorded without a gap, from the first."""
         return self._file.rounds_completed

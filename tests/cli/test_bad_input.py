@@ -1,0 +1,106 @@
+"""Bad input ends with exit code 2, one line, and nothing half-written."""
+
+import h5py
+import pytest
+
+
+def refused(done, *words):
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("fedmpi: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr
+    return True
+
+
+def contents(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--set", "rouns=3"], ["--set rouns", '"rounds"']),
+        (["--set", "rounds=0"], ["--set rounds", "greater than or equal to 1"]),
+        (["--set", "algorithm=fedaverage"], ['"fedaverage"', "fedavg, fedprox, self-train"]),
+        (["--set", "model=gcnn"], ["valid: gin"]),
+        (["--set", "dataset=PROTEIN", "--offline"], ["PROTEIN", "PROTEINS"]),
+        (["--set", "dataset=MUTAG", "--offline", "--data", "nowhere"], ["fedmpi data fetch MUTAG"]),
+        (["--case", "17"], ["cases 0 to 2"]),
+        (["--out", "/proc/nothing"], ["/proc"]),
+        (["--set", "threads=900"], ["threads = 900"]),
+        (["--plugin", "missing.py"], ["missing.py"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_run_is_refused_before_anything_is_written(
+    fedmpi, tiny_suite, tmp_path, monkeypatch, arguments, words
+):
+    monkeypatch.delenv("FEDMPI_MIRROR", raising=False)
+    before = contents(tmp_path)
+    done = fedmpi("run", tiny_suite, *arguments)
+    assert refused(done, *words)
+    assert contents(tmp_path) == before
+
+
+def test_a_missing_suite_lists_those_there_are(fedmpi):
+    assert refused(fedmpi("run", "gcfl/protein"), 'did you mean "gcfl/proteins"?')
+
+
+def test_a_suite_that_is_not_toml(fedmpi, tmp_path):
+    (tmp_path / "bad.toml").write_text("rounds = = 3")
+    assert refused(fedmpi("run", "bad.toml"), "bad.toml: not TOML", "line 1")
+
+
+def test_an_archive_cut_short(fedmpi, tiny_suite, tmp_path):
+    archive = tmp_path / "mirror" / "tudataset" / "MUTAG.zip"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"PK\x03\x04" + bytes(500))
+    done = fedmpi("run", tiny_suite, "--set", "dataset=MUTAG", "--set", "partition=iid", "--mirror", "mirror", "--data", "data")
+    assert refused(done, "MUTAG.zip", "cut short or damaged")
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_finished_case_is_skipped_and_an_edited_suite_refused(fedmpi, tiny_suite):
+    assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg").returncode == 0
+    again = fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg")
+    assert again.returncode == 0
+    assert "complete, skipped" in again.stdout
+    tiny_suite.write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 5"))
+    done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg", "--resume")
+    assert refused(done, "another configuration", "rounds: 4 -> 5")
+
+
+def test_a_folder_in_use_is_refused(fedmpi, tiny_suite, tmp_path):
+    from fedmpi.store.lock import FolderLock
+
+    with FolderLock(tmp_path / "runs" / "fedavg"):
+        done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg")
+    assert refused(done, "in use by pid")
+
+
+def test_an_unfinished_run_is_not_overwritten(fedmpi, tiny_suite, tmp_path):
+    assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "0").returncode == 0
+    with h5py.File(tmp_path / "runs" / "fedavg" / "run.h5", "r+") as file:
+        file["status"][...] = b"interrupted"
+    done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "0")
+    assert refused(done, "interrupted", "--resume")
+
+
+def test_overlooked_labels_of_an_own_head(fedmpi, tmp_path):
+    folder = tmp_path / "own" / "RARE"
+    folder.mkdir(parents=True)
+    labels = [0] * 30 + [1] * 29 + [2]
+    (folder / "RARE_A.txt").write_text("".join(f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(60)))
+    (folder / "RARE_graph_indicator.txt").write_text("".join(f"{g + 1}\n{g + 1}\n" for g in range(60)))
+    (folder / "RARE_graph_labels.txt").write_text("".join(f"{label}\n" for label in labels))
+    suite = tmp_path / "own.toml"
+    suite.write_text('[case]\ndataset = "own/RARE"\nrounds = 1\npartition = { name = "iid", clients = 1, seed = 1 }')
+    outcomes = set()
+    for seed in range(12):
+        overrides = ["--set", "model.head=own", "--set", f"partition.seed={seed}", "--data", "data"]
+        done = fedmpi("run", suite, "--out", f"runs{seed}", *overrides)
+        outcomes.add(done.returncode)
+        if done.returncode == 2:
+            assert refused(done, "label 2", 'model.head = "dataset"')
+    assert 2 in outcomes

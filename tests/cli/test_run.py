@@ -1,0 +1,147 @@
+"""The command line end to end on one process."""
+
+import json
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+
+
+def test_the_quick_suite_ends_with_a_table_and_says_where_the_record_is(fedmpi, tiny_suite):
+    done = fedmpi("run", tiny_suite)
+    assert done.returncode == 0, done.stderr
+    assert "Partition: 3 clients" in done.stdout
+    assert "round 4/4" in done.stdout
+    assert "results/runs/tiny/*/run.h5" in done.stdout
+    assert done.stdout.count("complete") == 3
+
+
+def test_self_train_on_fewer_rounds_is_the_beginning_of_a_longer_run(fedmpi, tiny_suite, tmp_path):
+    for rounds in (3, 6):
+        fedmpi("run", tiny_suite, "--set", "algorithm=self-train", "--set", f"rounds={rounds}", "--out", f"r{rounds}")
+    short = load_run(tmp_path / "r3" / "self-train-rounds=3").results
+    long = load_run(tmp_path / "r6" / "self-train-rounds=6").results
+    for name, values in short.items():
+        assert np.array_equal(values, long[name][:3], equal_nan=values.dtype.kind == "f"), name
+
+
+def test_self_train_sends_nothing_and_fedavg_the_convolutions(fedmpi, tiny_suite, tmp_path):
+    fedmpi("run", tiny_suite, "--out", "runs")
+    alone, fedavg = (load_run(tmp_path / "runs" / name).results for name in ("self-train", "fedavg"))
+    assert not alone["client_bytes_up"].any()
+    assert (fedavg["client_bytes_up"] == 99_840).all()
+    assert (fedavg["client_bytes_down"] == 99_840).all()
+
+
+def test_fedprox_equals_fedavg_when_a_round_is_one_step(fedmpi, tiny_suite, tmp_path):
+    # w = w_t at the first step of a round, so the proximal gradient is zero there.
+    fedmpi("run", tiny_suite, "--out", "runs")
+    runs = [load_run(tmp_path / "runs" / name).results["parameter_digest"] for name in ("fedavg", "fedprox")]
+    assert np.array_equal(*runs)
+    fedmpi("run", tiny_suite, "--out", "runs", "--set", "local_epochs=2")
+    runs = [
+        load_run(tmp_path / "runs" / f"{name}-local_epochs=2").results["parameter_digest"] for name in ("fedavg", "fedprox")
+    ]
+    assert not np.array_equal(*runs)
+
+
+def test_sampled_clients_train_and_the_others_get_the_new_model(fedmpi, tiny_suite, tmp_path):
+    fedmpi("run", tiny_suite, "--out", "runs", "--set", "algorithm=fedavg", "--set", "participation=0.3")
+    results = load_run(tmp_path / "runs" / "fedavg-participation=0.3").results
+    took_part = results["participated"] == 1
+    assert (took_part.sum(axis=1) == 1).all()
+    assert np.isnan(results["train_loss"][~took_part]).all()
+    assert np.isfinite(results["test_loss"]).all()
+    assert (results["client_bytes_up"][~took_part] == 0).all()
+
+
+def test_a_reduction_in_single_precision_differs_in_the_last_bits_only(fedmpi, tiny_suite, tmp_path):
+    for name in ("exact", "float32", "fixed32"):
+        fedmpi("run", tiny_suite, "--out", name, "--case", "0", "--set", f"reduction={name}")
+    losses = [load_run(tmp_path / n / f"fedavg-reduction={n}").results["test_loss"] for n in ("exact", "float32", "fixed32")]
+    assert np.allclose(losses[0], losses[1], rtol=1e-4)
+    assert np.allclose(losses[0], losses[2], rtol=1e-4)
+
+
+def test_reference_kernels_give_the_same_run_within_rounding(fedmpi, tiny_suite, tmp_path):
+    for kernels in ("csr", "reference"):
+        fedmpi("run", tiny_suite, "--out", kernels, "--case", "0", "--set", f"kernels={kernels}")
+    fast, plain = (load_run(tmp_path / k / f"fedavg-kernels={k}").results for k in ("csr", "reference"))
+    assert np.allclose(fast["train_loss"], plain["train_loss"], rtol=1e-4)
+    assert np.array_equal(fast["model_flops"], plain["model_flops"])
+
+
+def test_a_diverging_run_says_where_and_ends_with_3(fedmpi, tiny_suite, tmp_path):
+    done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", "--set", "optimizer.lr=1e30")
+    assert done.returncode == 3
+    run = load_run(tmp_path / "runs" / "fedavg-optimizer.lr=1e30")
+    assert run.status == "diverged"
+    assert "round 2: client synthetic-0" in run.reason
+    assert run.rounds_completed == 1
+
+
+def test_a_run_is_repeated_bit_for_bit(fedmpi, tiny_suite, tmp_path):
+    for out in ("a", "b"):
+        assert fedmpi("run", tiny_suite, "--out", out).returncode == 0
+    assert differences(tmp_path / "a" / "fedprox", tmp_path / "b" / "fedprox") == []
+    same = fedmpi("compare", "a", "b", "--identical")
+    assert same.returncode == 0
+    assert same.stdout.startswith("identical: 3 cases")
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_finishes_the_round_and_resume_goes_on(
+    fedmpi, fedmpi_process, tiny_suite, tmp_path, number
+):
+    arguments = ["run", str(tiny_suite), "--case", "0", "--set", "rounds=80"]
+    process = fedmpi_process(*arguments, "--out", "parts")
+    for line in process.stdout:
+        if "round  5/80" in line:
+            break
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 75
+    folder = tmp_path / "parts" / "fedavg-rounds=80"
+    stopped = load_run(folder)
+    assert stopped.status == "interrupted"
+    assert 5 <= stopped.rounds_completed < 80
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    assert len(load_run(folder).lives) == 2
+    assert fedmpi(*arguments, "--out", "whole").returncode == 0
+    assert differences(tmp_path / "whole" / "fedavg-rounds=80", folder) == []
+
+
+def test_report_reads_a_running_record_and_json_parses(fedmpi, tiny_suite, tmp_path):
+    fedmpi("run", tiny_suite, "--out", "runs")
+    done = fedmpi("report", "runs", "--json", "--target", "0.5")
+    assert done.returncode == 0
+    assert {row["algorithm"] for row in json.loads(done.stdout)} == {"fedavg", "fedprox", "self-train"}
+
+
+def test_a_plugin_adds_an_algorithm(fedmpi, tiny_suite, tmp_path):
+    (tmp_path / "half.py").write_text(
+        "from fedmpi.algorithms.base import Algorithm\n"
+        "class HalfStep(Algorithm):\n"
+        "    name = 'half-step'\n"
+        "    def update(self, model, mean):\n"
+        "        return super().update(model, mean / 2)\n"
+    )
+    done = fedmpi("run", tiny_suite, "--plugin", "half.py", "--set", "algorithm=half-step", "--out", "runs")
+    assert done.returncode == 0, done.stderr
+    assert load_run(tmp_path / "runs" / "half-step").status == "complete"
+
+
+def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp_path):
+    fedmpi("run", tiny_suite, "--out", "runs", "--case", "1")
+    started = time.monotonic()
+    stopped = fedmpi("sweep", tiny_suite, "--out", "runs", "--budget", "0")
+    assert stopped.returncode == 75, stopped.stdout
+    assert time.monotonic() - started < 60
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--workers", "2")
+    assert done.returncode == 0, done.stdout
+    assert "3 cases, 1 complete, 2 to run" in done.stdout
+    assert {load_run(tmp_path / "runs" / name).status for name in ("fedavg", "fedprox", "self-train")} == {"complete"}

@@ -1,0 +1,92 @@
+import pytest
+
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput
+
+SUITE = """
+name = "demo"
+priority = ["seed"]
+[case]
+rounds = 200
+model = { hidden = 32 }
+[matrix]
+method = [
+  { label = "alone", algorithm = "self-train", rounds = 50 },
+  { label = "prox", algorithm = { name = "fedprox", mu = 0.1 } },
+]
+seed = [10, 42]
+[[where]]
+when = { algorithm = "fedprox", seed = 42 }
+set = { model = { dropout = 0.0 } }
+"""
+
+
+@pytest.fixture
+def expand(tmp_path):
+    def run(text=SUITE, overrides=()):
+        path = tmp_path / "demo.toml"
+        path.write_text(text)
+        return {case.name: case.settings for case in read(path, overrides).cases}
+
+    return run
+
+
+def test_cases_are_the_product_in_priority_order(expand):
+    assert list(expand()) == ["seed10-alone", "seed10-prox", "seed42-alone", "seed42-prox"]
+
+
+def test_axis_tables_and_rules_set_what_they_say(expand):
+    cases = expand()
+    assert cases["seed10-alone"]["rounds"] == 50
+    assert cases["seed10-prox"]["rounds"] == 200
+    assert cases["seed10-prox"]["model"] == {"hidden": 32}
+    assert cases["seed42-prox"]["model"] == {"hidden": 32, "dropout": 0.0}
+
+
+def test_overriding_an_axis_reduces_it(expand):
+    assert list(expand(overrides=["seed=42", "method=prox"])) == ["seed42-prox"]
+    assert list(expand(overrides=["seed=7"])) == ["seed7-alone", "seed7-prox"]
+
+
+def test_overriding_what_an_axis_sets_selects_its_values(expand):
+    assert list(expand(overrides=["algorithm=self-train"])) == ["seed10-alone", "seed42-alone"]
+
+
+def test_overriding_anything_else_shows_in_the_name(expand):
+    cases = expand(overrides=["seed=10", "algorithm=fedprox", "algorithm.mu=0.5"])
+    assert list(cases) == ["seed10-prox-algorithm.mu=0.5"]
+    assert cases["seed10-prox-algorithm.mu=0.5"]["algorithm"] == {"name": "fedprox", "mu": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name = ", "demo.toml: not TOML"),
+        ("[cases]\nrounds = 3", 'demo.toml: cases: unknown key; did you mean "case"?'),
+        ("[matrix]\nseed = 3", "matrix.seed must be a list"),
+        ("[matrix]\nseed = []", "matrix.seed must be a list"),
+        ("[matrix]\na = [{ rounds = 3 }]", "a table needs a label and settings"),
+        ("[matrix]\nseed = [1]\n[[where]]\nwhen = { seed = 1 }", "exactly the tables `when` and `set`"),
+        ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
+        ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
+    ],
+)
+def test_a_wrong_structure_is_named(expand, text, words):
+    with pytest.raises(BadInput) as error:
+        expand(text)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("override", ["rounds", "=3", "a..b=1"])
+def test_an_override_without_key_or_value_is_refused(expand, override):
+    with pytest.raises(BadInput, match="write it as key=value"):
+        expand(overrides=[override])
+
+
+def test_overriding_what_only_some_axis_values_set_changes_every_case(expand):
+    cases = expand(overrides=["rounds=5", "seed=10"])
+    assert {name: case["rounds"] for name, case in cases.items()} == {
+        "seed10-alone-rounds=5": 5,
+        "seed10-prox-rounds=5": 5,
+    }

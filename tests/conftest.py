@@ -1,0 +1,99 @@
+"""What all tests share: the command line as a subprocess, and no silent skips where CI forbids them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fedmpi.cli.main import main
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("FEDMPI_NO_SKIP"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although FEDMPI_NO_SKIP is set: {report.longrepr}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared_data(tmp_path_factory):
+    """Keep prepared datasets of a test session in one folder of its own."""
+    if "FEDMPI_DATA" not in os.environ:
+        os.environ["FEDMPI_DATA"] = str(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Skip without the mirror of real datasets."""
+    if not os.environ.get("FEDMPI_MIRROR"):
+        pytest.skip("FEDMPI_MIRROR is not set: real datasets not at hand")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def fedmpi(tmp_path, monkeypatch, capfd):
+    """Return a function that runs a command line in this process, in an empty folder.
+
+    The program is the one that the console script starts; only the interpreter's start is spared.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fedmpi", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        return Done(int(ended.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def fedmpi_process(tmp_path):
+    """Return a function that starts a command line as a process of its own."""
+
+    def start(*arguments, launcher=()):
+        command = [*launcher, sys.executable, "-m", "fedmpi", *map(str, arguments)]
+        return subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    return start
+
+
+TINY_SUITE = """
+name = "tiny"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 3, graphs = 40 } }
+partition = "per-dataset"
+rounds = 4
+seed = 3
+[matrix]
+algorithm = ["fedavg", "fedprox", "self-train"]
+"""
+
+
+@pytest.fixture
+def tiny_suite(tmp_path):
+    """A suite of three cases that each take a fraction of a second."""
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY_SUITE)
+    return path

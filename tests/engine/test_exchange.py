@@ -1,0 +1,64 @@
+"""The server's averages on one rank, with numbers computed by hand."""
+
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.algorithms.fedavg import FedAvg
+from fedmpi.comm import reductions
+from fedmpi.comm.world import World
+from fedmpi.engine.case import ReductionOptions
+from fedmpi.engine.exchange import Exchange, RoundPlan
+
+
+def average(group, participants, weights, deltas, models, reduction="exact"):
+    group = np.array(group)
+    exponent = np.full(len(group), reductions.ZERO_EXPONENT)
+    for client in participants:
+        mine = reductions.weighted_exponent(deltas[client], weights[client])
+        exponent[group[client]] = max(exponent[group[client]], mine)
+    exchange = Exchange(
+        World().collectives,
+        0,
+        np.zeros(len(group), np.int64),
+        ReductionOptions(name=reduction),
+        FedAvg(AlgorithmOptions(name="fedavg")),
+        2,
+        {number: np.array(model, np.float32) for number, model in models.items()},
+    )
+    plan = RoundPlan(group, exponent, -1, False, False)
+    exchange.run(plan, np.array(participants), np.array(weights), deltas)
+    return {number: model.tolist() for number, model in exchange.models.items()}
+
+
+def deltas(*rows):
+    return {client: np.array(row, np.float32) for client, row in enumerate(rows) if row is not None}
+
+
+@pytest.mark.parametrize("reduction", ["exact", "float32", "fixed32"])
+def test_fedavg_adds_the_weighted_mean(reduction):
+    # (3 * 0.5 + 1 * -0.5) / 4 = 0.25 and (3 * 0 + 1 * 1) / 4 = 0.25
+    models = average([0, 0], [0, 1], [3, 1], deltas([0.5, 0.0], [-0.5, 1.0]), {0: [1.0, 1.0]}, reduction)
+    assert models == {0: [1.25, 1.25]}
+
+
+def test_groups_are_averaged_apart():
+    models = average([0, 1, 0], [0, 1, 2], [1, 5, 1], deltas([1, 0], [8, 8], [3, 0]), {0: [0, 0], 1: [1, 1]})
+    assert models == {0: [2.0, 0.0], 1: [9.0, 9.0]}
+
+
+def test_clients_that_sat_out_have_no_weight():
+    models = average([0, 0], [1], [100, 1], deltas(None, [4, 4]), {0: [0, 0]})
+    assert models == {0: [4.0, 4.0]}
+
+
+def test_a_group_without_participants_keeps_its_model():
+    models = average([0, 1], [0], [1, 1], deltas([1, 1], None), {0: [0, 0], 1: [7, 7]})
+    assert models == {0: [1.0, 1.0], 1: [7.0, 7.0]}
+
+
+def test_the_plan_survives_its_message():
+    plan = RoundPlan(np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), 1, True, False)
+    again = RoundPlan.unpack(plan.pack())
+    assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
+    assert (again.failed_client, again.checkpoint, again.stop) == (1, True, False)

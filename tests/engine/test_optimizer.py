@@ -1,0 +1,26 @@
+import pytest
+import torch
+
+from fedmpi.engine.case import OptimizerOptions
+from fedmpi.engine.optimizer import AdamState, adam_step
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 5e-4])
+def test_adam_equals_torchs_bit_for_bit(weight_decay):
+    torch.manual_seed(1)
+    flat = torch.randn(1000)
+    pieces = [torch.nn.Parameter(flat[:300].clone()), torch.nn.Parameter(flat[300:].clone())]
+    theirs = torch.optim.Adam(pieces, lr=1e-3, weight_decay=weight_decay, foreach=False)
+    state, options = AdamState(1000), OptimizerOptions(weight_decay=weight_decay)
+    for _ in range(25):
+        gradient = torch.randn(1000)
+        pieces[0].grad, pieces[1].grad = gradient[:300].clone(), gradient[300:].clone()
+        theirs.step()
+        adam_step(options, state, flat, gradient)
+    assert torch.equal(flat, torch.cat([piece.detach() for piece in pieces]))
+
+
+def test_the_gradient_is_left_as_it_was():
+    gradient = torch.ones(3)
+    adam_step(OptimizerOptions(), AdamState(3), torch.ones(3), gradient)
+    assert gradient.tolist() == [1, 1, 1]

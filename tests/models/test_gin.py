@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.graphs.batch import Batch
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.gin import build
+from fedmpi.models.options import GinOptions
+
+
+@pytest.fixture(scope="module")
+def batch():
+    raw = generate(SyntheticOptions(graphs=24), 1)
+    return Batch.of(build_features(raw, np.arange(24), "original"))
+
+
+def flat(width=3, classes=2, **options):
+    return FlatModel(build(GinOptions(**options), width, classes))
+
+
+def test_parameter_counts_are_those_of_the_released_code():
+    model = flat()
+    assert model.num_parameters == 29_506
+    assert model.shared("conv").size == 24_960
+    assert model.shared("all").size == 29_506
+    assert 4 * model.shared("conv").size == 99_840
+
+
+def test_tensors_start_at_64_bytes_and_padding_stays_zero():
+    model = flat(width=37, classes=3, hidden=20)
+    assert all(slot.start % 16 == 0 for slot in model.slots)
+    row = model.initialise(seed=4, owner=1)
+    inside = torch.zeros(model.length, dtype=torch.bool)
+    for slot in model.slots:
+        inside[slot.start : slot.stop] = True
+    assert not row[~inside].any()
+    assert int(inside.sum()) == model.num_parameters
+
+
+def test_initialisation_depends_on_seed_and_owner_alone():
+    first, second = flat(), flat()
+    torch.rand(5)
+    assert torch.equal(first.initialise(1, 2), second.initialise(1, 2))
+    assert not torch.equal(first.initialise(1, 2), first.initialise(1, 3))
+    assert not torch.equal(first.initialise(1, 2), first.initialise(2, 2))
+
+
+def test_the_shared_start_does_not_depend_on_the_width_of_the_input():
+    narrow, wide = flat(width=3), flat(width=53)
+    rows = [(model, model.initialise(9, 0)) for model in (narrow, wide)]
+    packed = [model.shared("conv").pack(row) for model, row in rows]
+    assert torch.equal(packed[0], packed[1])
+
+
+def test_pack_and_unpack_are_inverse_and_touch_nothing_else():
+    model = flat()
+    shared, row = model.shared("conv"), model.initialise(1, 1)
+    other = torch.zeros_like(row)
+    shared.unpack(shared.pack(row), other)
+    assert torch.equal(shared.pack(other), shared.pack(row))
+    assert int((other != 0).sum()) <= shared.size
+
+
+def passes(model, batch, kernels, seed=1):
+    model.gradient.zero_()
+    logits = model.module(batch, DropoutStreams(seed, 0, 0, 0), kernels)
+    torch.nn.functional.cross_entropy(logits, batch.labels).backward()
+    return logits.detach(), model.gradient.clone()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3, 0.5])
+def test_csr_kernels_equal_torch_geometric_with_dropout_on(batch, dropout):
+    model = flat(width=batch.x.shape[1], dropout=dropout)
+    logits, gradient = passes(model, batch, "csr")
+    reference_logits, reference_gradient = passes(model, batch, "reference")
+    assert torch.allclose(logits, reference_logits, rtol=1e-5, atol=1e-6)
+    scale = reference_gradient.abs().max()
+    assert (gradient - reference_gradient).abs().max() <= 1e-5 * scale
+
+
+def test_dropout_masks_differ_by_step_and_not_by_repetition(batch):
+    model = flat(width=batch.x.shape[1])
+    first = passes(model, batch, "csr", seed=1)[0]
+    assert torch.equal(first, passes(model, batch, "csr", seed=1)[0])
+    assert not torch.equal(first, passes(model, batch, "csr", seed=2)[0])
+
+
+def test_dense_flops_equal_torchs_counter(batch):
+    model = flat(width=batch.x.shape[1])
+    counts = GraphCounts(batch.num_graphs, batch.topology.num_nodes, batch.topology.num_edges)
+    flops = GinFlops(GinOptions(), batch.x.shape[1], 2)
+    with FlopCounterMode(display=False) as counter:
+        logits = model.module(batch, DropoutStreams(1, 0, 0, 0), "reference")
+    assert counter.get_total_flops() == flops.forward(counts).dense
+    with FlopCounterMode(display=False) as counter:
+        logits = model.module(batch, DropoutStreams(1, 0, 0, 0), "reference")
+        torch.nn.functional.cross_entropy(logits, batch.labels).backward()
+    assert counter.get_total_flops() == flops.training(counts).dense
+
+
+def test_flops_of_a_hand_counted_graph():
+    # One triangle (3 nodes, 6 directed edges), width 2, hidden 4, one layer, 2 classes.
+    flops = GinFlops(GinOptions(hidden=4, layers=1), 2, 2)
+    counts = GraphCounts(1, 3, 6)
+    forward = flops.forward(counts)
+    assert forward.dense == 2 * 3 * 2 * 4 + 2 * (2 * 3 * 4 * 4) + 2 * 4 * 4 + 2 * 4 * 2
+    assert forward.sparse == 6 * 4 + 3 * 4
+    assert flops.training(counts).dense == 3 * forward.dense - 2 * 3 * 2 * 4
+    assert flops.training(counts).sparse == 2 * 6 * 4 + 3 * 4
+    executed = flops.executed(counts, training=False, kernels="csr")
+    assert executed == forward.dense + 2 * (6 + 3) * 4 + 2 * 3 * 4
