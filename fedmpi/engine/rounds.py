@@ -18,6 +18,7 @@ from fedmpi.engine.clients import Client, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
+from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import Diverged
 
 Ints = npt.NDArray[np.int64]
@@ -51,6 +52,8 @@ class Rounds:
     group : int64 [clients]
         Group of each client.
     exchange : Exchange
+    meter : Meter
+        Made before the initial model went out, so that the first row counts it.
     """
 
     def __init__(
@@ -64,16 +67,19 @@ class Rounds:
         names: list[str],
         group: Ints,
         exchange: Exchange,
+        meter: Meter,
     ) -> None:
         self.case, self.algorithm, self.world = case, algorithm, world
         self.clients, self.hosts, self.weights = clients, hosts, weights
         self.names, self.group, self.exchange = names, group, exchange
-        self.meter = Meter(world.collectives)
+        self.meter = meter
         self._training = ClientTable(world.collectives, hosts, TRAINING, header=1)
         self._evaluation = ClientTable(world.collectives, hosts, EVALUATION, header=self.meter.width)
 
-    def run(self, round: int, *, stop: bool, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
+    def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; `stop` is this rank's wish, `checkpoint` rank 0's; the plan says what holds.
+
+        A wish that comes up while the rank trains counts for this round.
 
         Raises
         ------
@@ -87,7 +93,7 @@ class Rounds:
         with self.meter.phase("wait"):
             self.world.collectives.wait_for_all()
         with self.meter.phase("communicate"):
-            gathered = self._training.gather([float(stop)], rows)
+            gathered = self._training.gather([float(stop.requested)], rows)
         plan = self._decide(gathered, participants, checkpoint)
         if plan.failed_client >= 0:
             name = self.names[plan.failed_client]

@@ -20,6 +20,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.exchange import Exchange
 from fedmpi.engine.federation import Federation, assemble
 from fedmpi.engine.keeper import Keeper, Opening
+from fedmpi.engine.meter import Meter
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
@@ -73,11 +74,12 @@ def run(job: Job, world: World, observer: Observer) -> None:
     world.agree(lambda: job.source.prepare(job.case.dataset.name))
     federation, table = world.together(lambda: _federation(job))
     hosts = federation.hosts(world.workers)
+    meter = Meter(world.collectives)
     keeper = Keeper(job.case, job.folder, world)
     with StopRequest() as stop, keeper:
         opening = keeper.open(table, resume=job.resume)
         states = world.together(lambda: States(case, world, federation, hosts))
-        rounds = _prepare(job, world, federation, hosts, states, opening, keeper)
+        rounds = _prepare(job, world, federation, hosts, states, opening, keeper, meter)
         facts = _facts(job, world, federation, states, hosts)
         provenance = collect(facts, job.checkout) if world.is_root else {}
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
@@ -101,6 +103,7 @@ def _prepare(
     states: States,
     opening: Opening,
     keeper: Keeper,
+    meter: Meter,
 ) -> Rounds:
     """Start all clients from the server's model, or from the checkpoint."""
     case, algorithm = job.case, job.algorithm
@@ -117,7 +120,9 @@ def _prepare(
         models = {}
     exchange = Exchange(world.collectives, world.rank, hosts, case.reduction, algorithm, states.size, models)
     names = [split.name for split in federation.partition.clients]
-    return Rounds(case, algorithm, world, states.clients, hosts, federation.weights, names, group, exchange)
+    return Rounds(
+        case, algorithm, world, states.clients, hosts, federation.weights, names, group, exchange, meter
+    )
 
 
 def _facts(
@@ -169,10 +174,11 @@ def _loop(
     first_round: int,
 ) -> None:
     saved = time.monotonic()
+    rounds.meter.start_clock()
     for number in range(first_round, case.rounds):
         due = time.monotonic() - saved >= case.checkpoint_seconds or number + 1 == case.rounds
         try:
-            plan, report = rounds.run(number, stop=stop.requested, checkpoint=due)
+            plan, report = rounds.run(number, stop=stop, checkpoint=due)
         except FedmpiError as error:
             keeper.finish("diverged", str(error))
             raise

@@ -1,0 +1,159 @@
+"""Runs inside one MPI launch: ``python session.py FOLDER``, on any number of ranks.
+
+Everything that needs ranks is checked here, so that a launch is paid once. Every
+rank runs every check; a failing assertion ends all ranks with its traceback. The
+last act is a rank that raises in the middle of a run: the launch must end, and
+not well.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from fedmpi.comm import launch
+
+launch.set_defaults(1)
+
+from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
+from fedmpi.comm.collectives import NAMES  # noqa: E402
+from fedmpi.comm.selftest import check_collectives  # noqa: E402
+from fedmpi.comm.world import World, abort  # noqa: E402
+from fedmpi.config.suite import read  # noqa: E402
+from fedmpi.engine.run import Job, run  # noqa: E402
+from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
+
+SUITE = Path(__file__).parent / "suite.toml"
+
+
+class Silent:
+    """Hears of the rounds and says nothing; may act at one."""
+
+    def __init__(self, at=None, act=None):
+        self.at, self.act = at, act
+
+    def begin(self, case, table, opening, facts):
+        pass
+
+    def note(self, text):
+        pass
+
+    def round(self, report):
+        if report.round == self.at:
+            self.act()
+
+
+def jobs(root, overrides=(), resume=False):
+    """Return the suite's cases by name, each in its folder below `root`."""
+    source = Places(None, None, None, None).source()
+    plan = plan_suite(read(SUITE, overrides), root, resume=resume)
+    check_places(plan, source)
+    return {p.checked.case.name: Job(p.checked.case, p.checked.algorithm, p.folder, source, resume, {}) for p in plan}
+
+
+def check_counts(world):
+    """Bytes and calls counted are those of the messages."""
+    collectives = world.collectives
+    before = collectives.calls.copy(), collectives.payload_bytes.copy()
+    collectives.bcast(np.zeros(10, np.float32))
+    collectives.gatherv(np.zeros(world.rank + 1, np.int64), [rank + 1 for rank in range(world.size)])
+    collectives.reduce(np.zeros((3, 5), np.int64))
+    collectives.scatterv(np.zeros(2 * world.size, np.float32), [2] * world.size, np.float32)
+    calls, payload = collectives.calls - before[0], collectives.payload_bytes - before[1]
+    assert dict(zip(NAMES, calls.tolist(), strict=True)) == {
+        "Bcast": 1, "Gatherv": 1, "Reduce": 1, "Scatterv": 1, "Ibarrier": 0,
+    }
+    assert dict(zip(NAMES, payload.tolist(), strict=True)) == {
+        "Bcast": 40, "Gatherv": 8 * (world.rank + 1), "Reduce": 120, "Scatterv": 8, "Ibarrier": 0,
+    }
+
+
+def check_errors_are_everybodys(world):
+    """An error of rank 0, or of any one rank, is raised on all."""
+    def refuse():
+        raise BadInput(f"refused on {world.rank}")
+
+    for action in (lambda: world.agree(refuse), lambda: world.together(refuse)):
+        try:
+            action()
+        except BadInput as error:
+            assert str(error) == "refused on 0"
+            assert error.agreed
+        else:
+            raise AssertionError("nothing was raised")
+    last = world.size - 1
+    try:
+        world.together(lambda: refuse() if world.rank == last else None)
+    except BadInput as error:
+        assert str(error) == f"refused on {last}"
+
+
+def check_divergence(world, root):
+    """A client that diverges ends the run on every rank."""
+    job = jobs(root / "diverged", ["optimizer.lr=1e30"])["fedavg-optimizer.lr=1e30"]
+    try:
+        run(job, world, Silent())
+    except Diverged as error:
+        assert "round 1: client synthetic-0" in str(error)
+    else:
+        raise AssertionError("did not diverge")
+
+
+def check_interruption(world, root):
+    """A signal that only the last rank gets stops all ranks after the round, with a checkpoint."""
+    job = jobs(root / "interrupted")["fedavg"]
+    if world.rank == world.size - 1:
+        from fedmpi.engine import clients
+
+        original = clients.Client.train_locally
+
+        def train(self, case, algorithm, round):
+            if round == 1:
+                os.kill(os.getpid(), signal.SIGUSR1)
+            return original(self, case, algorithm, round)
+
+        clients.Client.train_locally = train
+    try:
+        run(job, world, Silent())
+    except Interrupted as error:
+        assert "after round 2 of" in str(error)
+    else:
+        raise AssertionError("was not interrupted")
+    finally:
+        if world.rank == world.size - 1:
+            clients.Client.train_locally = original
+
+
+def main(root: Path) -> None:
+    """Run every check, then fail on purpose."""
+    world = World()
+    check_collectives(world)
+    check_counts(world)
+    check_errors_are_everybodys(world)
+    for job in jobs(root / "runs").values():
+        run(job, world, Silent())
+    check_divergence(world, root)
+    check_interruption(world, root)
+    if world.is_root:
+        (root / "checks-passed").touch()
+    job = jobs(root / "raised")["fedavg"]
+
+    def explode():
+        raise RuntimeError("raised on purpose")
+
+    if world.rank == world.size - 1:
+        from fedmpi.engine import clients
+
+        clients.Client.train_locally = lambda *_: explode()
+    run(job, world, Silent())
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]))
+    except BaseException as error:
+        abort(error)

@@ -1,0 +1,76 @@
+"""One launch per MPI and number of ranks; the results of all of them are the same bits."""
+
+import time
+
+import numpy as np
+import pytest
+
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+from tests.mpi.launcher import find
+from tests.mpi.session import SUITE
+
+LIMIT_S = 120
+CASES = ("fedavg", "fedprox", "self-train", "sampled", "fixed32")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The suite run in this process: one rank, no launcher."""
+    from fedmpi.comm.world import World
+    from fedmpi.engine.run import run
+    from tests.mpi.session import Silent, jobs
+
+    root = tmp_path_factory.mktemp("alone")
+    for job in jobs(root).values():
+        run(job, World(), Silent())
+    return root
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_session(name, ranks, alone, tmp_path, fedmpi):
+    mpi = find(name)
+    started = time.monotonic()
+    code, output = mpi.run(ranks, SUITE.with_name("session.py"), tmp_path, cwd=tmp_path, timeout=LIMIT_S)
+    assert (tmp_path / "checks-passed").exists(), output[-6000:]
+    for case in CASES:
+        assert differences(alone / case, tmp_path / "runs" / case) == []
+    check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
+    check_resumed_elsewhere(fedmpi, alone, tmp_path)
+    # The last act of the session: one rank raises in a round.
+    assert code != 0
+    assert "RuntimeError: raised on purpose" in output
+    assert f"rank {ranks - 1} failed" in output
+    assert time.monotonic() - started < LIMIT_S
+
+
+def check_bytes(run, ranks):
+    """The recorded payloads are those of the messages, computed here from sizes alone."""
+    (life,) = run.lives
+    clients, columns, closing, phases, names = 5, 11, 7, 6, 5
+    hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
+    header = phases + 3 * names + 5
+    gathered = 8 * (1 + columns * hosted) + 8 * (header + closing * hosted)
+    plan = 8 * (2 * clients + 3)
+    spans = ranks > 2
+    model = 24_960
+    rounds = np.arange(4)[:, None]
+    expected = {
+        # The first row also holds the broadcast of the initial model.
+        "Bcast": plan + spans * 4 * model + (rounds == 0) * 4 * model + 0 * hosted,
+        "Gatherv": gathered + 0 * rounds,
+        "Reduce": spans * 8 * model + 0 * hosted + 0 * rounds,
+        "Scatterv": 0 * hosted + 0 * rounds,
+        "Ibarrier": 0 * hosted + 0 * rounds,
+    }
+    for place, name in enumerate(life.collectives):
+        assert np.array_equal(life.measurements["collective_bytes"][:, :, place], expected[name]), name
+
+
+def check_resumed_elsewhere(fedmpi, alone, folder):
+    """The run that the session interrupted goes on here, on one rank, to the same end."""
+    stopped = load_run(folder / "interrupted" / "fedavg")
+    assert (stopped.status, stopped.rounds_completed) == ("interrupted", 2)
+    assert fedmpi("run", "--resume", folder / "interrupted" / "fedavg").returncode == 0
+    assert differences(alone / "fedavg", folder / "interrupted" / "fedavg") == []
