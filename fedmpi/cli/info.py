@@ -42,17 +42,17 @@ def info() -> int:
 def mpi() -> int:
     """Start MPI, show the ranks and test each collective; exit code 1 when one gives a wrong sum."""
     launch.set_defaults(1)
+    comm = launch.load_world()
     from fedmpi.comm.selftest import check_collectives
-    from fedmpi.comm.world import World, abort
 
-    world = World()
+    world = comm.World()
     try:
         facts = world.describe()
         lines = check_collectives(world)
     except FedmpiError as error:
         world.fail(error)
     except BaseException as error:
-        abort(error)
+        comm.abort(error)
     if world.is_root:
         sys.stdout.write(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks\n")
         for rank in facts["ranks"]:

@@ -10,7 +10,7 @@ import typer
 
 import fedmpi
 from fedmpi.comm import launch
-from fedmpi.errors import FedmpiError
+from fedmpi.errors import BadInput, FedmpiError
 
 app = typer.Typer(
     name="fedmpi",
@@ -102,6 +102,8 @@ def compare(
     """Compare two runs or two suites' folders."""
     from fedmpi.cli.report import compare as command
 
+    if not identical:
+        raise BadInput("compare: say --identical; equality bit for bit is the one comparison so far")
     return command(a, b)
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fedmpi.comm import launch
 from fedmpi.config import locations
@@ -18,6 +19,9 @@ from fedmpi.registry import algorithms
 from fedmpi.registry.check import Checked, build, check_suite
 from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
+
+if TYPE_CHECKING:
+    from fedmpi.comm.world import World
 
 DEFAULT_OUT = Path("results") / "runs"
 
@@ -158,33 +162,40 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
     checkout = checkout_state() if launch.rank() == 0 else {}
-    from fedmpi.comm.world import World, abort
-
-    world = World()
+    comm = launch.load_world()
+    world: World = comm.World()
     try:
-        from fedmpi.cli.progress import Console
-        from fedmpi.engine.run import Job, run
-
-        console = Console(sys.stdout)
-        worst = 0
-        for item in plan:
-            if item.done:
-                if world.is_root:
-                    console.note(f"{item.folder}: complete, skipped")
-                continue
-            job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout)
-            try:
-                run(job, world, console)
-            except Diverged as error:
-                worst = error.exit_code
-                if world.is_root:
-                    console.note(f"{item.folder}: diverged: {error}")
-        if world.is_root:
-            console.finish([item.folder for item in plan])
-        return worst
+        return _run_cases(plan, source, world, checkout, resume)
     except FedmpiError as error:
         if error.agreed or world.size == 1:
             raise
         world.fail(error)
     except BaseException as error:
-        abort(error)
+        return comm.abort(error)  # type: ignore[no-any-return]
+
+
+def _run_cases(
+    plan: Sequence[Planned], source: DataSource, world: World, checkout: dict[str, Any], resume: bool
+) -> int:
+    """Run the cases that are not complete, on all ranks; a case that diverges does not keep the others."""
+    from fedmpi.cli.progress import Console
+    from fedmpi.engine.run import Job, run
+
+    console = Console(sys.stdout)
+    worst = 0
+    for item in plan:
+        if item.done:
+            if world.is_root:
+                console.note(f"{item.folder}: complete, skipped")
+            continue
+        job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout)
+        try:
+            run(job, world, console)
+        except Diverged as error:
+            worst = error.exit_code
+            if world.is_root:
+                console.close()
+                console.note(f"{item.folder}: diverged: {error}")
+    if world.is_root:
+        console.finish([item.folder for item in plan])
+    return worst

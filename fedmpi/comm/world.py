@@ -100,7 +100,7 @@ class World:
         }
         ranks = self.comm.allgather(mine)
         return {
-            "library": MPI.Get_library_version().replace("\0", "").strip().splitlines()[0],
+            "library": _library(),
             "standard": ".".join(map(str, MPI.Get_version())),
             "size": self.size,
             "ranks": ranks,
@@ -110,11 +110,16 @@ class World:
 def _check_size(size: int) -> None:
     expected = launch.expected_size()
     if expected is not None and expected != size:
-        library = MPI.Get_library_version().split(",")[0].strip()
         raise BadInput(
             f"the launcher started {expected} ranks but MPI sees {size}: launcher and mpi4py use different "
-            f"MPIs (mpi4py has {library}); use the mpiexec of that MPI"
+            f"MPIs (mpi4py has {_library()}); use the mpiexec of that MPI"
         )
+
+
+def _library() -> str:
+    """Return name and version of the MPI library, in one line."""
+    first = MPI.Get_library_version().replace("\0", "").strip().splitlines()[0]
+    return " ".join(first.split())
 
 
 def abort(error: BaseException) -> NoReturn:

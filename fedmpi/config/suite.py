@@ -4,7 +4,7 @@ A suite has a `name`, a `description`, base settings in ``[case]``, a
 ``[matrix]`` of axes and ``[[where]]`` rules. An axis is a setting with a list
 of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
-they vary, slowest first. A rule sets `set` in the cases that match `when`.
+they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ class Suite:
     overridden: frozenset[str]
 
 
+_Rule = tuple[Settings, Settings]
+
+
 @dataclass(frozen=True)
 class _Choice:
     """One value of an axis."""
@@ -73,6 +76,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
             suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in text.get("where", [])]
+    _refuse_idle(path, rules, base, _axes(path, text))
     cases = []
     for choices in itertools.product(*axes.values()):
         cases.append(_case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes))
@@ -136,10 +140,21 @@ def _label(axis: str, value: Any) -> str:
     return axis.rpartition(".")[2] + text if isinstance(value, int | float) else text
 
 
-def _rule(path: Path, rule: Any) -> tuple[Settings, Settings]:
+def _rule(path: Path, rule: Any) -> _Rule:
     if not isinstance(rule, dict) or set(rule) != {"when", "set"}:
         raise BadInput(f"{path}: where: each rule needs exactly the tables `when` and `set`")
     return rule["when"], rule["set"]
+
+
+def _refuse_idle(
+    path: Path, rules: Sequence[_Rule], base: Settings, axes: Mapping[str, list[_Choice]]
+) -> None:
+    """Refuse a rule that can match no case, because no case has its key."""
+    changes = [choice.change for choices in axes.values() for choice in choices]
+    for when, _ in rules:
+        for key in when:
+            if key not in axes and all(look_up(place, key) is None for place in (base, *changes)):
+                raise BadInput(f"{path}: where: {key} is neither an axis nor set in any case")
 
 
 def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
@@ -157,10 +172,17 @@ def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
     return False
 
 
+def _agrees(key: str, value: Any, choices: Mapping[str, _Choice], settings: Settings) -> bool:
+    """Return whether a case has an axis at the label `value`, or a setting of that value."""
+    if key in choices and choices[key].label == value:
+        return True
+    return bool(look_up(settings, key) == value)
+
+
 def _case(
     base: Settings,
     choices: Mapping[str, _Choice],
-    rules: Sequence[tuple[Settings, Settings]],
+    rules: Sequence[_Rule],
     overrides: Sequence[Settings],
     suffixes: Sequence[str],
 ) -> CaseSettings:
@@ -168,7 +190,7 @@ def _case(
     for choice in choices.values():
         settings = merge(settings, choice.change)
     for when, change in rules:
-        if all(look_up(settings, key) == value for key, value in when.items()):
+        if all(_agrees(key, value, choices, settings) for key, value in when.items()):
             settings = merge(settings, change)
     for change in overrides:
         settings = merge(settings, change)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -68,7 +69,9 @@ def load_plugin(path: Path) -> None:
     spec = importlib.util.spec_from_file_location(f"fedmpi_plugin_{path.stem}", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise BadInput(f"--plugin {path}: no such Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # keeps the classes alive, which their bases know weakly only
     try:
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        spec.loader.exec_module(module)
     except Exception as error:
         raise BadInput(f"--plugin {path}: {type(error).__name__}: {error}") from error

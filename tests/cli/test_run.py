@@ -135,6 +135,10 @@ def test_a_plugin_adds_an_algorithm(fedmpi, tiny_suite, tmp_path):
     assert load_run(tmp_path / "runs" / "half-step").status == "complete"
 
 
+def test_compare_needs_to_be_told_what(fedmpi):
+    assert fedmpi("compare", "a", "b").returncode == 2
+
+
 def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp_path):
     fedmpi("run", tiny_suite, "--out", "runs", "--case", "1")
     started = time.monotonic()

@@ -43,6 +43,11 @@ def test_axis_tables_and_rules_set_what_they_say(expand):
     assert cases["seed42-prox"]["model"] == {"hidden": 32, "dropout": 0.0}
 
 
+def test_a_rule_may_name_an_axis_label(expand):
+    rule = '[[where]]\nwhen = { method = "alone" }\nset = { seed = 1 }'
+    assert expand(SUITE + rule)["seed42-alone"]["seed"] == 1
+
+
 def test_overriding_an_axis_reduces_it(expand):
     assert list(expand(overrides=["seed=42", "method=prox"])) == ["seed42-prox"]
     assert list(expand(overrides=["seed=7"])) == ["seed7-alone", "seed7-prox"]
@@ -67,6 +72,7 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         ("[matrix]\nseed = []", "matrix.seed must be a list"),
         ("[matrix]\na = [{ rounds = 3 }]", "a table needs a label and settings"),
         ("[matrix]\nseed = [1]\n[[where]]\nwhen = { seed = 1 }", "exactly the tables `when` and `set`"),
+        ('[[where]]\nwhen = { algoritm = "fedprox" }\nset = { rounds = 1 }', "algoritm is neither an axis nor set"),
         ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
         ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
     ],
