@@ -47,6 +47,20 @@ _RUN: tuple[Column, ...] = (
     ("client\nMB", lambda row: number(row["client_megabytes"])),
     ("virtual\ns", lambda row: number(row["virtual_seconds"], 1)),
 )
+_DISPENSABLE = (
+    "dataset",
+    "algorithm",
+    "seed",
+    "virtual\ns",
+    "lowest\ndecile",
+    "ranks",
+    "total\ns",
+    "client\nMB",
+    "model\nGFLOP",
+    "status",
+)
+"""Columns of the run table that go first on a narrow terminal; the case's name often says the first three."""
+
 _TARGET: tuple[Column, ...] = (
     ("rounds to\ntarget", lambda row: _to_target(row, "rounds")),
     ("s to\ntarget", lambda row: _to_target(row, "seconds")),
@@ -63,9 +77,26 @@ _CLIENT: tuple[Column, ...] = (
 )
 
 
-def run_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return one line per run."""
-    return _table((*_RUN, *(_TARGET if "target" in rows[0] else ())), rows)
+def run_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
+    """Return one line per run; columns that do not fit into `width` are left out and counted below."""
+    columns = [*_RUN, *(_TARGET if "target" in rows[0] else ())]
+    dropped = 0
+    for title in _DISPENSABLE:
+        if _natural_width(columns, rows) <= width:
+            break
+        columns = [column for column in columns if column[0] != title]
+        dropped += 1
+    table = _table(columns, rows)
+    if dropped:
+        table.caption = f"{dropped} columns do not fit; a wider terminal or --json shows them"
+        table.caption_justify = "left"
+    return table
+
+
+def _natural_width(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> int:
+    """Return the width at which nothing is folded."""
+    cells = [[*title.split("\n"), *(text(row) for row in rows)] for title, text in columns]
+    return sum(max(map(len, column)) + 3 for column in cells) + 1
 
 
 def client_table(rows: Sequence[dict[str, Any]]) -> Table:

@@ -84,11 +84,23 @@ def report(
     runs: Runs,
     target: Annotated[float | None, typer.Option(help="Accuracy for the to-target figures, 0 to 1.")] = None,
     as_json: Json = False,
+    csv: Annotated[Path | None, typer.Option(help="Also write one row per complete run and client.")] = None,
 ) -> int:
     """Print a table of finished or running cases."""
     from fedmpi.cli.report import report as command
 
-    return command(runs, target, as_json)
+    return command(runs, target, as_json, csv)
+
+
+@app.command()
+def reproduction(
+    rows: Annotated[list[Path], typer.Argument(help="Files made by `fedmpi report --csv`.")],
+    published: Annotated[Path, typer.Option(help="Published figures, as bench/gcfl/published.csv.")],
+) -> int:
+    """Print a Markdown table of our rows beside published figures, with 95 % intervals over seeds."""
+    from fedmpi.cli.report import reproduction as command
+
+    return command(rows, published)
 
 
 @app.command()

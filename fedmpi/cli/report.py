@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from fedmpi.analysis import published, rows
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.summary import per_client, summarise
@@ -24,8 +25,12 @@ _PIPE_WIDTH = 220
 """Columns when the output is no terminal, so that nothing is folded in a log."""
 
 
-def report(paths: Sequence[Path], target: float | None = None, as_json: bool = False) -> int:
+def report(
+    paths: Sequence[Path], target: float | None = None, as_json: bool = False, csv: Path | None = None
+) -> int:
     """Print the figures of runs; folders that are no run stand for the runs below them.
+
+    With `csv`, complete runs are also written there, one row per run and client.
 
     Returns
     -------
@@ -37,19 +42,30 @@ def report(paths: Sequence[Path], target: float | None = None, as_json: bool = F
     runs, complaints = _load(paths)
     for line in complaints:
         print(line, file=sys.stderr)
-    rows = [summarise(run, target) for run in runs]
+    summaries = [summarise(run, target) for run in runs]
     if as_json:
-        full = [{**row, "per_client": per_client(run)} for row, run in zip(rows, runs, strict=True)]
+        full = [{**row, "per_client": per_client(run)} for row, run in zip(summaries, runs, strict=True)]
         print(json.dumps(_without_nan(full), indent=2, allow_nan=False))
-    elif rows:
+    elif summaries:
         console = _console()
-        console.print(run_table(rows))
+        console.print(run_table(summaries, console.width))
         if len(runs) == 1:
             console.print(client_table(per_client(runs[0])))
         for run in runs:
             if run.reason:
                 console.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
+    if csv is not None:
+        complete = [run for run in runs if run.status == "complete"]
+        with csv.open("w", newline="") as stream:
+            rows.write((row for run in complete for row in rows.client_rows(run)), stream)
     return 2 if complaints else 0
+
+
+def reproduction(paths: Sequence[Path], figures: Path) -> int:
+    """Print our rows beside published figures as a Markdown table."""
+    ours = [row for path in paths for row in rows.read(path)]
+    print(published.table(ours, published.read(figures)), end="")
+    return 0
 
 
 def _load(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:

@@ -111,7 +111,13 @@ MEASUREMENTS: tuple[Field, ...] = (
     _measured("cpu_seconds", "rank", "f8", "s", "CPU time of each rank, all threads"),
     _measured("peak_host_bytes", "rank", "i8", "B", "largest resident memory of each rank so far"),
     _measured("peak_device_bytes", "rank", "i8", "B", "largest device memory of each rank so far"),
-    _measured("round_seconds", "", "f8", "s", "wall-clock time of the round on rank 0"),
+    _measured(
+        "round_seconds",
+        "",
+        "f8",
+        "s",
+        "wall-clock time on rank 0 from the end of the round before to the end of this one",
+    ),
     _measured("virtual_seconds", "", "f8", "s", "virtual federated time: slowest client and link"),
 )
 
