@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,11 @@ from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
+from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
+from fedmpi.engine.states import States
 from fedmpi.errors import Diverged
 
 Ints = npt.NDArray[np.int64]
@@ -41,40 +44,36 @@ class Rounds:
     case : Case
     algorithm : Algorithm
     world : World
-    clients : dict of int to Client
-        Hosted by this rank, ascending by id.
-    hosts : int64 [clients]
-        Rank of each client.
-    weights : int64 [clients]
-        Training graphs of each client.
-    names : sequence of str
-        Client names, for messages.
-    group : int64 [clients]
-        Group of each client.
-    exchange : Exchange
-    meter : Meter
-        Made before the initial model went out, so that the first row counts it.
+    federation : Federation
+        All clients.
+    states : States
+        Those that this rank hosts.
     """
 
     def __init__(
-        self,
-        case: Case,
-        algorithm: Algorithm,
-        world: World,
-        clients: dict[int, Client],
-        hosts: Ints,
-        weights: Ints,
-        names: list[str],
-        group: Ints,
-        exchange: Exchange,
-        meter: Meter,
+        self, case: Case, algorithm: Algorithm, world: World, federation: Federation, states: States
     ) -> None:
-        self.case, self.algorithm, self.world = case, algorithm, world
-        self.clients, self.hosts, self.weights = clients, hosts, weights
-        self.names, self.group, self.exchange = names, group, exchange
-        self.meter = meter
-        self._training = ClientTable(world.collectives, hosts, TRAINING, header=1)
-        self._evaluation = ClientTable(world.collectives, hosts, EVALUATION, header=self.meter.width)
+        self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
+        self.clients, self.weights = states.clients, federation.weights
+        self.names = [split.name for split in federation.partition.clients]
+        self.group = algorithm.groups(federation.num_clients)
+        self.meter = Meter(world.collectives)
+        self.exchange = Exchange(
+            world.collectives, world.rank, states.hosts, case.reduction, algorithm, states.size, {}
+        )
+        self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
+        self._evaluation = ClientTable(world.collectives, states.hosts, EVALUATION, header=self.meter.width)
+
+    def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
+        """Start all clients from the server's model, or from the checkpoint whose arrays rank 0 has."""
+        initial = self.states.start(self.case.seed)
+        if from_checkpoint:
+            self.states.scatter(arrays)
+        if self.algorithm.communicates and from_checkpoint:
+            self.exchange.models = self.states.group_models(self.group, arrays)
+        elif self.algorithm.communicates:
+            mine = range(len(self.names)) if self.world.is_root else self.clients
+            self.exchange.models = {int(self.group[number]): initial.copy() for number in mine}
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; `stop` is this rank's wish, `checkpoint` rank 0's; the plan says what holds.

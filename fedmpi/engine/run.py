@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 
 from fedmpi.algorithms.base import Algorithm
@@ -17,10 +16,8 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.case import Case
-from fedmpi.engine.exchange import Exchange
 from fedmpi.engine.federation import Federation, assemble
 from fedmpi.engine.keeper import Keeper, Opening
-from fedmpi.engine.meter import Meter
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
@@ -73,19 +70,17 @@ def run(job: Job, world: World, observer: Observer) -> None:
     torch.use_deterministic_algorithms(True)
     world.agree(lambda: job.source.prepare(job.case.dataset.name))
     federation, table = world.together(lambda: _federation(job))
-    hosts = federation.hosts(world.workers)
-    meter = Meter(world.collectives)
-    keeper = Keeper(job.case, job.folder, world)
-    with StopRequest() as stop, keeper:
+    with StopRequest() as stop, Keeper(case, job.folder, world) as keeper:
         opening = keeper.open(table, resume=job.resume)
-        states = world.together(lambda: States(case, world, federation, hosts))
-        rounds = _prepare(job, world, federation, hosts, states, opening, keeper, meter)
-        facts = _facts(job, world, federation, states, hosts)
+        states = world.together(lambda: States(case, world, federation))
+        rounds = Rounds(case, job.algorithm, world, federation, states)
+        rounds.begin(opening.from_checkpoint, keeper.arrays)
+        facts = _facts(job, world, federation, states)
         provenance = collect(facts, job.checkout) if world.is_root else {}
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             _announce(job, world, table, opening, observer, facts)
-        _loop(case, world, rounds, states, keeper, stop, observer, opening.first_round)
+        _loop(rounds, keeper, stop, observer, opening.first_round)
 
 
 def _federation(job: Job) -> tuple[Federation, PartitionTable]:
@@ -95,43 +90,11 @@ def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     return assemble(job.case, raws, partition), describe(partition, raws)
 
 
-def _prepare(
-    job: Job,
-    world: World,
-    federation: Federation,
-    hosts: np.ndarray,
-    states: States,
-    opening: Opening,
-    keeper: Keeper,
-    meter: Meter,
-) -> Rounds:
-    """Start all clients from the server's model, or from the checkpoint."""
-    case, algorithm = job.case, job.algorithm
-    group = algorithm.groups(federation.num_clients)
-    initial = states.start(case.seed)
-    arrays = keeper.arrays
-    if opening.from_checkpoint:
-        states.scatter(arrays)
-        models = states.group_models(group, arrays)
-    else:
-        mine = range(federation.num_clients) if world.is_root else states.clients
-        models = {int(group[number]): initial.copy() for number in mine}
-    if not algorithm.communicates:
-        models = {}
-    exchange = Exchange(world.collectives, world.rank, hosts, case.reduction, algorithm, states.size, models)
-    names = [split.name for split in federation.partition.clients]
-    return Rounds(
-        case, algorithm, world, states.clients, hosts, federation.weights, names, group, exchange, meter
-    )
-
-
-def _facts(
-    job: Job, world: World, federation: Federation, states: States, hosts: np.ndarray
-) -> dict[str, Any]:
+def _facts(job: Job, world: World, federation: Federation, states: States) -> dict[str, Any]:
     """Return what the provenance says beside the environment: ranks, placement, sizes, data."""
     return {
         "mpi": world.describe(),
-        "rank_of_client": hosts.tolist(),
+        "rank_of_client": states.hosts.tolist(),
         "client_flops_per_round": list(federation.costs),
         "parameters": states.num_parameters(),
         "shared_parameters": states.size,
@@ -163,17 +126,9 @@ def _announce(
         observer.note(opening.notice)
 
 
-def _loop(
-    case: Case,
-    world: World,
-    rounds: Rounds,
-    states: States,
-    keeper: Keeper,
-    stop: StopRequest,
-    observer: Observer,
-    first_round: int,
-) -> None:
-    saved = time.monotonic()
+def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer, first_round: int) -> None:
+    """Run the rounds that are left, recording each; write checkpoints when they are due."""
+    case, saved = rounds.case, time.monotonic()
     rounds.meter.start_clock()
     for number in range(first_round, case.rounds):
         due = time.monotonic() - saved >= case.checkpoint_seconds or number + 1 == case.rounds
@@ -187,7 +142,7 @@ def _loop(
                 keeper.write(report)
                 observer.round(report)
             if plan.checkpoint:
-                keeper.checkpoint(number + 1, states)
+                keeper.checkpoint(number + 1, rounds.states)
                 saved = time.monotonic()
         if plan.stop and number + 1 < case.rounds:
             reason = f"stopped by a signal after round {number + 1} of {case.rounds}"

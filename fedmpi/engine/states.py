@@ -31,20 +31,22 @@ class States:
     ----------
     clients : dict of int to Client
         Hosted by this rank, ascending by id.
+    hosts : int64 [clients]
+        Rank of each client.
     size : int
         Number of shared parameters.
     """
 
-    def __init__(self, case: Case, world: World, federation: Federation, hosts: Ints) -> None:
+    def __init__(self, case: Case, world: World, federation: Federation) -> None:
         self._world = world
-        self._hosts = hosts
+        self.hosts = federation.hosts(world.workers)
         self._shapes = federation.shapes
         self._models = {s: FlatModel(build(case.model, s.width, s.classes)) for s in set(federation.shapes)}
         self._shared = {shape: model.shared(case.share) for shape, model in self._models.items()}
         self.size = self._shared[federation.shapes[0]].size
         self.clients = {
             int(number): self._make(case, federation, int(number))
-            for number in np.flatnonzero(hosts == world.rank)
+            for number in np.flatnonzero(self.hosts == world.rank)
         }
 
     def _make(self, case: Case, federation: Federation, number: int) -> Client:
@@ -84,8 +86,8 @@ class States:
 
     def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:
         """Return the floats per rank, and the clients in the order in which ranks hold them."""
-        order = np.argsort(self._hosts, kind="stable")
-        counts = np.bincount(self._hosts, weights=sizes, minlength=self._world.size).astype(np.int64)
+        order = np.argsort(self.hosts, kind="stable")
+        counts = np.bincount(self.hosts, weights=sizes, minlength=self._world.size).astype(np.int64)
         return counts.tolist(), order.tolist()
 
     def gather(self) -> dict[str, npt.NDArray[Any]] | None:
