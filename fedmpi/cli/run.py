@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from fedmpi.config import locations
 from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.folders import holds_run, refuse_other_config
-from fedmpi.errors import BadInput, Diverged, FedmpiError
+from fedmpi.engine.signals import StopRequest
+from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import Checked, build, check_suite
 from fedmpi.store.provenance import checkout_state
@@ -62,12 +63,15 @@ def run(
     """Run cases and return the exit code."""
     for path in plugins:
         algorithms.load_plugin(path)
-    if resume and Path(target).is_dir():
-        plan = _plan_folder(Path(target), overrides)
+    if resume and holds_run(Path(target)):
+        if overrides or case is not None or places.out is not None:
+            raise BadInput("a run that is resumed from its folder takes no --set, --case or --out")
+        plan = _plan_folder(Path(target))
     else:
-        plan = plan_suite(read(locations.find(target), overrides), places.out, resume=resume, case=case)
-    if only_list:
-        return _list(plan)
+        suite = read(locations.find(target), overrides)
+        plan = plan_suite(suite, places.out, resume=resume or only_list, case=case)
+        if only_list:
+            return _list(suite, plan)
     source = places.source()
     check_places(plan, source)
     return _run_all(plan, source, resume)
@@ -118,10 +122,8 @@ def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
     return run.status == "complete"
 
 
-def _plan_folder(folder: Path, overrides: Sequence[str]) -> list[Planned]:
+def _plan_folder(folder: Path) -> list[Planned]:
     """Return the case that a run folder holds, rebuilt from its stored configuration."""
-    if overrides:
-        raise BadInput("--set cannot change a run that is resumed from its folder")
     stored = dict(load_run(folder).config)
     suite, name = stored.pop("suite"), stored.pop("name")
     checked = build(suite, CaseSettings(name, stored))
@@ -149,8 +151,9 @@ def check_writable(folder: Path) -> None:
         raise BadInput(f"cannot write in {folder} ({reason}); choose another --out") from error
 
 
-def _list(plan: Sequence[Planned]) -> int:
+def _list(suite: Suite, plan: Sequence[Planned]) -> int:
     if launch.rank() == 0:
+        print(f"{suite.name}: {suite.description or 'no description'}")
         for number, item in enumerate(plan):
             print(f"{number:4d}  {item.checked.case.name}{'  (complete)' if item.done else ''}")
     return 0
@@ -162,20 +165,46 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
     checkout = checkout_state() if launch.rank() == 0 else {}
-    comm = launch.load_world()
-    world: World = comm.World()
-    try:
-        return _run_cases(plan, source, world, checkout, resume)
-    except FedmpiError as error:
-        if error.agreed or world.size == 1:
-            raise
-        world.fail(error)
-    except BaseException as error:
-        return comm.abort(error)  # type: ignore[no-any-return]
+    with StopRequest() as stop:
+        comm = launch.load_world()
+        world: World = comm.World()
+        stop.listen()
+        try:
+            return _run_cases(_agreed(plan, world), source, world, stop, checkout, resume)
+        except FedmpiError as error:
+            if error.agreed or world.size == 1:
+                raise
+            world.fail(error)
+        except BaseException as error:
+            return comm.abort(error)  # type: ignore[no-any-return]
+
+
+def _agreed(plan: Sequence[Planned], world: World) -> list[Planned]:
+    """Return rank 0's view of what is done, which another rank may not see yet on a shared file system.
+
+    Raises
+    ------
+    BadInput
+        The ranks were started with different suites, options or folders.
+    """
+    mine = [(str(item.folder.absolute()), item.checked.case.digest()) for item in plan]
+    theirs, done = world.agree(lambda: (mine, [item.done for item in plan]))
+
+    def compare() -> None:
+        if mine != theirs:
+            raise BadInput(f"rank {world.rank} was started with other cases or folders than rank 0")
+
+    world.together(compare)
+    return [replace(item, done=flag) for item, flag in zip(plan, done, strict=True)]
 
 
 def _run_cases(
-    plan: Sequence[Planned], source: DataSource, world: World, checkout: dict[str, Any], resume: bool
+    plan: Sequence[Planned],
+    source: DataSource,
+    world: World,
+    stop: StopRequest,
+    checkout: dict[str, Any],
+    resume: bool,
 ) -> int:
     """Run the cases that are not complete, on all ranks; a case that diverges does not keep the others."""
     from fedmpi.cli.progress import Console
@@ -188,14 +217,17 @@ def _run_cases(
             if world.is_root:
                 console.note(f"{item.folder}: complete, skipped")
             continue
+        if world.any(stop.requested):
+            raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
         job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout)
         try:
-            run(job, world, console)
+            run(job, world, console, stop)
         except Diverged as error:
             worst = error.exit_code
             if world.is_root:
-                console.close()
                 console.note(f"{item.folder}: diverged: {error}")
+        finally:
+            console.close()
     if world.is_root:
         console.finish([item.folder for item in plan])
     return worst

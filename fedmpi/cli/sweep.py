@@ -35,11 +35,13 @@ class _Running:
     item: Planned
     process: subprocess.Popen[bytes]
     started: float = field(default_factory=time.monotonic)
+    asked: float | None = None
 
     def ask_to_stop(self) -> None:
         """Have the case finish its round and write a checkpoint (USR1 reaches the ranks under both MPIs)."""
-        if self.process.poll() is None:
+        if self.process.poll() is None and self.asked is None:
             self.process.send_signal(signal.SIGUSR1)
+            self.asked = time.monotonic()
 
     def kill(self) -> None:
         """End the whole process group at once."""
@@ -131,7 +133,6 @@ class _Sweep:
         self._stopping = True
         for running in self._running:
             running.ask_to_stop()
-            running.started = time.monotonic()
 
     def _start(self, number: int, item: Planned) -> None:
         if state(item.folder) == "live":
@@ -155,7 +156,7 @@ class _Sweep:
         for running in list(self._running):
             code = running.process.poll()
             if code is None:
-                if self._stopping and time.monotonic() - running.started > _GRACE_S:
+                if running.asked is not None and time.monotonic() - running.asked > _GRACE_S:
                     running.kill()
                 continue
             self._running.remove(running)

@@ -49,15 +49,15 @@ def available_cores() -> int:
 def set_defaults(threads: int) -> None:
     """Set what must stand in the environment before torch and MPI are loaded.
 
-    Threads per rank as configured; idle OpenMP threads sleep; both MPIs yield the
-    core while they wait when ranks outnumber cores. What the user has set wins,
-    except for the number of threads, which decides how products round.
+    Threads per rank as configured; idle OpenMP threads sleep; Open MPI yields the
+    core while it waits, MPICH where ranks outnumber cores. What the user has set
+    wins, except for the number of threads, which decides how products round.
     """
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = str(threads)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     local_ranks = _first_integer(_LOCAL_SIZE) or 1
-    if local_ranks * threads > os.cpu_count():  # type: ignore[operator]
+    if local_ranks * threads > len(os.sched_getaffinity(0)):
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
 

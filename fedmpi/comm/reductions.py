@@ -36,13 +36,14 @@ class Exact:
     def __init__(self, num_clients: int, exponent: int, total_weight: int) -> None:
         """Prepare for `num_clients` of largest exponent `exponent` and weights summing to `total_weight`."""
         headroom = int(np.ceil(np.log2(num_clients)))
-        self._shift = 0 if exponent == ZERO_EXPONENT else 61 - headroom - exponent
+        self._bits = 61 - headroom
+        self._shift = 0 if exponent == ZERO_EXPONENT else self._bits - exponent
         self._total = total_weight
 
     def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
         """Return one client's summand."""
         scaled = np.ldexp(delta.astype(np.float64) * weight, self._shift)
-        assert np.all(np.abs(scaled) <= 2.0**61), "a delta exceeds its group's exponent"
+        assert np.all(np.abs(scaled) <= 2.0**self._bits), "a delta exceeds its group's exponent"
         return np.rint(scaled).astype(np.int64)
 
     def decode(self, total: npt.NDArray[Any]) -> Floats:

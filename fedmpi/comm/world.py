@@ -36,7 +36,6 @@ class World:
         _check_size(self.size)
         local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
         self.local_rank: int = local.rank
-        self.local_size: int = local.size
         local.Free()
         self.collectives = Collectives(self.comm)
 
@@ -81,6 +80,10 @@ class World:
             errors[0].agreed = True
             raise errors[0]
         return result
+
+    def any(self, mine: bool) -> bool:
+        """Return whether the answer is yes on any rank (a collective call)."""
+        return bool(self.comm.allreduce(int(mine), op=MPI.MAX))
 
     def fail(self, error: FedmpiError) -> NoReturn:
         """End every rank of the job for an error that this rank alone has seen: one line, its exit code."""

@@ -23,7 +23,7 @@ class DatasetOptions(BaseModel):
         Size of the generated domains; read for ``synthetic`` only.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: str = Field(default=SYNTHETIC, min_length=1)
     features: FeatureKind = "original"

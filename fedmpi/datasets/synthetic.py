@@ -44,7 +44,7 @@ class SyntheticOptions(BaseModel):
         Seed of the data, apart from the run's seed and the split's.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     domains: int = Field(default=6, ge=1, le=1000)
     graphs: int = Field(default=120, ge=10, le=1_000_000)

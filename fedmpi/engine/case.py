@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
@@ -13,10 +11,11 @@ from fedmpi.datasets.options import DatasetOptions
 from fedmpi.models.options import GinOptions
 from fedmpi.objectives.options import SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
+from fedmpi.store.schema import config_digest
 
 
 class _Options(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class OptimizerOptions(_Options):
@@ -74,6 +73,7 @@ class Case(_Options):
     batch_size: int = Field(128, ge=1)
     evaluation: EvaluationOptions = EvaluationOptions()
     kernels: Literal["csr", "reference"] = "csr"
+    device: Literal["cpu", "cuda"] = "cpu"
     threads: int = Field(1, ge=1, le=1024)
     checkpoint_seconds: float = Field(30.0, ge=0)
     link: LinkOptions = LinkOptions()
@@ -83,6 +83,5 @@ class Case(_Options):
         return self.model_dump(mode="json")
 
     def digest(self) -> str:
-        """Return the sha256 of the configuration in canonical JSON."""
-        text = json.dumps(self.config(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        """Return the sha256 of the configuration, as the record has it."""
+        return config_digest(self.config())

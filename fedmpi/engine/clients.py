@@ -22,7 +22,7 @@ from fedmpi.objectives import supervised
 from fedmpi.seeds import Purpose, key, permutation
 
 _LARGEST_EVALUATION = 1024
-"""Graphs per forward pass of an evaluation; bounds memory, changes no result."""
+"""Graphs per forward pass of an evaluation; bounds memory."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Client:
     _held_out_batches: list[Batch] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.adam = AdamState(len(self.row))
+        self.adam = AdamState(len(self.row), self.row.device)
 
     @property
     def weight(self) -> int:
@@ -96,12 +96,13 @@ class Client:
         """Return the epoch's batches; a client whose graphs fit one batch keeps it for the whole run."""
         if self.train.num_graphs <= case.batch_size:
             if self._train_batch is None:
-                self._train_batch = Batch.of(self.train)
+                self._train_batch = Batch.of(self.train, self.row.device)
             return [self._train_batch]
         stream = key(case.seed, Purpose.SHUFFLE, self.id, round, epoch)
         order = permutation(stream, self.train.num_graphs)
         cuts = range(0, len(order), case.batch_size)
-        return [Batch.of(self.train.take(order[cut : cut + case.batch_size])) for cut in cuts]
+        parts = [self.train.take(order[cut : cut + case.batch_size]) for cut in cuts]
+        return [Batch.of(part, self.row.device) for part in parts]
 
     def train_locally(self, case: Case, algorithm: Algorithm, round: int) -> Training:
         """Run the round's local epochs on `row` and return what they did."""
@@ -157,7 +158,7 @@ class Client:
             everything = np.arange(self.held_out.num_graphs)
             cuts = range(0, len(everything), _LARGEST_EVALUATION)
             parts = [everything[cut : cut + _LARGEST_EVALUATION] for cut in cuts]
-            self._held_out_batches = [Batch.of(self.held_out.take(part)) for part in parts]
+            self._held_out_batches = [Batch.of(self.held_out.take(part), self.row.device) for part in parts]
         logits = torch.cat([self.model.module(batch, None, kernels) for batch in self._held_out_batches])
         labels = torch.cat([batch.labels for batch in self._held_out_batches])
         counts = [_counts(batch) for batch in self._held_out_batches]
@@ -171,11 +172,16 @@ class Client:
             executed,
         )
 
+    def is_finite(self) -> bool:
+        """Return whether parameters and moments hold neither NaN nor infinity."""
+        vectors = (self.row, self.adam.mean, self.adam.square)
+        return all(bool(torch.isfinite(vector).all()) for vector in vectors)
+
     def state(self) -> npt.NDArray[np.float32]:
         """Return parameters, both moments and the step count as one float32 vector (steps as two halves)."""
         steps = np.array([self.adam.steps % 2**20, self.adam.steps // 2**20], np.float32)
-        parts = [self.row.numpy(), self.adam.mean.numpy(), self.adam.square.numpy(), steps]
-        return np.concatenate(parts)
+        vectors = [vector.cpu().numpy() for vector in (self.row, self.adam.mean, self.adam.square)]
+        return np.concatenate([*vectors, steps])
 
     def restore(self, state: npt.NDArray[np.float32]) -> None:
         """Take back what `state` returned."""
@@ -189,7 +195,7 @@ class Client:
 
 def two_norm(values: Tensor) -> float:
     """Return the 2-norm in float64, summed pairwise by NumPy: the same for any BLAS and any threads."""
-    return float(np.sqrt(np.sum(np.square(values.numpy().astype(np.float64)))))
+    return float(np.sqrt(np.sum(np.square(values.cpu().numpy().astype(np.float64)))))
 
 
 def state_size(length: int) -> int:

@@ -103,7 +103,8 @@ class Exchange:
         """
         active = [int(group) for group in np.unique(plan.group[participants])]
         spans = {g: len(set(self._hosts[plan.group == g].tolist())) > 1 for g in active}
-        sums = {g: self._sum(plan, g, participants, weights, deltas) for g in active}
+        needed = [g for g in active if spans[g] or g in self.models]
+        sums = {g: self._sum(plan, g, participants, weights, deltas) for g in needed}
         self._update_spanning([g for g in active if spans[g]], sums, plan)
         for group in active:
             if not spans[group] and self._hosts[np.argmax(plan.group == group)] == self._rank:

@@ -8,12 +8,13 @@ from typing import Any
 
 from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
+from fedmpi.store import events
 from fedmpi.store.schema import config_differences
 
 
 def holds_run(folder: Path) -> bool:
-    """Return whether a folder holds a record or its events."""
-    return any((folder / name).exists() for name in ("run.h5", "events.jsonl"))
+    """Return whether a folder holds a record, or events from which one can be made again."""
+    return (folder / "run.h5").exists() or events.begun(folder / events.NAME)
 
 
 def refuse_other_config(case: Case, stored: Mapping[str, Any], folder: Path) -> None:

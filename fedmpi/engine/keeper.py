@@ -9,14 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from fedmpi import NUMERICS_VERSION
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.folders import holds_run, refuse_other_config
 from fedmpi.engine.rounds import RoundReport
 from fedmpi.engine.states import States
-from fedmpi.errors import BadInput, FedmpiError
+from fedmpi.errors import BadInput, FedmpiError, RunFailed
 from fedmpi.partition.table import PartitionTable
 from fedmpi.store import checkpoint
 from fedmpi.store.lock import FolderLock
@@ -43,6 +45,7 @@ class Keeper:
         self._case, self._folder, self._world = case, folder, world
         self._stack = ExitStack()
         self._record: RunRecord | None = None
+        self._lock: FolderLock | None = None
         self.arrays: Mapping[str, npt.NDArray[Any]] | None = None
         """Arrays of the checkpoint that the run starts from; rank 0 only."""
 
@@ -56,19 +59,21 @@ class Keeper:
             self.finish("failed", f"{type(error).__name__}: {error}")
         self._stack.close()
 
-    def open(self, table: PartitionTable, *, resume: bool) -> Opening:
+    def open(self, table: PartitionTable, digests: Mapping[str, str], *, resume: bool) -> Opening:
         """Lock the folder and create or reopen the record; every rank gets the same answer or error."""
-        return self._world.agree(lambda: self._open(table, resume))
+        return self._world.agree(lambda: self._open(table, digests, resume))
 
-    def _open(self, table: PartitionTable, resume: bool) -> Opening:
-        self._stack.enter_context(FolderLock(self._folder))
+    def _open(self, table: PartitionTable, digests: Mapping[str, str], resume: bool) -> Opening:
+        data = [f"{name} {digest}" for name, digest in digests.items()]
+        partition = {**table.arrays(), "dataset_digests": np.array(data)}
+        self._lock = self._stack.enter_context(FolderLock(self._folder))
         if not holds_run(self._folder):
             self._record = RunRecord.create(
                 self._folder,
                 config=self._case.config(),
                 clients=table.clients,
                 rounds=self._case.rounds,
-                partition=table.arrays(),
+                partition=partition,
             )
             self._stack.callback(self._record.close)
             return Opening(0, False, "")
@@ -79,7 +84,8 @@ class Keeper:
             )
         self._record = RunRecord.reopen(self._folder)
         self._stack.callback(self._record.close)
-        refuse_other_config(self._case, self._record.config, self._folder)
+        refuse_other_config(self._case, self._record.start.config, self._folder)
+        _refuse_other_data(self._record, partition, self._folder)
         return self._find_checkpoint(self._record)
 
     def _find_checkpoint(self, record: RunRecord) -> Opening:
@@ -88,6 +94,8 @@ class Keeper:
         if saved is None:
             return Opening(0, False, notice)
         meta, self.arrays = saved
+        if meta["config_digest"] != self._case.digest():
+            raise BadInput(f"{self._folder}: the checkpoint is another run's; remove it to start anew")
         return Opening(int(meta["rounds"]), True, notice)
 
     def begin_life(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
@@ -100,6 +108,8 @@ class Keeper:
         """Record a round."""
         if self._record is not None:
             with self._alone():
+                if self._lock is not None and self._lock.lost:
+                    raise RunFailed(f"{self._folder} was taken over by another process; this one stops")
                 self._record.write_round(report.round, report.results, report.measurements)
 
     def checkpoint(self, rounds: int, states: States) -> None:
@@ -119,6 +129,22 @@ class Keeper:
 
     def _alone(self) -> _EndsTheJob:
         return _EndsTheJob(self._world, self._record)
+
+
+def _refuse_other_data(record: RunRecord, partition: Mapping[str, npt.NDArray[Any]], folder: Path) -> None:
+    """Raise BadInput unless data, partition and numerics are those that the run began with."""
+    version, stored = record.start.numerics_version, record.start.partition
+    if version != NUMERICS_VERSION:
+        raise BadInput(
+            f"{folder} was begun with numerics version {version}, this is {NUMERICS_VERSION}: "
+            "its rounds would not fit together; choose another folder with --out"
+        )
+    for name, values in partition.items():
+        if name not in stored or not np.array_equal(stored[name], values):
+            raise BadInput(
+                f"{folder}: partition/{name} is not what the run began with: the data have changed; "
+                "choose another folder with --out"
+            )
 
 
 class _EndsTheJob:

@@ -31,6 +31,7 @@ EVALUATION = (
     "test_loss",
     "test_accuracy",
     "evaluation_flops",
+    "evaluated",
     "digest_high",
     "digest_low",
 )

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.comm.collectives import NAMES, Collectives
-
-PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
+from fedmpi.store.schema import PHASES
 
 
 class Meter:

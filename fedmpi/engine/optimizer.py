@@ -21,9 +21,9 @@ class AdamState:
         Steps taken since the moments were zero.
     """
 
-    def __init__(self, length: int) -> None:
-        self.mean = torch.zeros(length)
-        self.square = torch.zeros(length)
+    def __init__(self, length: int, device: torch.device | str = "cpu") -> None:
+        self.mean = torch.zeros(length, device=device)
+        self.square = torch.zeros(length, device=device)
         self.steps = 0
 
     def reset(self) -> None:

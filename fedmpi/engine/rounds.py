@@ -103,10 +103,23 @@ class Rounds:
             self.world.collectives.wait_for_all()
         self.world.collectives.count("Gatherv", self._evaluation.nbytes(self.world.rank))
         closing = self._evaluation.gather(self.meter.snapshot(), evaluated, counted=True)
+        self._refuse_lost_scores(round, closing)
         report = None
         if gathered is not None and closing is not None:
             report = self._report(round, participants, gathered, closing)
         return plan, report
+
+    def _refuse_lost_scores(self, round: int, closing: Gathered | None) -> None:
+        """Raise Diverged on every rank when a client's loss on the new models is NaN or infinite."""
+        verdict = np.array([-1], np.int64)
+        if closing is not None:
+            scored = closing["evaluated"] == 1.0
+            losses = closing["val_loss"] + closing["test_loss"]
+            lost = np.flatnonzero(scored & ~np.isfinite(losses))
+            verdict[0] = lost[0] if len(lost) else -1
+        self.world.collectives.bcast(verdict)
+        if verdict[0] >= 0:
+            raise Diverged(f"round {round + 1}: client {self.names[verdict[0]]} has a NaN or infinite loss")
 
     def _train(
         self, round: int, participants: Ints
@@ -127,9 +140,9 @@ class Rounds:
         before = client.shared.pack(client.row)
         done = client.train_locally(self.case, self.algorithm, round)
         change = client.shared.pack(client.row) - before
-        delta = change.numpy()
+        delta = change.cpu().numpy()
         self.meter.executed_flops += done.executed_flops
-        finite = bool(np.isfinite(done.loss) and torch.isfinite(client.row).all())
+        finite = bool(np.isfinite(done.loss)) and client.is_finite() and bool(torch.isfinite(change).all())
         exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0
         row = [done.samples, done.steps, done.loss, done.accuracy, two_norm(change), done.gradient_norm]
         row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
@@ -173,13 +186,14 @@ class Rounds:
         due = (round + 1) % options.every == 0 or round + 1 == self.case.rounds
         chosen = set(participants.tolist()) if options.clients == "participants" else set(self.clients)
         rows = np.full((len(self.clients), len(EVALUATION)), np.nan)
+        rows[:, 5] = 0.0
         with self.meter.phase("evaluate"):
             for place, (number, client) in enumerate(self.clients.items()):
                 if due and number in chosen:
                     val, test, counted, executed = client.evaluate(self.case.kernels)
-                    rows[place, :5] = val.loss, val.accuracy, test.loss, test.accuracy, counted
+                    rows[place, :6] = val.loss, val.accuracy, test.loss, test.accuracy, counted, 1.0
                     self.meter.executed_flops += executed
-                rows[place, 5:] = _digest(client)
+                rows[place, 6:] = _digest(client)
         return rows
 
     def _report(self, round: int, participants: Ints, training: Gathered, closing: Gathered) -> RoundReport:
@@ -216,7 +230,7 @@ class Rounds:
 
 def _digest(client: Client) -> tuple[int, int]:
     """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
-    text = hashlib.blake2b(client.row.numpy().tobytes(), digest_size=8).digest()
+    text = hashlib.blake2b(client.row.cpu().numpy().tobytes(), digest_size=8).digest()
     return int.from_bytes(text[4:], "little"), int.from_bytes(text[:4], "little")
 
 

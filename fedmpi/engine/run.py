@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import torch
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm.collectives import NAMES
+from fedmpi.comm.devices import describe
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import digest
@@ -21,9 +23,10 @@ from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
-from fedmpi.errors import FedmpiError, Interrupted
+from fedmpi.errors import Diverged, Interrupted
 from fedmpi.partition.partition import make
-from fedmpi.partition.table import PartitionTable, describe
+from fedmpi.partition.table import PartitionTable
+from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
 
 
@@ -53,7 +56,7 @@ class Job:
     """Git state of the source, asked for before MPI started."""
 
 
-def run(job: Job, world: World, observer: Observer) -> None:
+def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     """Run or continue one case; a collective call.
 
     Raises
@@ -70,12 +73,14 @@ def run(job: Job, world: World, observer: Observer) -> None:
     torch.use_deterministic_algorithms(True)
     world.agree(lambda: job.source.prepare(job.case.dataset.name))
     federation, table = world.together(lambda: _federation(job))
-    with StopRequest() as stop, Keeper(case, job.folder, world) as keeper:
-        opening = keeper.open(table, resume=job.resume)
-        states = world.together(lambda: States(case, world, federation))
+    with Keeper(case, job.folder, world) as keeper:
+        digests = _digests(job, federation) if world.is_root else {}
+        opening = keeper.open(table, digests, resume=job.resume)
+        states = world.together(partial(States, case, world, federation))
         rounds = Rounds(case, job.algorithm, world, federation, states)
         rounds.begin(opening.from_checkpoint, keeper.arrays)
-        facts = _facts(job, world, federation, states)
+        facts = {**_facts(world, federation, states), "datasets": digests}
+        del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
@@ -87,11 +92,11 @@ def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     """Assemble the federation from prepared data: the same on every rank."""
     raws = load_all(job.case.dataset, job.source)
     partition = make(job.case.partition, raws)
-    return assemble(job.case, raws, partition), describe(partition, raws)
+    return assemble(job.case, raws, partition), describe_partition(partition, raws)
 
 
-def _facts(job: Job, world: World, federation: Federation, states: States) -> dict[str, Any]:
-    """Return what the provenance says beside the environment: ranks, placement, sizes, data."""
+def _facts(world: World, federation: Federation, states: States) -> dict[str, Any]:
+    """Return what the provenance says beside the environment: ranks, placement, sizes, device."""
     return {
         "mpi": world.describe(),
         "rank_of_client": states.hosts.tolist(),
@@ -99,8 +104,7 @@ def _facts(job: Job, world: World, federation: Federation, states: States) -> di
         "parameters": states.num_parameters(),
         "shared_parameters": states.size,
         "torch_threads": torch.get_num_threads(),
-        "device": "cpu",
-        "datasets": _digests(job, federation),
+        "device": describe(states.device),
     }
 
 
@@ -134,7 +138,7 @@ def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer,
         due = time.monotonic() - saved >= case.checkpoint_seconds or number + 1 == case.rounds
         try:
             plan, report = rounds.run(number, stop=stop, checkpoint=due)
-        except FedmpiError as error:
+        except Diverged as error:
             keeper.finish("diverged", str(error))
             raise
         with rounds.meter.phase("record"):

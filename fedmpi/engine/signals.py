@@ -13,6 +13,10 @@ _STOPPING = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
 class StopRequest:
     """Context in which USR1, TERM and INT set a flag instead of ending the process.
 
+    It is entered once per process, before MPI is loaded: a request that comes while
+    data are prepared holds from the first round on. An MPI library may install
+    handlers of its own when it starts; `listen` takes the signals back.
+
     A second INT, at least a second after the first (a launcher may forward one INT
     twice), ends the process at once, as a person at the keyboard expects.
     """
@@ -23,9 +27,14 @@ class StopRequest:
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopRequest:
-        for number in _STOPPING:
-            self._previous[number] = signal.signal(number, self._note)
+        self._previous = {number: signal.getsignal(number) for number in _STOPPING}
+        self.listen()
         return self
+
+    def listen(self) -> None:
+        """Install the handlers, again where something else has taken their place."""
+        for number in _STOPPING:
+            signal.signal(number, self._note)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

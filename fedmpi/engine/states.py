@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
@@ -35,13 +36,19 @@ class States:
         Rank of each client.
     size : int
         Number of shared parameters.
+    device : torch.device
+        Where this rank's models live.
     """
 
     def __init__(self, case: Case, world: World, federation: Federation) -> None:
         self._world = world
         self.hosts = federation.hosts(world.workers)
         self._shapes = federation.shapes
-        self._models = {s: FlatModel(build(case.model, s.width, s.classes)) for s in set(federation.shapes)}
+        self.device = choose(case.device, world.local_rank)
+        self._models = {
+            shape: FlatModel(build(case.model, shape.width, shape.classes), self.device)
+            for shape in set(federation.shapes)
+        }
         self._shared = {shape: model.shared(case.share) for shape, model in self._models.items()}
         self.size = self._shared[federation.shapes[0]].size
         self.clients = {
@@ -74,7 +81,7 @@ class States:
         initial = np.empty(self.size, np.float32)
         if self._world.is_root:
             row = self._models[shape].initialise(seed, SERVER)
-            initial = self._shared[shape].pack(row).numpy()
+            initial = self._shared[shape].pack(row).cpu().numpy()
         self._world.collectives.bcast(initial)
         for client in self.clients.values():
             client.shared.unpack(torch.from_numpy(initial), client.row)
@@ -121,7 +128,7 @@ class States:
         """
         models: dict[int, Row] = {}
         for number, client in self.clients.items():
-            models.setdefault(int(group[number]), client.shared.pack(client.row).numpy())
+            models.setdefault(int(group[number]), client.shared.pack(client.row).cpu().numpy())
         if arrays is not None:
             pieces = np.split(arrays["states"], np.cumsum(self._sizes())[:-1])
             for number, piece in enumerate(pieces):

@@ -83,10 +83,12 @@ class Batch:
     labels: Tensor
 
     @classmethod
-    def of(cls, graphs: GraphSet) -> Batch:
-        """Put packed graphs on the device."""
-        x = torch.from_numpy(np.ascontiguousarray(graphs.features))
-        return cls(graphs.topology, x, torch.from_numpy(np.ascontiguousarray(graphs.labels)))
+    def of(cls, graphs: GraphSet, device: torch.device | str = "cpu") -> Batch:
+        """Put packed graphs on a device."""
+        # Torch's own memory is aligned, NumPy's only by chance, and products may round by alignment.
+        x = torch.from_numpy(graphs.features).clone(memory_format=torch.contiguous_format)
+        labels = torch.from_numpy(np.ascontiguousarray(graphs.labels))
+        return cls(graphs.topology, x.to(device), labels.to(device))
 
     @property
     def num_graphs(self) -> int:
@@ -97,24 +99,26 @@ class Batch:
     def _neighbourhood(self) -> tuple[Tensor, Tensor]:
         row_ptr, columns = _with_self_loops(self.topology)
         forward = _ones_csr(row_ptr, columns, self.topology.num_nodes)
-        return forward, _ones_csr(*_transposed(row_ptr, columns), self.topology.num_nodes)
+        backward = _ones_csr(*_transposed(row_ptr, columns), self.topology.num_nodes)
+        return forward.to(self.x.device), backward.to(self.x.device)
 
     @cached_property
     def _pooling(self) -> Tensor:
         num_nodes = self.topology.num_nodes
-        return _ones_csr(self.topology.graph_ptr, np.arange(num_nodes), num_nodes)
+        return _ones_csr(self.topology.graph_ptr, np.arange(num_nodes), num_nodes).to(self.x.device)
 
     @cached_property
     def graph_of_node(self) -> Tensor:
         """Graph number of each node, int64 [N]."""
         sizes = torch.from_numpy(np.diff(self.topology.graph_ptr))
-        return torch.repeat_interleave(torch.arange(self.num_graphs), sizes)
+        return torch.repeat_interleave(torch.arange(self.num_graphs), sizes).to(self.x.device)
 
     @cached_property
     def edge_index(self) -> Tensor:
         """Edges as torch-geometric has them, int64 [2, E]: row 0 sends, row 1 receives."""
         receivers = np.repeat(np.arange(self.topology.num_nodes), np.diff(self.topology.row_ptr))
-        return torch.from_numpy(np.stack([np.asarray(self.topology.columns), receivers]).astype(np.int64))
+        edges = np.stack([np.asarray(self.topology.columns), receivers]).astype(np.int64)
+        return torch.from_numpy(edges).to(self.x.device)
 
     def sum_neighbourhood(self, x: Tensor) -> Tensor:
         """Return ``(A + I) x``, [N, h]: each node's sum over its neighbours and itself."""

@@ -25,4 +25,4 @@ class DropoutStreams:
             return x
         stream = key(self.seed, Purpose.DROPOUT, self.client, self.round, self.step, layer)
         keep = torch.from_numpy(keep_bits(stream, x.numel(), drop)).view(x.shape)
-        return x * keep.to(x.dtype).mul_(1.0 / (1.0 - drop))
+        return x * keep.to(x.device, x.dtype).mul_(1.0 / (1.0 - drop))

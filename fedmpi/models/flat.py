@@ -39,12 +39,13 @@ class FlatModel:
         Name, place and shape of every tensor.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, device: torch.device | str = "cpu") -> None:
         self.module = module
         self.slots = _slots(module)
         self.length = -(-self.slots[-1].stop // ALIGNMENT) * ALIGNMENT
-        self.parameters = torch.zeros(self.length)
-        self.gradient = torch.zeros(self.length)
+        self.parameters = torch.zeros(self.length, device=device)
+        self.gradient = torch.zeros(self.length, device=device)
+        module.to(device)
         for slot, parameter in zip(self.slots, module.parameters(), strict=True):
             self.parameters[slot.start : slot.stop] = parameter.data.reshape(-1)
             parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)

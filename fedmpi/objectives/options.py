@@ -10,6 +10,6 @@ from pydantic import BaseModel, ConfigDict
 class SupervisedOptions(BaseModel):
     """Cross-entropy on graph labels."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Literal["supervised"] = "supervised"

@@ -11,7 +11,7 @@ SPLIT_SEED = 123
 
 
 class _Seeded(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     seed: int = Field(default=SPLIT_SEED, ge=0, lt=2**32, description="split seed, apart from the run's seed")
 

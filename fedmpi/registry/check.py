@@ -13,7 +13,8 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.tables import SYNTHETIC
+from fedmpi.datasets.synthetic import SyntheticOptions
+from fedmpi.datasets.tables import GROUPS, SYNTHETIC
 from fedmpi.engine.case import Case, OptimizerOptions, ReductionOptions
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
@@ -153,12 +154,17 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
     kind = case.partition.name
-    is_many = case.dataset.name == SYNTHETIC and case.dataset.synthetic.domains > 1
-    if is_many and kind != "per-dataset":
+    domains = case.dataset.synthetic.domains if case.dataset.name == SYNTHETIC else 0
+    if domains > 1 and kind != "per-dataset":
         raise _Refused(
             "partition",
-            f'"{kind}" deals out one dataset, here are {case.dataset.synthetic.domains} synthetic domains: '
+            f'"{kind}" deals out one dataset, here are {domains} synthetic domains: '
             'use "per-dataset" or dataset.synthetic.domains = 1',
         )
+    if len(GROUPS.get(case.dataset.name, ())) > 1 and kind != "per-dataset":
+        name = case.dataset.name
+        raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is a group: use "per-dataset"')
+    if not domains and case.dataset.synthetic != SyntheticOptions():
+        raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
         raise _Refused("reduction.clip", 'is read by "fixed32" only')

@@ -159,6 +159,22 @@ def read(path: Path) -> list[Event]:
     return events
 
 
+def start_of(log: list[Event]) -> Start:
+    """Return the first event of a log that `read` returned."""
+    first = log[0]
+    assert isinstance(first, Start)
+    return first
+
+
+def begun(path: Path) -> bool:
+    """Return whether a log has its first line in full; less is no run yet."""
+    try:
+        with path.open("rb") as stream:
+            return stream.readline().endswith(b"\n")
+    except OSError:
+        return False
+
+
 def _whole_lines(path: Path) -> Iterator[bytes]:
     try:
         content = path.read_bytes()

@@ -39,6 +39,8 @@ class FolderLock:
         self._owner = _this_process()
         self._stop = threading.Event()
         self._beat: threading.Thread | None = None
+        self.lost = False
+        """True once another process has taken the folder over, as from one that stood still for long."""
 
     def __enter__(self) -> Self:
         try:
@@ -94,6 +96,10 @@ class FolderLock:
     def _keep_beating(self) -> None:
         while not self._stop.wait(_BEAT_SECONDS):
             with suppress(OSError):
+                owner = _read(self.path)
+                if owner is not None and owner != self._owner:
+                    self.lost = True
+                    return
                 os.utime(self.path)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import fedmpi
 
-_PACKAGES = {
+PACKAGES = {
     "fedmpi": "fedmpi",
     "numpy": "numpy",
     "scipy": "scipy",
@@ -35,7 +35,9 @@ _PREFIXES = (
     "APPTAINER_", "SINGULARITY_",
 )  # fmt: skip
 _NAMES = {"HDF5_USE_FILE_LOCKING", "CUDA_VISIBLE_DEVICES", "LOADEDMODULES"}
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL|://[^/\s]*@", re.IGNORECASE)
+_SECRET = re.compile(
+    r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|JWT|AUTH|COOKIE|BEARER|CERT|PRIVATE|://[^/\s]*@", re.IGNORECASE
+)
 _DROPPED = "(dropped)"
 
 
@@ -103,7 +105,7 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
 def packages() -> dict[str, dict[str, str]]:
     """Return version and place of each package of interest that is imported already."""
     found: dict[str, dict[str, str]] = {}
-    for module, distribution in _PACKAGES.items():
+    for module, distribution in PACKAGES.items():
         if sys.modules.get(module) is not None:
             version = getattr(sys.modules[module], "__version__", None) or _installed_version(distribution)
             found[distribution] = {"version": str(version), "path": str(sys.modules[module].__file__)}

@@ -125,7 +125,9 @@ def load_run(path: Path) -> Run:
         with h5py.File(file, "r", locking=False) as handle:
             _check_schema(file, handle)
             return _read(file.parent, handle)
-    except (OSError, KeyError, RuntimeError) as error:
+    except BadInput:
+        raise
+    except (OSError, KeyError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         if lock.state(file.parent) == "live":
             raise BadInput(f"{file}: is being written just now; try again") from error
         raise BadInput(f"{file}: damaged or no HDF5 file{_repair_hint(file)}") from error

@@ -30,8 +30,11 @@ class RunRecord:
     moment a kill hits, the log holds all finished rounds.
     """
 
-    def __init__(self, folder: Path, log: EventLog, file: RunFile, notice: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, start: Start, log: EventLog, file: RunFile, notice: str | None = None
+    ) -> None:
         self.folder = folder
+        self._start = start
         self.notice = notice
         self._log = log
         self._file = file
@@ -73,20 +76,21 @@ class RunRecord:
             The disk has no room for the whole record; nothing is left behind.
         """
         target, log_path = folder / runfile.NAME, folder / events.NAME
-        if target.exists() or log_path.exists():
+        if target.exists() or events.begun(log_path):
             raise BadInput(f"{folder} holds a run already; use --resume or choose another folder")
         arrays = {name: np.asarray(array) for name, array in partition.items()}
         about = (__version__, NUMERICS_VERSION, utc_stamp())
         start = Start(dict(config), tuple(clients), rounds, arrays, tuple(extra), *about)
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            log_path.unlink(missing_ok=True)  # of a process that died before its first line was whole
             log = EventLog(log_path)
         except OSError as error:
             message = f"{folder}: cannot write there ({error.strerror}); choose another folder"
             raise BadInput(message) from error
         try:
             log.append(start)
-            return cls(folder, log, RunFile.create(target, start))
+            return cls(folder, start, log, RunFile.create(target, start))
         except BaseException as error:
             log.close()
             for path in (log_path, target):
@@ -115,12 +119,12 @@ class RunRecord:
             notice = f"{folder / runfile.NAME} was rebuilt from {events.NAME}: {rounds} rounds"
             _LOG.warning(notice)
             file = RunFile.open(folder / runfile.NAME)
-        return cls(folder, EventLog(folder / events.NAME), file, notice)
+        return cls(folder, events.start_of(log), EventLog(folder / events.NAME), file, notice)
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The configuration that the record was made with."""
-        return self._file.config
+    def start(self) -> Start:
+        """What the record was begun with: configuration, clients, partition, versions."""
+        return self._start
 
     @property
     def rounds_completed(self) -> int:

@@ -82,12 +82,6 @@ class RunFile:
                 raise
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The stored configuration."""
-        stored: dict[str, Any] = json.loads(self._file["config"][()])
-        return stored
-
-    @property
     def rounds_completed(self) -> int:
         """Rounds whose rows are whole."""
         return int(self._file["rounds_completed"][()])

@@ -39,7 +39,13 @@ def test_a_printed_spread_is_scaled_as_ours_is():
 @pytest.fixture
 def own_rows():
     def row(seed, client, accuracy, algorithm="fedavg", rounds="200"):
-        values = {"dataset": "PROTEINS", "algorithm": algorithm, "seed": seed, "rounds": rounds, "client": client}
+        values = {
+            "dataset": "PROTEINS",
+            "algorithm": algorithm,
+            "seed": seed,
+            "rounds": rounds,
+            "client": client,
+        }
         return {**dict.fromkeys(rows.COLUMNS, "0"), **values, "test_accuracy": accuracy}
 
     return [

@@ -56,7 +56,18 @@ def test_an_archive_cut_short(fedmpi, tiny_suite, tmp_path):
     archive = tmp_path / "mirror" / "tudataset" / "MUTAG.zip"
     archive.parent.mkdir(parents=True)
     archive.write_bytes(b"PK\x03\x04" + bytes(500))
-    done = fedmpi("run", tiny_suite, "--set", "dataset=MUTAG", "--set", "partition=iid", "--mirror", "mirror", "--data", "data")
+    done = fedmpi(
+        "run",
+        tiny_suite,
+        "--set",
+        "dataset=MUTAG",
+        "--set",
+        "partition=iid",
+        "--mirror",
+        "mirror",
+        "--data",
+        "data",
+    )
     assert refused(done, "MUTAG.zip", "cut short or damaged")
     assert not (tmp_path / "data").exists()
 
@@ -91,11 +102,15 @@ def test_overlooked_labels_of_an_own_head(fedmpi, tmp_path):
     folder = tmp_path / "own" / "RARE"
     folder.mkdir(parents=True)
     labels = [0] * 30 + [1] * 29 + [2]
-    (folder / "RARE_A.txt").write_text("".join(f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(60)))
+    (folder / "RARE_A.txt").write_text(
+        "".join(f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(60))
+    )
     (folder / "RARE_graph_indicator.txt").write_text("".join(f"{g + 1}\n{g + 1}\n" for g in range(60)))
     (folder / "RARE_graph_labels.txt").write_text("".join(f"{label}\n" for label in labels))
     suite = tmp_path / "own.toml"
-    suite.write_text('[case]\ndataset = "own/RARE"\nrounds = 1\npartition = { name = "iid", clients = 1, seed = 1 }')
+    suite.write_text(
+        '[case]\ndataset = "own/RARE"\nrounds = 1\npartition = { name = "iid", clients = 1, seed = 1 }'
+    )
     outcomes = set()
     for seed in range(12):
         overrides = ["--set", "model.head=own", "--set", f"partition.seed={seed}", "--data", "data"]

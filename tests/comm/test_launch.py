@@ -5,8 +5,16 @@ from fedmpi.comm import launch
 
 @pytest.fixture(autouse=True)
 def no_launcher(monkeypatch):
-    for name in ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
-                 "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"):
+    for name in (
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "PMIX_RANK",
+        "PMI_RANK",
+        "PMI_SIZE",
+        "SLURM_STEP_ID",
+        "SLURM_PROCID",
+        "SLURM_STEP_NUM_TASKS",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -57,13 +57,18 @@ def test_a_delta_beyond_its_exponent_is_our_own_mistake():
 
 def test_fixed32_clips_and_does_not_depend_on_order():
     reduction = Fixed32(total_weight=4, clip=1.0)
-    parts = [reduction.encode(np.array([0.5, 9.0], np.float32), 3), reduction.encode(np.array([-0.5, 0.25], np.float32), 1)]
+    parts = [
+        reduction.encode(np.array([0.5, 9.0], np.float32), 3),
+        reduction.encode(np.array([-0.5, 0.25], np.float32), 1),
+    ]
     assert parts[0].dtype == np.int32
     assert reduction.decode(parts[0] + parts[1]).tolist() == [0.25, 0.8125]
 
 
 def test_float32_is_a_plain_mean():
     reduction = Float32(4)
-    total = reduction.encode(np.array([1.0], np.float32), 3) + reduction.encode(np.array([5.0], np.float32), 1)
+    total = reduction.encode(np.array([1.0], np.float32), 3) + reduction.encode(
+        np.array([5.0], np.float32), 1
+    )
     assert total.dtype == np.float32
     assert reduction.decode(total).tolist() == [2.0]

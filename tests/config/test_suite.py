@@ -72,7 +72,10 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         ("[matrix]\nseed = []", "matrix.seed must be a list"),
         ("[matrix]\na = [{ rounds = 3 }]", "a table needs a label and settings"),
         ("[matrix]\nseed = [1]\n[[where]]\nwhen = { seed = 1 }", "exactly the tables `when` and `set`"),
-        ('[[where]]\nwhen = { algoritm = "fedprox" }\nset = { rounds = 1 }', "algoritm is neither an axis nor set"),
+        (
+            '[[where]]\nwhen = { algoritm = "fedprox" }\nset = { rounds = 1 }',
+            "algoritm is neither an axis nor set",
+        ),
         ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
         ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
     ],

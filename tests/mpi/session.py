@@ -25,26 +25,26 @@ from fedmpi.comm.selftest import check_collectives  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.engine.run import Job, run  # noqa: E402
+from fedmpi.engine.signals import StopRequest  # noqa: E402
 from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
 
 
 class Silent:
-    """Hears of the rounds and says nothing; may act at one."""
+    """Keeps the notes and says nothing."""
 
-    def __init__(self, at=None, act=None):
-        self.at, self.act = at, act
+    def __init__(self):
+        self.notes = []
 
     def begin(self, case, table, opening, facts):
         pass
 
     def note(self, text):
-        pass
+        self.notes.append(text)
 
     def round(self, report):
-        if report.round == self.at:
-            self.act()
+        pass
 
 
 def jobs(root, overrides=(), resume=False):
@@ -52,7 +52,10 @@ def jobs(root, overrides=(), resume=False):
     source = Places(None, None, None, None).source()
     plan = plan_suite(read(SUITE, overrides), root, resume=resume)
     check_places(plan, source)
-    return {p.checked.case.name: Job(p.checked.case, p.checked.algorithm, p.folder, source, resume, {}) for p in plan}
+    return {
+        p.checked.case.name: Job(p.checked.case, p.checked.algorithm, p.folder, source, resume, {})
+        for p in plan
+    }
 
 
 def check_counts(world):
@@ -65,15 +68,24 @@ def check_counts(world):
     collectives.scatterv(np.zeros(2 * world.size, np.float32), [2] * world.size, np.float32)
     calls, payload = collectives.calls - before[0], collectives.payload_bytes - before[1]
     assert dict(zip(NAMES, calls.tolist(), strict=True)) == {
-        "Bcast": 1, "Gatherv": 1, "Reduce": 1, "Scatterv": 1, "Ibarrier": 0,
+        "Bcast": 1,
+        "Gatherv": 1,
+        "Reduce": 1,
+        "Scatterv": 1,
+        "Ibarrier": 0,
     }
     assert dict(zip(NAMES, payload.tolist(), strict=True)) == {
-        "Bcast": 40, "Gatherv": 8 * (world.rank + 1), "Reduce": 120, "Scatterv": 8, "Ibarrier": 0,
+        "Bcast": 40,
+        "Gatherv": 8 * (world.rank + 1),
+        "Reduce": 120,
+        "Scatterv": 8,
+        "Ibarrier": 0,
     }
 
 
 def check_errors_are_everybodys(world):
     """An error of rank 0, or of any one rank, is raised on all."""
+
     def refuse():
         raise BadInput(f"refused on {world.rank}")
 
@@ -90,13 +102,36 @@ def check_errors_are_everybodys(world):
         world.together(lambda: refuse() if world.rank == last else None)
     except BadInput as error:
         assert str(error) == f"refused on {last}"
+    else:
+        raise AssertionError("nothing was raised")
+
+
+class OnlyBuffers:
+    """A communicator without the calls that pickle: what carries model data may not need them."""
+
+    def __init__(self, comm):
+        self._comm = comm
+
+    def __getattr__(self, name):
+        pickles = name[0].islower() and name not in ("rank", "size")
+        assert not pickles, f"{name} pickles"
+        return getattr(self._comm, name)
+
+
+def check_idle_ranks_are_named(world, root):
+    """A rank too many takes part, has nothing to do, and is named."""
+    notes = Silent()
+    job = jobs(root / "idle", ["case=fedavg", "dataset.synthetic.domains=2"])["fedavg-dataset.synthetic.domains=2"]
+    run(job, world, notes, StopRequest())
+    idle = world.is_root and world.size > 3
+    assert notes.notes == (["warning: 4 ranks for 2 clients and a server: ranks 3 are idle"] if idle else [])
 
 
 def check_divergence(world, root):
     """A client that diverges ends the run on every rank."""
     job = jobs(root / "diverged", ["optimizer.lr=1e30"])["fedavg-optimizer.lr=1e30"]
     try:
-        run(job, world, Silent())
+        run(job, world, Silent(), StopRequest())
     except Diverged as error:
         assert "round 1: client synthetic-0" in str(error)
     else:
@@ -118,7 +153,8 @@ def check_interruption(world, root):
 
         clients.Client.train_locally = train
     try:
-        run(job, world, Silent())
+        with StopRequest() as stop:
+            run(job, world, Silent(), stop)
     except Interrupted as error:
         assert "after round 2 of" in str(error)
     else:
@@ -134,12 +170,15 @@ def main(root: Path) -> None:
     check_collectives(world)
     check_counts(world)
     check_errors_are_everybodys(world)
+    check_idle_ranks_are_named(world, root)
+    world.collectives._comm = OnlyBuffers(world.comm)
     for job in jobs(root / "runs").values():
-        run(job, world, Silent())
+        run(job, world, Silent(), StopRequest())
     check_divergence(world, root)
     check_interruption(world, root)
     if world.is_root:
         (root / "checks-passed").touch()
+    (root / "raises-now").touch()
     job = jobs(root / "raised")["fedavg"]
 
     def explode():
@@ -149,7 +188,7 @@ def main(root: Path) -> None:
         from fedmpi.engine import clients
 
         clients.Client.train_locally = lambda *_: explode()
-    run(job, world, Silent())
+    run(job, world, Silent(), StopRequest())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ def test_defaults_are_gcfls(check):
     (checked,) = check('[case]\ndataset = "PROTEINS"\npartition = "chunks"')
     config = checked.case.config()
     assert config["optimizer"] == {
-        "name": "adam", "lr": 1e-3, "weight_decay": 5e-4, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "state": "kept",
+        "name": "adam",
+        "lr": 1e-3,
+        "weight_decay": 5e-4,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "state": "kept",
     }
     assert config["partition"] == {"name": "chunks", "clients": 10, "overlap": False, "seed": 123}
     assert config["model"] == {"name": "gin", "hidden": 64, "layers": 3, "dropout": 0.5, "head": "dataset"}
@@ -33,17 +39,26 @@ def test_defaults_are_gcfls(check):
         ("rouns = 3", 'demo.toml: case.rouns: unknown key; did you mean "rounds"?'),
         ("rounds = 0", "case.rounds: input should be greater than or equal to 1 (got 0)"),
         ('rounds = "many"', "case.rounds: input should be a valid integer"),
-        ('algorithm = "fedavgg"', 'there is no "fedavgg"; did you mean "fedavg"? (valid: fedavg, fedprox, self-train)'),
+        (
+            'algorithm = "fedavgg"',
+            'there is no "fedavgg"; did you mean "fedavg"? (valid: fedavg, fedprox, self-train)',
+        ),
         ('algorithm = { name = "fedprox", nu = 1 }', 'case.algorithm.nu: unknown key; did you mean "mu"?'),
-        ('algorithm = { name = "fedprox", mu = -1 }', "case.algorithm.mu: input should be greater than or equal to 0"),
+        (
+            'algorithm = { name = "fedprox", mu = -1 }',
+            "case.algorithm.mu: input should be greater than or equal to 0",
+        ),
         ('model = "ginn"', 'there is no "ginn"; did you mean "gin"? (valid: gin)'),
         ("model = { hiden = 3 }", 'case.model.hiden: unknown key; did you mean "hidden"?'),
         ('optimizer = { lr = "fast" }', "case.optimizer.lr: input should be a valid number"),
         ('partition = "chunk"', 'there is no "chunk"; did you mean "chunks"?'),
-        ("dataset = { synthetic = { domain = 3 } }", 'case.dataset.synthetic.domain: unknown key; did you mean "domains"?'),
+        (
+            "dataset = { synthetic = { domain = 3 } }",
+            'case.dataset.synthetic.domain: unknown key; did you mean "domains"?',
+        ),
         ('partition = "iid"', "deals out one dataset, here are 6 synthetic domains"),
         ("participation = 0", "case.participation: input should be greater than 0"),
-        ("reduction = { clip = 2.0 }", "is read by \"fixed32\" only"),
+        ("reduction = { clip = 2.0 }", 'is read by "fixed32" only'),
         ('name = "x"', "case.name: unknown key"),
         ("dataset = 3", "case.dataset: must be a name or a table, not 3"),
     ],

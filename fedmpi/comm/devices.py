@@ -1,0 +1,29 @@
+"""Which device a rank computes on."""
+
+from __future__ import annotations
+
+import torch
+
+from fedmpi.errors import BadInput
+
+
+def choose(name: str, local_rank: int) -> torch.device:
+    """Return the device of a rank: ``cpu``, or with ``cuda`` the GPU of its node-local rank, round robin.
+
+    All GPUs of a node may be visible to each rank, or one to each.
+
+    Raises
+    ------
+    BadInput
+        ``cuda`` is asked for and torch sees no GPU.
+    """
+    if name == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise BadInput('device = "cuda", but torch sees no GPU here; use "cpu" or a CUDA build of torch')
+    return torch.device("cuda", local_rank % torch.cuda.device_count())
+
+
+def describe(device: torch.device) -> str:
+    """Return the name of a device for the provenance."""
+    return "cpu" if device.type == "cpu" else f"{device}: {torch.cuda.get_device_name(device)}"
