@@ -53,6 +53,8 @@ def test_all_zero_deltas_have_mean_zero():
 def test_a_delta_beyond_its_exponent_is_our_own_mistake():
     with pytest.raises(AssertionError):
         Exact(1, 0, 1).encode(np.array([8.0], np.float32), 1)
+    with pytest.raises(AssertionError):
+        Exact(64, 0, 64).encode(np.array([60.0], np.float32), 1)
 
 
 def test_fixed32_clips_and_does_not_depend_on_order():

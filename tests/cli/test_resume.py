@@ -1,0 +1,129 @@
+"""What a run may and may not be continued with."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from fedmpi.engine import keeper
+from fedmpi.engine.clients import Client
+from fedmpi.store import checkpoint
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+
+
+@pytest.fixture
+def interrupted(fedmpi, tiny_suite, tmp_path, monkeypatch):
+    """A run that stopped after its second round; a function gives other arguments to it."""
+
+    def make(*arguments):
+        original = Client.train_locally
+
+        def train(self, case, algorithm, round):
+            if round == 1:
+                os.kill(os.getpid(), signal.SIGUSR1)
+            return original(self, case, algorithm, round)
+
+        monkeypatch.setattr(Client, "train_locally", train)
+        done = fedmpi("run", tiny_suite, "--case", "0", "--out", "runs", *arguments)
+        assert done.returncode == 75, done.stderr
+        monkeypatch.setattr(Client, "train_locally", original)
+        (folder,) = (tmp_path / "runs").iterdir()
+        assert load_run(folder).rounds_completed == 2
+        return folder
+
+    return make
+
+
+def write_graphs(folder, labels):
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = [f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(len(labels))]
+    (folder / "OWN_A.txt").write_text("".join(pairs))
+    (folder / "OWN_graph_indicator.txt").write_text("".join(f"{g + 1}\n{g + 1}\n" for g in range(len(labels))))
+    (folder / "OWN_graph_labels.txt").write_text("".join(f"{label}\n" for label in labels))
+
+
+def test_data_that_changed_are_refused(fedmpi, interrupted, tmp_path):
+    write_graphs(tmp_path / "own" / "OWN", [0, 1] * 30)
+    settings = ["dataset=own/OWN", "partition=iid", "partition.clients=2"]
+    options = [part for setting in settings for part in ("--set", setting)]
+    tiny = ["--data", "data", *options]
+    tiny_suite = tmp_path / "tiny.toml"
+    tiny_suite.write_text(tiny_suite.read_text().replace("{ name = \"synthetic\", synthetic = { domains = 3, graphs = 40 } }", '"synthetic"'))
+    folder = interrupted(*tiny)
+    write_graphs(tmp_path / "own" / "OWN", [1, 0] * 29 + [0, 0])
+    done = fedmpi("run", "--resume", folder, "--data", "data")
+    assert done.returncode == 2
+    assert "the data have changed" in done.stderr
+    assert load_run(folder).status == "interrupted"
+
+
+def test_another_numerics_version_is_refused(fedmpi, interrupted, monkeypatch):
+    folder = interrupted()
+    monkeypatch.setattr(keeper, "NUMERICS_VERSION", 99)
+    done = fedmpi("run", "--resume", folder)
+    assert done.returncode == 2
+    assert "numerics version 1, this is 99" in done.stderr
+
+
+def test_a_damaged_record_is_rebuilt_and_continued(fedmpi, interrupted, tiny_suite, tmp_path):
+    folder = interrupted()
+    (folder / "run.h5").write_bytes((folder / "run.h5").read_bytes()[:4000])
+    done = fedmpi("run", tiny_suite, "--case", "0", "--out", "runs", "--resume")
+    assert done.returncode == 0, done.stderr
+    fedmpi("run", tiny_suite, "--case", "0", "--out", "whole")
+    assert differences(tmp_path / "whole" / "fedavg", folder) == []
+
+
+def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, interrupted, tiny_suite, tmp_path):
+    folder = interrupted()
+    for name in ("checkpoint", "checkpoint.previous"):
+        (folder / name).unlink(missing_ok=True)
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    run = load_run(folder)
+    assert [life.first_round for life in run.lives] == [0, 0]
+    assert run.status == "complete"
+
+
+def test_a_recomputed_round_that_differs_stops_the_run(fedmpi, interrupted, monkeypatch):
+    folder = interrupted()
+    (folder / "checkpoint").unlink()
+    (folder / "checkpoint.previous").unlink(missing_ok=True)
+    original = Client.train_locally
+
+    def other(self, case, algorithm, round):
+        self.row.mul_(1.0001)
+        return original(self, case, algorithm, round)
+
+    monkeypatch.setattr(Client, "train_locally", other)
+    done = fedmpi("run", "--resume", folder)
+    assert done.returncode == 1
+    assert "differs from the record" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_whose_first_event_was_cut_off_is_no_run_yet(fedmpi, tiny_suite, tmp_path):
+    folder = tmp_path / "runs" / "fedavg"
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text('{"event": "start", "con')
+    done = fedmpi("run", tiny_suite, "--case", "0", "--out", "runs", "--resume")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_resumed_folder_takes_no_other_options(fedmpi, interrupted):
+    folder = interrupted()
+    for extra in (["--set", "rounds=9"], ["--case", "0"], ["--out", "other"]):
+        done = fedmpi("run", "--resume", folder, *extra)
+        assert done.returncode == 2
+        assert "takes no --set, --case or --out" in done.stderr
+
+
+def test_moments_and_steps_are_in_the_checkpoint(fedmpi, interrupted):
+    folder = interrupted()
+    meta, arrays = checkpoint.load(folder)
+    assert meta["rounds"] == 2
+    lengths = (arrays["sizes"] - 2) // 3
+    assert arrays["states"].dtype == np.float32
+    assert arrays["states"][arrays["sizes"][0] - 2] == 2.0  # Adam steps of client 0
+    assert (lengths % 16 == 0).all()
