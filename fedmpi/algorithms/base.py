@@ -26,7 +26,7 @@ class Vector(Protocol):
 class AlgorithmOptions(BaseModel):
     """Options that a suite may set in the case's `algorithm` table."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
     name: str
 

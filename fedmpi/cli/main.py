@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -188,3 +189,8 @@ def main() -> None:
         if launch.rank() == 0:
             sys.stderr.write(f"fedmpi: {error}\n")
         sys.exit(error.exit_code)
+    except Exception:
+        if launch.rank() == 0:
+            traceback.print_exc()
+            sys.stderr.write("fedmpi: this is a defect of fedmpi; please report it with `fedmpi info`\n")
+        sys.exit(1)

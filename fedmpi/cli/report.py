@@ -41,7 +41,7 @@ def report(
         raise BadInput(f"--target {target}: give an accuracy between 0 and 1, for instance 0.7")
     runs, complaints = _load(paths)
     for line in complaints:
-        print(line, file=sys.stderr)
+        print(f"fedmpi: {line}", file=sys.stderr)
     summaries = [summarise(run, target) for run in runs]
     if as_json:
         full = [{**row, "per_client": per_client(run)} for row, run in zip(summaries, runs, strict=True)]

@@ -18,6 +18,7 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import Checked, build, check_suite
+from fedmpi.store.lock import refuse_live
 from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
 
@@ -67,6 +68,8 @@ def run(
         if overrides or case is not None or places.out is not None:
             raise BadInput("a run that is resumed from its folder takes no --set, --case or --out")
         plan = _plan_folder(Path(target))
+    elif holds_run(Path(target)):
+        raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
     else:
         suite = read(locations.find(target), overrides)
         plan = plan_suite(suite, places.out, resume=resume or only_list, case=case)
@@ -74,6 +77,8 @@ def run(
             return _list(suite, plan)
     source = places.source()
     check_places(plan, source)
+    for item in plan:
+        refuse_live(item.folder)
     return _run_all(plan, source, resume)
 
 
@@ -96,7 +101,7 @@ def plan_suite(suite: Suite, out: Path | None, *, resume: bool, case: str | None
 
 
 def _select(checked: Sequence[Checked], wanted: str) -> Checked:
-    if wanted.isdigit() and int(wanted) < len(checked):
+    if wanted.isdecimal() and wanted.isascii() and int(wanted) < len(checked):
         return checked[int(wanted)]
     for item in checked:
         if item.case.name == wanted:
@@ -115,6 +120,7 @@ def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
         raise
     refuse_other_config(item.case, run.config, folder)
     if run.status != "complete" and not resume:
+        refuse_live(folder)
         raise BadInput(
             f"{folder} holds a run that is {run.status} after round {run.rounds_completed} of {run.rounds}; "
             "add --resume to continue it, or choose another folder with --out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -21,6 +22,7 @@ from fedmpi.errors import BadInput
 from fedmpi.registry import algorithms
 from fedmpi.store.lock import state
 
+_PR_SET_PDEATHSIG = 1
 _GRACE_S = 120.0
 """How long a case may take to finish its round once it was asked to stop."""
 
@@ -80,6 +82,11 @@ def sweep(
 def _mpiexec() -> str | None:
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+def _end_with_parent() -> None:
+    """Have the kernel ask this process to finish its round when the sweep itself is killed (Linux)."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _options(overrides: Sequence[str], places: Places, plugins: Sequence[Path]) -> list[str]:
@@ -149,6 +156,7 @@ class _Sweep:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
         self._running.append(_Running(number, item, process))
 

@@ -20,6 +20,10 @@ from typing import Any
 from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
 from fedmpi.errors import BadInput
 
+_PART = r"[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*"
+_NAME = re.compile(rf"{_PART}(/{_PART})*")
+"""Names become folders below the output folder: no part may be `.`, `..` or empty."""
+
 _KEYS = ("name", "description", "paper", "priority", "case", "matrix", "where")
 
 
@@ -75,7 +79,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         if not _reduce(axes, key, value):
             suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
-    rules = [_rule(path, rule) for rule in text.get("where", [])]
+    rules = [_rule(path, rule) for rule in _list(path, text, "where")]
     _refuse_idle(path, rules, base, _axes(path, text))
     cases = []
     for choices in itertools.product(*axes.values()):
@@ -84,7 +88,9 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     if len(set(names)) < len(names):
         raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
     overridden = frozenset(parse_override(override)[0] for override in overrides)
-    name, description = str(text.get("name", path.stem)), str(text.get("description", ""))
+    name, description = text.get("name", path.stem), str(text.get("description", ""))
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
     return Suite(path, name, description, tuple(cases), overridden)
 
 
@@ -112,13 +118,22 @@ def _table(path: Path, text: Mapping[str, Any], key: str) -> Settings:
     return table
 
 
+def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
+    values = text.get(key, [])
+    if not isinstance(values, list):
+        raise BadInput(f"{path}: {key} must be a list")
+    return values
+
+
 def _axes(path: Path, text: Mapping[str, Any]) -> dict[str, list[_Choice]]:
     matrix = _table(path, text, "matrix")
     for axis, values in matrix.items():
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: matrix.{axis} must be a list with at least one value")
-    priority = text.get("priority", [])
+    priority = _list(path, text, "priority")
     for axis in priority:
+        if not isinstance(axis, str):
+            raise BadInput(f"{path}: priority: names axes, not {axis!r}")
         if axis not in matrix:
             raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, matrix)}")
     order = [*priority, *(axis for axis in matrix if axis not in priority)]
@@ -141,7 +156,8 @@ def _label(axis: str, value: Any) -> str:
 
 
 def _rule(path: Path, rule: Any) -> _Rule:
-    if not isinstance(rule, dict) or set(rule) != {"when", "set"}:
+    tables = isinstance(rule, dict) and all(isinstance(part, dict) for part in rule.values())
+    if not tables or set(rule) != {"when", "set"}:
         raise BadInput(f"{path}: where: each rule needs exactly the tables `when` and `set`")
     return rule["when"], rule["set"]
 
@@ -196,4 +212,4 @@ def _case(
         settings = merge(settings, change)
     parts = [*(choice.label for choice in choices.values()), *suffixes]
     name = "-".join(parts) or "case"
-    return CaseSettings(re.sub(r"[^A-Za-z0-9._=+-]", "_", name), settings)
+    return CaseSettings(re.sub(r"[^A-Za-z0-9._=+-]", "_", name).lstrip(".") or "case", settings)

@@ -58,7 +58,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     key = key.strip()
-    if not equals or not all(key.split(".")):
+    if not equals or not all(key.split(".")) or "\n" in text:
         raise BadInput(f"--set {text}: write it as key=value, for example --set algorithm=fedavg")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]

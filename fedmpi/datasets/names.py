@@ -20,7 +20,11 @@ def is_folder(name: str) -> bool:
 
 def own_folder(name: str) -> tuple[Path, str]:
     """Return folder and file stem of an own dataset: ``./mydata/FOO`` holds ``FOO_A.txt`` and so on."""
-    folder = Path(name).expanduser().absolute()
+    try:
+        folder = Path(name).expanduser().absolute()
+        folder.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadInput(f"'{name}' cannot be the path of a dataset: {error}") from error
     return folder, folder.name
 
 

@@ -33,10 +33,15 @@ def _parse(text: bytes, dtype: type[np.generic], where: str) -> npt.NDArray[Any]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # numpy only warns of text that is no number
         try:
-            return np.fromstring(text.translate(_COMMA_TO_SPACE), dtype=dtype, sep=" ")
+            values = np.fromstring(text.translate(_COMMA_TO_SPACE), dtype=dtype, sep=" ")
         except (DeprecationWarning, ValueError) as error:
             kind = "whole numbers" if issubclass(dtype, np.integer) else "numbers"
             raise BadInput(f"{where}: holds something else than {kind} between commas") from error
+    if issubclass(dtype, np.integer) and len(values):
+        ends = np.iinfo(dtype)
+        if values.max() == ends.max or values.min() == ends.min:
+            raise BadInput(f"{where}: holds a number beyond 64 bits")
+    return values
 
 
 def read_table(stream: IO[bytes], dtype: type[np.generic], where: str) -> npt.NDArray[Any]:

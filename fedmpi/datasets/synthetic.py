@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.seeds import Purpose, generator, key
 
+_MOST_GRAPHS = 5_000_000
 _WRONG_CLASS = 0.05
 _ODD_ONES = 0.2
 _DOMAIN_STREAM = -1  # in place of a graph number: what all graphs of a domain share
@@ -46,7 +47,7 @@ class SyntheticOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    domains: int = Field(default=6, ge=1, le=1000)
+    domains: int = Field(default=6, ge=1, le=100_000)
     graphs: int = Field(default=120, ge=10, le=1_000_000)
     nodes: tuple[int, int] = (12, 24)
     classes: int = Field(default=2, ge=2, le=5)
@@ -58,6 +59,12 @@ class SyntheticOptions(BaseModel):
         if not 8 <= nodes[0] <= nodes[1] <= 1000:
             raise ValueError("must be smallest and largest number of nodes, within 8 to 1000")
         return nodes
+
+    @model_validator(mode="after")
+    def _fits_memory(self) -> SyntheticOptions:
+        if self.domains * self.graphs > _MOST_GRAPHS:
+            raise ValueError(f"domains x graphs must be at most {_MOST_GRAPHS:,}")
+        return self
 
 
 @dataclass(frozen=True)

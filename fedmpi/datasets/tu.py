@@ -22,6 +22,9 @@ from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology, pointers
 
+_MOST_LABELS = 100_000
+"""One-hot width beyond which node labels are no categories."""
+
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 PARTS = (*REQUIRED, "node_labels", "node_attributes")
 
@@ -160,8 +163,13 @@ def _node_labels(
         return None, ()
     _same_length(table, num_nodes, where)
     labels = table.astype(np.int64)
+    widths = tuple(
+        int(high) - int(low) + 1 for low, high in zip(labels.min(axis=0), labels.max(axis=0), strict=True)
+    )
+    if max(widths) > _MOST_LABELS:
+        raise BadInput(f"{where}: labels span {max(widths)} values, more than {_MOST_LABELS}: renumber them")
     labels -= labels.min(axis=0)
-    return labels, tuple(int(width) for width in labels.max(axis=0) + 1)
+    return labels, widths
 
 
 def _attributes(

@@ -15,7 +15,7 @@ from fedmpi.store.schema import config_digest
 
 
 class _Options(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
 
 class OptimizerOptions(_Options):
@@ -43,7 +43,7 @@ class EvaluationOptions(_Options):
     """Which clients are evaluated on the new models, and how often (the last round always)."""
 
     clients: Literal["all", "participants"] = "all"
-    every: int = Field(1, ge=1)
+    every: int = Field(1, ge=1, le=1_000_000)
 
 
 class LinkOptions(_Options):
@@ -58,8 +58,8 @@ class Case(_Options):
 
     suite: str
     name: str
-    rounds: int = Field(20, ge=1)
-    seed: int = Field(0, ge=0)
+    rounds: int = Field(20, ge=1, le=1_000_000)
+    seed: int = Field(0, ge=0, lt=2**63)
     dataset: DatasetOptions = DatasetOptions()
     partition: PartitionOptions
     model: GinOptions = GinOptions()
@@ -69,8 +69,8 @@ class Case(_Options):
     reduction: ReductionOptions = ReductionOptions()
     share: Literal["conv", "all"] = "conv"
     participation: float = Field(1.0, gt=0, le=1)
-    local_epochs: int = Field(1, ge=1)
-    batch_size: int = Field(128, ge=1)
+    local_epochs: int = Field(1, ge=1, le=10_000)
+    batch_size: int = Field(128, ge=1, le=10_000_000)
     evaluation: EvaluationOptions = EvaluationOptions()
     kernels: Literal["csr", "reference"] = "csr"
     device: Literal["cpu", "cuda"] = "cpu"

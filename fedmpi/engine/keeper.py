@@ -85,6 +85,10 @@ class Keeper:
         self._record = RunRecord.reopen(self._folder)
         self._stack.callback(self._record.close)
         refuse_other_config(self._case, self._record.start.config, self._folder)
+        if self._record.status == "complete":
+            return Opening(
+                self._case.rounds, False, f"{self._folder}: another process completed it meanwhile"
+            )
         _refuse_other_data(self._record, partition, self._folder)
         return self._find_checkpoint(self._record)
 
@@ -96,6 +100,9 @@ class Keeper:
         meta, self.arrays = saved
         if meta["config_digest"] != self._case.digest():
             raise BadInput(f"{self._folder}: the checkpoint is another run's; remove it to start anew")
+        if int(meta["rounds"]) > record.rounds_completed:
+            self.arrays = None
+            return Opening(0, False, f"{notice} the checkpoint is ahead of the record: starting anew".strip())
         return Opening(int(meta["rounds"]), True, notice)
 
     def begin_life(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:

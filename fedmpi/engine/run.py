@@ -76,6 +76,10 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     with Keeper(case, job.folder, world) as keeper:
         digests = _digests(job, federation) if world.is_root else {}
         opening = keeper.open(table, digests, resume=job.resume)
+        if opening.first_round >= case.rounds:
+            if world.is_root:
+                observer.note(opening.notice)
+            return
         states = world.together(partial(States, case, world, federation))
         rounds = Rounds(case, job.algorithm, world, federation, states)
         rounds.begin(opening.from_checkpoint, keeper.arrays)

@@ -14,7 +14,7 @@ class GinOptions(BaseModel):
     GCFL code does, by the labels that occur in the client's own training split.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
     name: Literal["gin"] = "gin"
     hidden: int = Field(64, ge=1, le=4096)

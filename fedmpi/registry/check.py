@@ -114,7 +114,7 @@ def _as_table(key: str, value: Any) -> dict[str, Any]:
 def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> BaseModel:
     table = {"name": default, **_as_table(key, value)}
     name = table["name"]
-    if name not in classes:
+    if not isinstance(name, str) or name not in classes:
         hint = closest(str(name), classes)
         raise _Refused(key, f'there is no "{name}"{hint} (valid: {", ".join(classes)})')
     options: BaseModel = _validated(classes[name], table, key)

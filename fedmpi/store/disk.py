@@ -27,6 +27,13 @@ def reserve(path: Path, size: int) -> None:
         os.close(descriptor)
 
 
+def require(path: Path, size: int) -> None:
+    """Raise OSError (no space left) unless `size` bytes fit beside `path`; HDF5 fails badly midway."""
+    left = os.statvfs(path.parent)
+    if left.f_bavail * left.f_frsize < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
 def failure(path: Path, error: OSError | RuntimeError) -> RunFailed:
     """Return the one-line error for a write that the system (or HDF5, in its text) refused."""
     code = error.errno if isinstance(error, OSError) else None

@@ -117,6 +117,12 @@ def state(folder: Path) -> State:
     return "live" if age < _STALE_SECONDS else "stale"
 
 
+def refuse_live(folder: Path) -> None:
+    """Raise BadInput if a live process holds the folder."""
+    if state(folder) == "live":
+        raise BadInput(_in_use(folder / NAME))
+
+
 def _in_use(path: Path) -> str:
     owner = _read(path) or {}
     job = f" (job {owner['job']})" if owner.get("job") else ""

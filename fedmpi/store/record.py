@@ -127,6 +127,11 @@ class RunRecord:
         return self._start
 
     @property
+    def status(self) -> str:
+        """The status in the file."""
+        return self._file.status
+
+    @property
     def rounds_completed(self) -> int:
         """Rounds recorded without a gap, from the first."""
         return self._file.rounds_completed
@@ -253,14 +258,30 @@ class RunRecord:
         self.close()
 
 
+def _differs(file: RunFile, log: list[Event], known: int) -> bool:
+    """Return whether a recorded round's results are not those of the log: the file was damaged inside."""
+    newest = {event.round: event for event in log if isinstance(event, Round) and event.round < known - 1}
+    return any(
+        exact.different(np.asarray(row), file.result_row(name, index)).any()
+        for index, event in newest.items()
+        for name, row in event.results.items()
+    )
+
+
 def _open_if_whole(path: Path, log: list[Event]) -> RunFile | None:
     """Return the open file, brought up to the log; None where only a rebuild can do that."""
     try:
         file = RunFile.open(path)
     except (OSError, KeyError, ValueError):
         return None
-    known = file.rounds_completed
-    if file.lives != rebuild.lives_logged(log) or known > rebuild.rounds_logged(log):
+    known, logged = file.rounds_completed, rebuild.rounds_logged(log)
+    if known > logged:
+        file.close()
+        raise BadInput(
+            f"{path.parent}: {events.NAME} was cut, it holds {logged} rounds and {runfile.NAME} {known}; "
+            "nothing was changed: restore it, or move the folder away and run again"
+        )
+    if file.lives != rebuild.lives_logged(log) or _differs(file, log, known):
         file.close()
         return None
     for event in rebuild.last_life(log):  # a kill may have hit between the log and the file

@@ -43,6 +43,9 @@ def hdf5_errors() -> Iterator[None]:
         raise OSError(str(error)) from error
 
 
+_STRUCTURE_BYTES = 128 * 1024
+
+
 class RunFile:
     """`run.h5` open for writing. Events are applied to it; all failures are OSError."""
 
@@ -59,6 +62,7 @@ class RunFile:
     @classmethod
     def create(cls, path: Path, start: Start) -> RunFile:
         """Make the file with everything but the lives; it must not exist."""
+        disk.require(path, _size_at_least(start))
         with hdf5_errors():
             file = h5py.File(path, "x", locking="best-effort")
             try:
@@ -80,6 +84,11 @@ class RunFile:
             except BaseException:
                 file.close()
                 raise
+
+    @property
+    def status(self) -> str:
+        """The stored status."""
+        return bytes(self._file["status"][()]).decode()
 
     @property
     def rounds_completed(self) -> int:
@@ -191,6 +200,14 @@ class RunFile:
         """Close the file; closing twice is fine."""
         with hdf5_errors():
             self._file.close()
+
+
+def _size_at_least(start: Start) -> int:
+    """Return the bytes of the datasets of `_lay_out`, and as much again as HDF5's own structures may take."""
+    sizes = axis_sizes(len(start.clients))
+    rows = sum(field.blank(field.shape(sizes)).nbytes for field in result_fields(start.extra).values())
+    arrays = sum(array.nbytes for array in start.partition.values())
+    return start.rounds * rows + arrays + len(canonical_json(start.config)) + _STRUCTURE_BYTES
 
 
 def _lay_out(file: h5py.File, start: Start) -> None:

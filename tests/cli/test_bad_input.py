@@ -119,3 +119,43 @@ def test_overlooked_labels_of_an_own_head(fedmpi, tmp_path):
         if done.returncode == 2:
             assert refused(done, "label 2", 'model.head = "dataset"')
     assert 2 in outcomes
+
+
+def test_names_do_not_leave_the_output_folder(fedmpi, tiny_suite, tmp_path):
+    text = tiny_suite.read_text()
+    for name in ('"../evil"', '"/evil"', '""', "5", '"a/../b"'):
+        tiny_suite.write_text(text.replace('"tiny"', name))
+        assert refused(fedmpi("run", tiny_suite), "name: letters")
+    tiny_suite.write_text(
+        text.replace('["fedavg", "fedprox", "self-train"]', '["fedavg"]\nx = [{ label = "..", rounds = 1 }]')
+    )
+    assert fedmpi("run", tiny_suite, "--out", "runs").returncode == 0
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg-.."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["where = 3", "[[where]]\nwhen = 1\nset = 2", "priority = 3", 'priority = [["seed"]]', "[case]\nrounds = true",
+     '[case]\nmodel = { name = ["gin"] }', "[case]\nrounds = 10000000000", '[case]\ndataset = "~nouser/x"'],
+)  # fmt: skip
+def test_malformed_suites_get_one_line(fedmpi, tmp_path, text):
+    (tmp_path / "bad.toml").write_text(text)
+    assert refused(fedmpi("run", "bad.toml", "--offline"))
+
+
+def test_a_run_folder_without_resume_says_what_to_do(fedmpi, tiny_suite):
+    fedmpi("run", tiny_suite, "--out", "runs", "--case", "0")
+    assert refused(fedmpi("run", "runs/fedavg"), "add --resume")
+
+
+def test_node_labels_that_are_no_categories(fedmpi, tmp_path):
+    folder = tmp_path / "own" / "WILD"
+    folder.mkdir(parents=True)
+    (folder / "WILD_A.txt").write_text("1, 2\n2, 1\n")
+    (folder / "WILD_graph_indicator.txt").write_text("1\n1\n")
+    (folder / "WILD_graph_labels.txt").write_text("1\n")
+    suite = tmp_path / "own.toml"
+    suite.write_text('[case]\ndataset = "own/WILD"\npartition = "iid"')
+    for label in (99999999999, 9223372036854775807):
+        (folder / "WILD_node_labels.txt").write_text(f"0\n{label}\n")
+        assert refused(fedmpi("run", suite, "--data", "data"), "WILD_node_labels.txt")

@@ -34,3 +34,11 @@ def test_rounds_so_far_stay_readable_and_the_status_says_why(fedmpi_process, tin
     assert run.status == "failed"
     assert "no space left" in run.reason.lower()
     assert run.rounds_completed >= 1
+
+
+def test_a_disk_too_small_for_the_record_is_one_line(fedmpi_process, tiny_suite, small_disk):
+    process = fedmpi_process("run", tiny_suite, "--case", "0", "--set", "rounds=100000", "--out", small_disk)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert error.count("\n") == 1
+    assert "no space left" in error

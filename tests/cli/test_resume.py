@@ -3,6 +3,7 @@
 import os
 import signal
 
+import h5py
 import numpy as np
 import pytest
 
@@ -40,7 +41,9 @@ def write_graphs(folder, labels):
     folder.mkdir(parents=True, exist_ok=True)
     pairs = [f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(len(labels))]
     (folder / "OWN_A.txt").write_text("".join(pairs))
-    (folder / "OWN_graph_indicator.txt").write_text("".join(f"{g + 1}\n{g + 1}\n" for g in range(len(labels))))
+    (folder / "OWN_graph_indicator.txt").write_text(
+        "".join(f"{g + 1}\n{g + 1}\n" for g in range(len(labels)))
+    )
     (folder / "OWN_graph_labels.txt").write_text("".join(f"{label}\n" for label in labels))
 
 
@@ -50,7 +53,11 @@ def test_data_that_changed_are_refused(fedmpi, interrupted, tmp_path):
     options = [part for setting in settings for part in ("--set", setting)]
     tiny = ["--data", "data", *options]
     tiny_suite = tmp_path / "tiny.toml"
-    tiny_suite.write_text(tiny_suite.read_text().replace("{ name = \"synthetic\", synthetic = { domains = 3, graphs = 40 } }", '"synthetic"'))
+    tiny_suite.write_text(
+        tiny_suite.read_text().replace(
+            '{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"synthetic"'
+        )
+    )
     folder = interrupted(*tiny)
     write_graphs(tmp_path / "own" / "OWN", [1, 0] * 29 + [0, 0])
     done = fedmpi("run", "--resume", folder, "--data", "data")
@@ -127,3 +134,43 @@ def test_moments_and_steps_are_in_the_checkpoint(fedmpi, interrupted):
     assert arrays["states"].dtype == np.float32
     assert arrays["states"][arrays["sizes"][0] - 2] == 2.0  # Adam steps of client 0
     assert (lengths % 16 == 0).all()
+
+
+def test_a_cut_event_log_changes_nothing(fedmpi, interrupted):
+    folder = interrupted()
+    log, record = folder / "events.jsonl", (folder / "run.h5").read_bytes()
+    kept = [line for line in log.read_bytes().splitlines(True) if b'"event": "round"' not in line]
+    log.write_bytes(b"".join(kept))
+    done = fedmpi("run", "--resume", folder)
+    assert done.returncode == 2
+    assert "was cut" in done.stderr
+    assert (folder / "run.h5").read_bytes() == record
+
+
+def test_numbers_damaged_inside_the_record_are_restored_from_the_log(
+    fedmpi, interrupted, tiny_suite, tmp_path
+):
+    folder = interrupted()
+    with h5py.File(folder / "run.h5", "r+") as file:
+        file["rounds/test_accuracy"][0, 0] = 3e181
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    fedmpi("run", tiny_suite, "--case", "0", "--out", "whole")
+    assert differences(tmp_path / "whole" / "fedavg", folder) == []
+
+
+def test_a_signal_in_a_cases_last_round_keeps_the_next_case_from_starting(
+    fedmpi, tiny_suite, tmp_path, monkeypatch
+):
+    original = Client.train_locally
+
+    def train(self, case, algorithm, round):
+        if round == case.rounds - 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, case, algorithm, round)
+
+    monkeypatch.setattr(Client, "train_locally", train)
+    done = fedmpi("run", tiny_suite, "--out", "runs")
+    assert done.returncode == 75
+    assert "stopped by a signal before runs/fedprox" in done.stderr
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg"]
+    assert load_run(tmp_path / "runs" / "fedavg").status == "complete"

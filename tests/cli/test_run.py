@@ -133,7 +133,7 @@ def test_report_as_json(fedmpi, tiny_suite, tmp_path):
     assert {row["algorithm"] for row in json.loads(done.stdout)} == {"fedavg", "fedprox", "self-train"}
 
 
-def test_a_plugin_adds_an_algorithm(fedmpi, tiny_suite, tmp_path):
+def test_a_plugin_adds_an_algorithm(fedmpi_process, tiny_suite, tmp_path):
     (tmp_path / "half.py").write_text(
         "from fedmpi.algorithms.base import Algorithm\n"
         "class HalfStep(Algorithm):\n"
@@ -141,8 +141,10 @@ def test_a_plugin_adds_an_algorithm(fedmpi, tiny_suite, tmp_path):
         "    def update(self, model, mean):\n"
         "        return super().update(model, mean / 2)\n"
     )
-    done = fedmpi("run", tiny_suite, "--plugin", "half.py", "--set", "algorithm=half-step", "--out", "runs")
-    assert done.returncode == 0, done.stderr
+    options = ["--plugin", "half.py", "--set", "algorithm=half-step", "--out", "runs"]
+    process = fedmpi_process("run", tiny_suite, *options)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
     assert load_run(tmp_path / "runs" / "half-step").status == "complete"
 
 

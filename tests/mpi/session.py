@@ -121,7 +121,9 @@ class OnlyBuffers:
 def check_idle_ranks_are_named(world, root):
     """A rank too many takes part, has nothing to do, and is named."""
     notes = Silent()
-    job = jobs(root / "idle", ["case=fedavg", "dataset.synthetic.domains=2"])["fedavg-dataset.synthetic.domains=2"]
+    job = jobs(root / "idle", ["case=fedavg", "dataset.synthetic.domains=2"])[
+        "fedavg-dataset.synthetic.domains=2"
+    ]
     run(job, world, notes, StopRequest())
     idle = world.is_root and world.size > 3
     assert notes.notes == (["warning: 4 ranks for 2 clients and a server: ranks 3 are idle"] if idle else [])
