@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from fedmpi.seeds import Purpose, key, permutation
+from fedmpi.store.schema import Field as RecordField
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -21,6 +24,14 @@ class Vector(Protocol):
         """Add ``alpha * other`` in place."""
 
     def __sub__(self, other: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Division:
+    """A group divided: its parts, each int64, and the weights [k, k] by which it was done."""
+
+    parts: tuple[Ints, ...]
+    weights: Floats
 
 
 class AlgorithmOptions(BaseModel):
@@ -45,6 +56,8 @@ class Algorithm:
     """False: after the common start no parameters travel and each client keeps what it trained."""
     penalises: ClassVar[bool] = False
     """True: `penalty` is called at each local step."""
+    wants_rows: ClassVar[bool] = False
+    """True: `divide` needs the updates of a group that is due, which travel to rank 0 then and only then."""
 
     def __init__(self, options: AlgorithmOptions) -> None:
         self.options = options
@@ -71,15 +84,73 @@ class Algorithm:
             the gradient of the local loss.
         """
 
-    def update(self, model: npt.NDArray[np.float32], mean: Floats) -> npt.NDArray[np.float32]:
+    def weights(self, samples: Ints) -> Ints:
+        """Return each client's weight in averages, int64 [clients], from its number of training graphs."""
+        return samples
+
+    def update(
+        self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
+    ) -> npt.NDArray[np.float32]:
         """Return a group's next model from its present one and the weighted mean of its deltas.
 
         Parameters
         ----------
         model : float32 [shared]
         mean : float64 [shared]
+        num_clients : int
+            Clients behind the mean.
         """
         return (model + mean).astype(np.float32)
+
+    # What follows is for algorithms that regroup their clients; all of it runs on rank 0.
+
+    def observe(self, reports: Mapping[str, Floats]) -> None:
+        """Take note of a round's reports before it is averaged.
+
+        Parameters
+        ----------
+        reports : mapping of str to float64 [clients]
+            ``delta_norm`` and ``gradient_norm``; NaN for clients that sat out.
+        """
+
+    def suspects(self, round: int, group: Ints, reports: Mapping[str, Floats]) -> list[int]:
+        """Return the groups whose mean update must be known to decide whether they split."""
+        return []
+
+    @property
+    def criterion_is_weighted(self) -> bool:
+        """Whether that mean is weighted by training graphs."""
+        return False
+
+    def is_due(self, mean_norm: float) -> bool:
+        """Return whether a suspect whose mean update has this norm splits now."""
+        return False
+
+    def divide(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
+        """Return the parts of a group that is due.
+
+        Parameters
+        ----------
+        members : int64 [k]
+            Clients, ascending.
+        rows : float32 [k, shared]
+            Their updates if `wants_rows`, else [k, 0].
+        """
+        return Division((members,), np.zeros((len(members), len(members))))
+
+    def after_splits(self) -> None:
+        """Hear that at least one group was divided in this round."""
+
+    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+        """Return the fields of the record beside the common ones."""
+        return ()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what rank 0 must know to go on after a checkpoint."""
+        return {}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what `state` returned."""
 
 
 def round_half_up(value: float) -> int:

@@ -39,6 +39,7 @@ _RUN: tuple[Column, ...] = (
     ("ranks", lambda row: ",".join(map(str, row["ranks"]))),
     ("test acc %\nlast", lambda row: percent(row["test_accuracy"])),
     ("best by\nvalidation", lambda row: percent(row["test_accuracy_best_by_validation"])),
+    ("as\npublished", lambda row: percent(row["test_accuracy_as_published"])),
     ("worst\nclient", lambda row: percent(row["worst_client_accuracy"])),
     ("lowest\ndecile", lambda row: percent(row["lowest_decile_accuracy"])),
     ("s/round\nmedian", lambda row: number(row["round_seconds_median"], 3)),
@@ -48,6 +49,7 @@ _RUN: tuple[Column, ...] = (
     ("virtual\ns", lambda row: number(row["virtual_seconds"], 1)),
 )
 _DISPENSABLE = (
+    "as\npublished",
     "dataset",
     "algorithm",
     "seed",
@@ -72,6 +74,7 @@ _CLIENT: tuple[Column, ...] = (
     ("val acc %", lambda row: percent(row["val_accuracy"])),
     ("test acc %\nlast", lambda row: percent(row["test_accuracy"])),
     ("best by\nvalidation", lambda row: percent(row["test_accuracy_best_by_validation"])),
+    ("as\npublished", lambda row: percent(row["test_accuracy_as_published"])),
     ("model\nGFLOP", lambda row: number(row["model_gflop"])),
     ("client\nMB", lambda row: number(row["client_megabytes"])),
 )

@@ -27,6 +27,8 @@ class RoundPlan:
         Group of each client.
     exponent : int64 [clients]
         Largest exponent of the weighted deltas of group g at place g.
+    suspects : int64 [clients]
+        1 at place g if group g may split in this round.
     failed_client : int
         First client whose result is not finite; -1 when all are.
     checkpoint : bool
@@ -37,21 +39,22 @@ class RoundPlan:
 
     group: Ints
     exponent: Ints
+    suspects: Ints
     failed_client: int
     checkpoint: bool
     stop: bool
 
     def pack(self) -> Ints:
-        """Return the plan as one int64 vector [2 clients + 3]."""
+        """Return the plan as one int64 vector [3 clients + 3]."""
         flags = [self.failed_client, int(self.checkpoint), int(self.stop)]
-        return np.concatenate([self.group, self.exponent, np.array(flags, np.int64)])
+        return np.concatenate([self.group, self.exponent, self.suspects, np.array(flags, np.int64)])
 
     @classmethod
     def unpack(cls, message: Ints) -> RoundPlan:
         """Return the plan that `pack` made a vector of."""
-        n = (len(message) - 3) // 2
-        failed, checkpoint, stop = message[2 * n :]
-        return cls(message[:n], message[n : 2 * n], int(failed), bool(checkpoint), bool(stop))
+        group, exponent, suspects = message[:-3].reshape(3, -1)
+        failed, checkpoint, stop = message[-3:].tolist()
+        return cls(group, exponent, suspects, failed, bool(checkpoint), bool(stop))
 
 
 class Exchange:
@@ -105,12 +108,20 @@ class Exchange:
         spans = {g: len(set(self._hosts[plan.group == g].tolist())) > 1 for g in active}
         needed = [g for g in active if spans[g] or g in self.models]
         sums = {g: self._sum(plan, g, participants, weights, deltas) for g in needed}
-        self._update_spanning([g for g in active if spans[g]], sums, plan)
+        self._update_spanning([g for g in active if spans[g]], sums, plan, participants)
         for group in active:
             if not spans[group] and self._hosts[np.argmax(plan.group == group)] == self._rank:
                 reduction, total = sums[group]
                 mean = reduction.decode(total)
-                self.models[group] = self._algorithm.update(self.models[group], mean)
+                members = int((plan.group[participants] == group).sum())
+                self.models[group] = self._algorithm.update(self.models[group], mean, members)
+
+    def regroup(self, before: Ints, after: Ints) -> None:
+        """Give the groups that came of a split the model of the group that they came from."""
+        for client in np.flatnonzero(before != after):
+            origin, group = int(before[client]), int(after[client])
+            if origin in self.models and group not in self.models:
+                self.models[group] = self.models[origin].copy()
 
     def _sum(
         self, plan: RoundPlan, group: int, participants: Ints, weights: Ints, deltas: Mapping[int, Row]
@@ -132,6 +143,7 @@ class Exchange:
         groups: list[int],
         sums: Mapping[int, tuple[reductions.Reduction, npt.NDArray[np.generic]]],
         plan: RoundPlan,
+        participants: Ints,
     ) -> None:
         if not groups:
             return
@@ -139,7 +151,8 @@ class Exchange:
         if total is not None:
             for group, row in zip(groups, total, strict=True):
                 mean = sums[group][0].decode(row)
-                self.models[group] = self._algorithm.update(self.models[group], mean)
+                members = int((plan.group[participants] == group).sum())
+                self.models[group] = self._algorithm.update(self.models[group], mean, members)
         self._distribute(groups, plan)
 
     def _distribute(self, groups: list[int], plan: RoundPlan) -> None:

@@ -16,13 +16,13 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.folders import holds_run, refuse_other_config
-from fedmpi.engine.rounds import RoundReport
-from fedmpi.engine.states import States
+from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.errors import BadInput, FedmpiError, RunFailed
 from fedmpi.partition.table import PartitionTable
 from fedmpi.store import checkpoint
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import Field
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,15 @@ class Keeper:
             self.finish("failed", f"{type(error).__name__}: {error}")
         self._stack.close()
 
-    def open(self, table: PartitionTable, digests: Mapping[str, str], *, resume: bool) -> Opening:
+    def open(
+        self, table: PartitionTable, digests: Mapping[str, str], fields: Sequence[Field], *, resume: bool
+    ) -> Opening:
         """Lock the folder and create or reopen the record; every rank gets the same answer or error."""
-        return self._world.agree(lambda: self._open(table, digests, resume))
+        return self._world.agree(lambda: self._open(table, digests, fields, resume))
 
-    def _open(self, table: PartitionTable, digests: Mapping[str, str], resume: bool) -> Opening:
+    def _open(
+        self, table: PartitionTable, digests: Mapping[str, str], fields: Sequence[Field], resume: bool
+    ) -> Opening:
         data = [f"{name} {digest}" for name, digest in digests.items()]
         partition = {**table.arrays(), "dataset_digests": np.array(data)}
         self._lock = self._stack.enter_context(FolderLock(self._folder))
@@ -74,6 +78,7 @@ class Keeper:
                 clients=table.clients,
                 rounds=self._case.rounds,
                 partition=partition,
+                extra=fields,
             )
             self._stack.callback(self._record.close)
             return Opening(0, False, "")
@@ -119,14 +124,14 @@ class Keeper:
                     raise RunFailed(f"{self._folder} was taken over by another process; this one stops")
                 self._record.write_round(report.round, report.results, report.measurements)
 
-    def checkpoint(self, rounds: int, states: States) -> None:
-        """Gather the states of all clients and save them as of `rounds` finished rounds (collective)."""
-        arrays = states.gather()
+    def checkpoint(self, finished: int, rounds: Rounds) -> None:
+        """Gather all states and save them as of `finished` rounds (a collective call)."""
+        arrays = rounds.states.gather()
         if arrays is not None and self._record is not None:
             with self._alone():
                 self._record.sync()
-                meta = {"rounds": rounds, "config_digest": self._case.digest()}
-                checkpoint.save(self._folder, meta, arrays)
+                meta = {"rounds": finished, "config_digest": self._case.digest()}
+                checkpoint.save(self._folder, meta, {**arrays, **rounds.server_state()})
 
     def finish(self, status: str, reason: str = "") -> None:
         """Record how the run ended."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.clustered import longest_update
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
@@ -21,6 +22,7 @@ from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
+from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged
 
@@ -54,12 +56,15 @@ class Rounds:
         self, case: Case, algorithm: Algorithm, world: World, federation: Federation, states: States
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
-        self.clients, self.weights = states.clients, federation.weights
+        self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
         self.meter = Meter(world.collectives)
         self.exchange = Exchange(
             world.collectives, world.rank, states.hosts, case.reduction, algorithm, states.size, {}
+        )
+        self._splitter = Splitter(
+            world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.size
         )
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
         self._evaluation = ClientTable(world.collectives, states.hosts, EVALUATION, header=self.meter.width)
@@ -69,11 +74,19 @@ class Rounds:
         initial = self.states.start(self.case.seed)
         if from_checkpoint:
             self.states.scatter(arrays)
+            self._restore_server(arrays)
         if self.algorithm.communicates and from_checkpoint:
             self.exchange.models = self.states.group_models(self.group, arrays)
         elif self.algorithm.communicates:
             mine = range(len(self.names)) if self.world.is_root else self.clients
             self.exchange.models = {int(self.group[number]): initial.copy() for number in mine}
+
+    def _restore_server(self, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
+        """Take the groups from a checkpoint on every rank, the algorithm's state on rank 0."""
+        if arrays is not None:
+            self.group = np.asarray(arrays["group"], np.int64)
+            self.algorithm.restore(arrays)
+        self.world.collectives.bcast(self.group)
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; `stop` is this rank's wish, `checkpoint` rank 0's; the plan says what holds.
@@ -93,10 +106,12 @@ class Rounds:
             self.world.collectives.wait_for_all()
         with self.meter.phase("communicate"):
             gathered = self._training.gather([float(stop.requested)], rows)
-        plan = self._decide(gathered, participants, checkpoint)
+        plan = self._decide(round, gathered, participants, checkpoint)
         if plan.failed_client >= 0:
             name = self.names[plan.failed_client]
             raise Diverged(f"round {round + 1}: client {name} has a NaN or infinite loss or update")
+        before = self.group
+        plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
         evaluated = self._evaluate(round, participants)
         with self.meter.phase("wait"):
@@ -107,6 +122,7 @@ class Rounds:
         report = None
         if gathered is not None and closing is not None:
             report = self._report(round, participants, gathered, closing)
+            report.results.update(self._found(before, gathered, findings))
         return plan, report
 
     def _refuse_lost_scores(self, round: int, closing: Gathered | None) -> None:
@@ -143,23 +159,25 @@ class Rounds:
         delta = change.cpu().numpy()
         self.meter.executed_flops += done.executed_flops
         finite = bool(np.isfinite(done.loss)) and client.is_finite() and bool(torch.isfinite(change).all())
-        exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0
+        exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0  # bounds weight 1 too
         row = [done.samples, done.steps, done.loss, done.accuracy, two_norm(change), done.gradient_norm]
         row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
         return delta, np.array(row, np.float64)
 
-    def _decide(self, gathered: Gathered | None, participants: Ints, checkpoint: bool) -> RoundPlan:
+    def _decide(
+        self, round: int, gathered: Gathered | None, participants: Ints, checkpoint: bool
+    ) -> RoundPlan:
         """Have rank 0 decide and tell everybody in one small broadcast (step 4)."""
         num_clients = len(self.names)
-        message = np.empty(2 * num_clients + 3, np.int64)
+        message = np.empty(3 * num_clients + 3, np.int64)
         if gathered is not None:
             with self.meter.phase("server"):
-                message = self._plan(gathered, participants, checkpoint).pack()
+                message = self._plan(round, gathered, participants, checkpoint).pack()
         with self.meter.phase("communicate"):
             self.world.collectives.bcast(message)
         return RoundPlan.unpack(message)
 
-    def _plan(self, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:
+    def _plan(self, round: int, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:
         broken = participants[gathered["finite"][participants] != 1.0]
         exponent = np.full(len(self.names), reductions.ZERO_EXPONENT, np.int64)
         if not len(broken):
@@ -167,7 +185,35 @@ class Rounds:
             np.maximum.at(exponent, self.group[participants], mine)
         stop = bool(gathered.headers[:, 0].any())
         failed = int(broken[0]) if len(broken) else -1
-        return RoundPlan(self.group, exponent, failed, checkpoint or stop, stop)
+        suspects = np.zeros_like(self.group)
+        if failed < 0:
+            suspects[self._suspects(round, gathered)] = 1
+        return RoundPlan(self.group, exponent, suspects, failed, checkpoint or stop, stop)
+
+    def _suspects(self, round: int, gathered: Gathered) -> list[int]:
+        """Show the algorithm the round's reports; return the groups that may split."""
+        reports = {name: gathered[name] for name in ("delta_norm", "gradient_norm")}
+        self.algorithm.observe(reports)
+        return self.algorithm.suspects(round, self.group, reports)
+
+    def _split(
+        self,
+        plan: RoundPlan,
+        participants: Ints,
+        deltas: dict[int, npt.NDArray[np.float32]],
+        gathered: Gathered | None,
+    ) -> tuple[RoundPlan, Findings]:
+        """Divide the groups that are due; their parts start from the model that they shared."""
+        if not self.algorithm.communicates:
+            return plan, Findings()
+        exponents = None
+        if gathered is not None:
+            exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
+        with self.meter.phase("server"):
+            plan, findings = self._splitter.run(plan, participants, deltas, exponents)
+        self.exchange.regroup(self.group, plan.group)
+        self.group = plan.group
+        return plan, findings
 
     def _average(
         self, plan: RoundPlan, participants: Ints, deltas: dict[int, npt.NDArray[np.float32]]
@@ -220,6 +266,25 @@ class Rounds:
         measurements["client_cpu_seconds"] = training["cpu_s"]
         measurements["virtual_seconds"] = np.array(self._virtual_seconds(training["cpu_s"], 2 * shared))
         return RoundReport(round, results, measurements)
+
+    def _found(self, before: Ints, gathered: Gathered, findings: Findings) -> dict[str, npt.NDArray[Any]]:
+        """Return the algorithm's own fields of the record, by client."""
+        num_clients = len(self.names)
+        found: dict[str, npt.NDArray[Any]] = {}
+        for field in self.algorithm.fields(num_clients):
+            found[field.name] = np.full((num_clients,) * (len(field.axes) - 1), np.nan)
+        if "delta_mean" in found:
+            found["delta_max"] = longest_update(before, gathered["delta_norm"])[before]
+            for group, norm in findings.delta_mean.items():
+                found["delta_mean"][before == group] = norm
+        if "split_weights" in found:
+            for members, weights in findings.divided:
+                found["split_weights"][np.ix_(members, members)] = weights
+        return found
+
+    def server_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
+        return {"group": self.group, **self.algorithm.state()}
 
     def _virtual_seconds(self, cpu_s: npt.NDArray[np.float64], num_bytes: int) -> float:
         """Return what the round would take if each client had a machine and the stated link."""

@@ -75,7 +75,8 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     federation, table = world.together(lambda: _federation(job))
     with Keeper(case, job.folder, world) as keeper:
         digests = _digests(job, federation) if world.is_root else {}
-        opening = keeper.open(table, digests, resume=job.resume)
+        fields = job.algorithm.fields(federation.num_clients)
+        opening = keeper.open(table, digests, fields, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
@@ -150,7 +151,7 @@ def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer,
                 keeper.write(report)
                 observer.round(report)
             if plan.checkpoint:
-                keeper.checkpoint(number + 1, rounds.states)
+                keeper.checkpoint(number + 1, rounds)
                 saved = time.monotonic()
         if plan.stop and number + 1 < case.rounds:
             reason = f"stopped by a signal after round {number + 1} of {case.rounds}"

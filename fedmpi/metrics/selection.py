@@ -1,4 +1,7 @@
-"""Which round's accuracy counts, client by client. Nothing here looks at test data to choose."""
+"""Which round's accuracy counts, client by client.
+
+Only `as_published` looks at test data to choose, as GCFL's released code does.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +51,24 @@ def at_rounds(values: Float, rounds: Int) -> Float:
         return np.full(len(rounds), np.nan)
     picked = values[np.maximum(rounds, 0), np.arange(len(rounds))]
     return np.where(rounds >= 0, picked, np.nan)
+
+
+def as_published(test_accuracy: Float, group: Int) -> Float:
+    """Return each client's accuracy [n] as GCFL's released code reports it.
+
+    The largest test accuracy among the last round's and those of the round before
+    each split of the client's own cluster: a maximum over test data. Without
+    splits it is the last round's.
+
+    Parameters
+    ----------
+    test_accuracy : float64 [R, n]
+    group : int [R, n]
+        Cluster of each client after each round.
+    """
+    best = at_rounds(test_accuracy, last_rounds(test_accuracy))
+    for number in range(1, len(group)):
+        split = np.unique(group[number - 1][group[number] != group[number - 1]])
+        members = np.isin(group[number - 1], split)
+        best = np.where(members, np.fmax(best, test_accuracy[number - 1]), best)
+    return best

@@ -20,7 +20,9 @@ def test_fedavg_has_one_group_and_self_train_one_each():
 
 
 def test_the_next_model_is_rounded_once():
-    model = FedAvg(AlgorithmOptions(name="fedavg")).update(np.array([1.0], np.float32), np.array([2.0**-30]))
+    model = FedAvg(AlgorithmOptions(name="fedavg")).update(
+        np.array([1.0], np.float32), np.array([2.0**-30]), 1
+    )
     assert model.dtype == np.float32
     assert model.tolist() == [1.0]
 

@@ -174,3 +174,32 @@ def test_a_signal_in_a_cases_last_round_keeps_the_next_case_from_starting(
     assert "stopped by a signal before runs/fedprox" in done.stderr
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg"]
     assert load_run(tmp_path / "runs" / "fedavg").status == "complete"
+
+
+def test_clusters_and_sequences_go_on_after_an_interruption(fedmpi, tmp_path, tiny_suite, monkeypatch):
+    text = (
+        tiny_suite.read_text()
+        .replace('"fedavg", "fedprox", "self-train"', "ALGORITHM")
+        .replace("rounds = 4", "rounds = 9")
+    )
+    settings = "eps1 = 10.0, eps2 = 0.0, warmup = 2, smallest = 1"
+    plus = f'{{ name = "gcfl-plus", length = 3, {settings} }}'
+    tiny_suite.write_text(
+        text.replace("algorithm = [ALGORITHM]", f'a = [{{ label = "plus", algorithm = {plus} }}]')
+    )
+    original = Client.train_locally
+
+    def train(self, case, algorithm, round):
+        if round == 4 and self.id == 0:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, case, algorithm, round)
+
+    monkeypatch.setattr(Client, "train_locally", train)
+    assert fedmpi("run", tiny_suite, "--out", "parts").returncode == 75
+    monkeypatch.setattr(Client, "train_locally", original)
+    assert fedmpi("run", tiny_suite, "--out", "parts", "--resume").returncode == 0
+    assert fedmpi("run", tiny_suite, "--out", "whole").returncode == 0
+    assert differences(tmp_path / "whole" / "plus", tmp_path / "parts" / "plus") == []
+    groups = load_run(tmp_path / "whole" / "plus").results["group"]
+    assert groups[4].tolist() != groups[8].tolist()
+    assert len(set(groups[8].tolist())) == 3

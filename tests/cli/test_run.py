@@ -138,8 +138,8 @@ def test_a_plugin_adds_an_algorithm(fedmpi_process, tiny_suite, tmp_path):
         "from fedmpi.algorithms.base import Algorithm\n"
         "class HalfStep(Algorithm):\n"
         "    name = 'half-step'\n"
-        "    def update(self, model, mean):\n"
-        "        return super().update(model, mean / 2)\n"
+        "    def update(self, model, mean, num_clients):\n"
+        "        return super().update(model, mean / 2, num_clients)\n"
     )
     options = ["--plugin", "half.py", "--set", "algorithm=half-step", "--out", "runs"]
     process = fedmpi_process("run", tiny_suite, *options)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from fedmpi.metrics.selection import at_rounds, best_rounds, last_rounds
+from fedmpi.metrics.selection import as_published, at_rounds, best_rounds, last_rounds
 
 NAN = np.nan
 
@@ -32,3 +32,20 @@ def test_no_rounds_at_all():
 def test_a_client_never_evaluated_has_no_best_round():
     nan = np.full((2, 1), NAN)
     assert best_rounds(nan, nan).tolist() == [-1]
+
+
+def test_as_published_is_the_maximum_over_splits_and_the_end():
+    accuracy = np.array([[0.9, 0.9, 0.9], [0.6, 0.8, 0.7], [0.5, 0.5, 0.5]])
+    group = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0]])
+    assert as_published(accuracy, group).tolist() == [0.6, 0.8, 0.7]
+
+
+def test_as_published_without_splits_is_the_last_round():
+    accuracy = np.array([[0.9, 0.9], [0.6, 0.8]])
+    assert as_published(accuracy, np.zeros((2, 2), np.int64)).tolist() == [0.6, 0.8]
+
+
+def test_a_split_counts_for_its_own_cluster_only():
+    accuracy = np.array([[0.9, 0.9, 0.9, 0.9], [0.5, 0.5, 0.5, 0.5]])
+    group = np.array([[0, 0, 1, 1], [0, 2, 1, 1]])
+    assert as_published(accuracy, group).tolist() == [0.9, 0.9, 0.5, 0.5]

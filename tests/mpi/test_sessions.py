@@ -11,7 +11,7 @@ from tests.mpi.launcher import find
 from tests.mpi.session import SUITE
 
 LIMIT_S = 120
-CASES = ("fedavg", "fedprox", "self-train", "sampled", "fixed32")
+CASES = ("fedavg", "fedprox", "self-train", "sampled", "gcfl", "fixed32")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def check_bytes(run, ranks):
     hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     gathered = 8 * (1 + columns * hosted) + 8 * (header + closing * hosted)
-    plan = 8 * (2 * clients + 3)
+    plan = 8 * (3 * clients + 3)
     spans = ranks > 2
     model = 24_960
     rounds = np.arange(4)[:, None]

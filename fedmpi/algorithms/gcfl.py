@@ -1,0 +1,44 @@
+"""GCFL: groups divided by the minimum cut of the cosine similarity of their updates.
+
+Xie, Ma, Xiong and Yang, NeurIPS 2021, section 4.3 and Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.algorithms.base import AlgorithmOptions, Division, Floats, Ints
+from fedmpi.algorithms.clustered import Clustered, ClusteredOptions, divide_by
+
+
+class GcflOptions(ClusteredOptions):
+    """See `ClusteredOptions`."""
+
+    name: Literal["gcfl"] = "gcfl"
+
+
+class Gcfl(Clustered):
+    """Edge weight of two clients: cosine of their updates, plus 1."""
+
+    name: ClassVar[str] = "gcfl"
+    Options: ClassVar[type[AlgorithmOptions]] = GcflOptions
+    wants_rows: ClassVar[bool] = True
+
+    def divide(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
+        """Cut the complete graph of similarities; an update of zero is similar to nothing (cosine 0)."""
+        return divide_by(cosine(rows) + 1.0, members)
+
+
+def cosine(rows: npt.NDArray[np.float32]) -> Floats:
+    """Return the cosine similarities of the rows, float64 [k, k], summed pairwise: the same on any BLAS."""
+    wide = rows.astype(np.float64)
+    products = np.array([[np.sum(a * b) for b in wide] for a in wide])
+    norms = np.sqrt(np.diag(products))
+    scale = np.outer(norms, norms)
+    similarity = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+    np.fill_diagonal(similarity, 1.0)
+    result: Floats = similarity
+    return result

@@ -1,0 +1,121 @@
+"""GCFL+: groups divided by dynamic time warping of their clients' gradient-norm sequences.
+
+Xie, Ma, Xiong and Yang, NeurIPS 2021, section 5.2. The paper's text speaks of
+the norms of the updates; the released ``gcflplus`` takes the norm of the last
+batch's gradient, its ``gcflplusdWs`` that of the update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms.base import AlgorithmOptions, Division, Floats, Ints
+from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions, divide_by
+
+
+class GcflPlusOptions(ClusteredOptions):
+    """What `ClusteredOptions` has, and the sequences.
+
+    Attributes
+    ----------
+    sequence : str
+        ``gradient``: norm of the last batch's gradient (released code);
+        ``delta``: norm of the update (paper).
+    length : int
+        Values of a sequence that are compared; no group splits before every client has so many.
+    after_split : str
+        ``cleared``: all sequences start anew (released code); ``kept``: the window slides on (paper).
+    standardise : bool
+        Divide each sequence by its standard deviation (Eq. 20); a constant one stays as it is.
+    """
+
+    name: Literal["gcfl-plus", "gcfl-plus-dws"] = "gcfl-plus"
+    sequence: Literal["gradient", "delta"] = "gradient"
+    length: int = Field(10, ge=2)
+    after_split: Literal["cleared", "kept"] = "cleared"
+    standardise: bool = False
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "released-code": {**_RELEASED, "sequence": "gradient", "after_split": "cleared"},
+        "paper": {**_PAPER, "sequence": "delta", "after_split": "kept"},
+    }
+
+
+class GcflPlus(Clustered):
+    """Edge weight of two clients: largest distance of the group minus theirs."""
+
+    name: ClassVar[str] = "gcfl-plus"
+    Options: ClassVar[type[AlgorithmOptions]] = GcflPlusOptions
+    options: GcflPlusOptions
+
+    def __init__(self, options: AlgorithmOptions) -> None:
+        super().__init__(options)
+        self._sequences: dict[int, list[float]] = {}
+        self._num_clients = 0
+
+    def observe(self, reports: Mapping[str, Floats]) -> None:
+        """Append the round's value of each participant."""
+        column = "gradient_norm" if self.options.sequence == "gradient" else "delta_norm"
+        self._num_clients = len(reports[column])
+        for client, value in enumerate(reports[column]):
+            if not np.isnan(value):
+                kept = [*self._sequences.get(client, []), float(value)]
+                self._sequences[client] = kept[-self.options.length :]
+
+    def suspects(self, round: int, group: Ints, reports: Mapping[str, Floats]) -> list[int]:
+        """Return the groups that meet Eq. 5, once every client has a whole sequence."""
+        lengths = [len(self._sequences.get(client, [])) for client in range(self._num_clients)]
+        if min(lengths, default=0) < self.options.length:
+            return []
+        return super().suspects(round, group, reports)
+
+    def divide(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
+        """Cut the complete graph of warped closeness."""
+        from tslearn.metrics import cdist_dtw
+
+        series = np.array([self._sequences[int(client)] for client in members])
+        if self.options.standardise:
+            deviation = series.std(axis=1, keepdims=True)
+            series = series / np.where(deviation > 0, deviation, 1.0)
+        distances = cdist_dtw(series)
+        return divide_by(distances.max() - distances, members)
+
+    def after_splits(self) -> None:
+        """Forget all sequences, those of other groups too, if the protocol says so."""
+        if self.options.after_split == "cleared":
+            self._sequences = {}
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the sequences, NaN where a client has fewer values."""
+        table = np.full((self._num_clients, self.options.length), np.nan)
+        for client, values in self._sequences.items():
+            table[client, : len(values)] = values
+        return {"sequences": table}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what `state` returned."""
+        table = arrays["sequences"]
+        self._num_clients = len(table)
+        self._sequences = {
+            client: [float(value) for value in row[~np.isnan(row)]] for client, row in enumerate(table)
+        }
+
+
+class GcflPlusDws(GcflPlus):
+    """GCFL+ on the norms of the updates, whatever the protocol: the released ``gcflplusdWs``."""
+
+    name: ClassVar[str] = "gcfl-plus-dws"
+
+    class Options(GcflPlusOptions):
+        """See `GcflPlusOptions`; only the sequence's default differs."""
+
+        name: Literal["gcfl-plus-dws"] = "gcfl-plus-dws"
+
+        presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+            name: {**preset, "sequence": "delta"} for name, preset in GcflPlusOptions.presets.items()
+        }
