@@ -110,7 +110,9 @@ def client_table(rows: Sequence[dict[str, Any]]) -> Table:
 def _table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False)
     for index, (title, _) in enumerate(columns):
-        table.add_column(title, justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(
+            title, justify="left" if index == 0 else "right", overflow="fold", no_wrap=index == 0
+        )
     for row in rows:
         table.add_row(*(text(row) for _, text in columns))
     return table

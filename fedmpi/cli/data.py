@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
-from rich.console import Console
 from rich.table import Table
 
+from fedmpi.cli.terminal import console
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
@@ -21,33 +23,34 @@ def show(cache: Path | None, mirror: Path | None) -> int:
     source = DataSource.from_environment(cache, mirror)
     table = Table(title=f"Datasets (prepared ones in {source.cache})", title_justify="left")
     for heading in ("name", "graphs", "classes", "nodes", "edges", "labels", "attributes", "at hand"):
-        table.add_column(heading, justify="left" if heading in ("name", "at hand") else "right")
+        justify: Literal["left", "right"] = "left" if heading in ("name", "at hand") else "right"
+        table.add_column(heading, justify=justify, no_wrap=heading == "name")
     for name, facts in KNOWN.items():
         numbers = (facts.graphs, facts.classes, facts.nodes, facts.directed_edges)
         widths = (facts.label_width, facts.attribute_width)
         table.add_row(name, *(str(number) for number in (*numbers, *widths)), source.status(name))
     groups = Table(title="Groups: one client per dataset", title_justify="left")
-    groups.add_column("name")
+    groups.add_column("name", no_wrap=True)
     groups.add_column("datasets")
     for name, members in GROUPS.items():
         groups.add_row(name, " ".join(members))
-    console = Console()
-    console.print(table)
-    console.print(groups)
-    console.print(
-        "Also: synthetic (generated), any other TU name, own folders in TU format; see docs/data.md."
+    screen = console(sys.stdout)
+    screen.print(table)
+    screen.print(groups)
+    screen.print(
+        "Also: synthetic (generated), any other TU name, own folders in TU format; fetch takes suites too."
     )
     return 0
 
 
 def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None) -> int:
     """Prepare datasets, groups, or all that suites need."""
-    source = DataSource.from_environment(cache, mirror, False)
+    source = DataSource.from_environment(cache, mirror)
     for name in _datasets(names):
         for member in source.members(name):
-            print(f"{member}: ", end="", flush=True)
+            source.check(member)
             source.prepare(member)
-            print(f"prepared, digest {source.digest_of(member)[:16]}")
+            print(f"{member}: prepared, digest {source.digest_of(member)[:16]}", flush=True)
     return 0
 
 

@@ -8,6 +8,7 @@ from importlib import metadata
 
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.comm import launch
+from fedmpi.comm.start import load_world
 from fedmpi.errors import FedmpiError
 from fedmpi.store.provenance import PACKAGES, collect
 
@@ -28,7 +29,7 @@ def info() -> int:
 def mpi() -> int:
     """Start MPI, show the ranks and test each collective; exit code 1 when one gives a wrong sum."""
     launch.set_defaults(1)
-    comm = launch.load_world()
+    comm = load_world()
     from fedmpi.comm.selftest import check_collectives
 
     world = comm.World()

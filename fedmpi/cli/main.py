@@ -23,6 +23,10 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Real datasets: list, fetch, verify.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+analyse_app = typer.Typer(
+    help="Statistics of graphs and datasets; leakage between splits.", no_args_is_help=True
+)
+app.add_typer(analyse_app, name="analyse")
 
 Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
 SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
@@ -37,6 +41,13 @@ Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algor
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
+Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
+AnalysisSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
+]
+AsPublished = Annotated[
+    bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
+]
 
 
 @app.command()
@@ -160,6 +171,73 @@ def data_verify(names: Names, data: Cache = None) -> int:
     from fedmpi.cli import data as command
 
     return command.verify(names, data)
+
+
+@analyse_app.command("properties")
+def analyse_properties(
+    names: Datasets = None,
+    seed: AnalysisSeed = 0,
+    as_published: AsPublished = False,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Graph properties beside those of random graphs (GCFL, Table 1)."""
+    from fedmpi.cli import analyse as command
+
+    return command.properties(names or [], command.Data(data, mirror, offline), seed, as_published, as_json)
+
+
+@analyse_app.command("statistics")
+def analyse_statistics(
+    names: Datasets = None,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Sizes of datasets (GCFL, Table 5)."""
+    from fedmpi.cli import analyse as command
+
+    return command.statistics(names or [], command.Data(data, mirror, offline), as_json)
+
+
+@analyse_app.command("heterogeneity")
+def analyse_heterogeneity(
+    names: Datasets = None,
+    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4,
+    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None,
+    seed: AnalysisSeed = 0,
+    as_published: AsPublished = False,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2)."""
+    from fedmpi.cli import analyse as command
+    from fedmpi.heterogeneity.distances import WalkOptions
+
+    options = WalkOptions(length, walks, seed)
+    places = command.Data(data, mirror, offline)
+    return command.heterogeneity(names or [], places, options, as_published, as_json)
+
+
+@analyse_app.command("leakage")
+def analyse_leakage(
+    target: SuiteName,
+    case: Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")] = None,
+    set_: Set = None,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Test graphs that have an isomorphic twin in a training set, by partition of a suite."""
+    from fedmpi.cli import analyse as command
+
+    return command.leakage(target, command.Data(data, mirror, offline), case, set_ or [], as_json)
 
 
 def _version(wanted: bool) -> None:

@@ -7,25 +7,26 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from rich.console import Console as RichConsole
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from fedmpi.cli.terminal import console
 from fedmpi.engine.case import Case
 from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
 from fedmpi.partition.table import COLUMNS, PartitionTable
 
-_LOG_WIDTH = 160
-"""Columns where the output is no terminal, as in a job's log."""
+_MOST_ROWS = 40
+"""Clients of a partition that are printed; the record holds all."""
 
 
 class Console:
     """A live bar on a terminal, one line per round elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._rich = RichConsole(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
+        self._rich = console(stream)
         self._progress: Progress | None = None
+        self._partition: list[tuple[str, ...]] = []
         self._rounds = 0
 
     def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
@@ -38,13 +39,15 @@ class Console:
         )
         if opening.first_round or opening.from_checkpoint:
             self._rich.print(f"continued after round {opening.first_round}")
-        self._rich.print(_partition(table))
+        if table.rows() != self._partition:  # cases often share one
+            self._partition = table.rows()
+            self._rich.print(_partition(table))
         self._rounds = case.rounds
         if self._rich.is_terminal:
             self._progress = Progress(
                 TextColumn("round"),
-                BarColumn(),
                 MofNCompleteColumn(),
+                BarColumn(bar_width=12),
                 TimeRemainingColumn(),
                 TextColumn("{task.description}"),
                 console=self._rich,
@@ -62,10 +65,11 @@ class Console:
             f"test acc {values['test_accuracy']:.4f}  {float(report.measurements['round_seconds']):.3f} s"
         )
         if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], completed=report.round + 1, description=text)
+            short = f"val {values['val_accuracy']:.4f} test {values['test_accuracy']:.4f}"
+            self._progress.update(self._progress.task_ids[0], completed=report.round + 1, description=short)
             if report.round + 1 == self._rounds:
                 self.close()
-        else:
+        if self._progress is None:
             width = len(str(self._rounds))
             self._rich.print(f"round {report.round + 1:{width}d}/{self._rounds}  {text}")
             self._rich.file.flush()
@@ -98,10 +102,20 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _partition(table: PartitionTable) -> Table:
-    title = f"Partition: {len(table.clients)} clients, EMD {table.total_emd:.4f}"
+    """Return the partition with the columns that tell something: not those in which all clients are alike."""
+    rows = table.rows()
+    columns = list(zip(*rows, strict=True))
+    dull = {"dataset": set(columns[1]), "missing": set(columns[6]), "stratified": set(columns[7])}
+    alike = {name for name, values in dull.items() if len(values) == 1}
+    if columns[1] == columns[0]:
+        alike.add("dataset")
+    title = f"Partition: {len(rows)} clients, EMD {table.total_emd:.4f}"
     shown = Table(title=title, title_justify="left")
     for number, column in enumerate(COLUMNS):
-        shown.add_column(column, justify="left" if number < 2 else "right")
-    for row in table.rows():
-        shown.add_row(*row)
+        if column not in alike:
+            shown.add_column(column, justify="left" if number < 2 else "right", no_wrap=number < 2)
+    for row in rows[:_MOST_ROWS]:
+        shown.add_row(*(cell for cell, name in zip(row, COLUMNS, strict=True) if name not in alike))
+    if len(rows) > _MOST_ROWS:
+        shown.caption = f"and {len(rows) - _MOST_ROWS} more clients"
     return shown

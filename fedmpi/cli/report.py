@@ -9,20 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from fedmpi.analysis import published, rows
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.analysis.tables import client_table, run_table
+from fedmpi.cli.terminal import console
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run, load_run
 from fedmpi.store.rebuild import rebuild
-
-_PIPE_WIDTH = 220
-"""Columns when the output is no terminal, so that nothing is folded in a log."""
 
 
 def report(
@@ -47,13 +43,13 @@ def report(
         full = [{**row, "per_client": per_client(run)} for row, run in zip(summaries, runs, strict=True)]
         print(json.dumps(_without_nan(full), indent=2, allow_nan=False))
     elif summaries:
-        console = _console()
-        console.print(run_table(summaries, console.width))
+        screen = console(sys.stdout)
+        screen.print(run_table(summaries, screen.width))
         if len(runs) == 1:
-            console.print(client_table(per_client(runs[0])))
+            screen.print(client_table(per_client(runs[0])))
         for run in runs:
             if run.reason:
-                console.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
+                screen.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
     if csv is not None:
         complete = [run for run in runs if run.status == "complete"]
         with csv.open("w", newline="") as stream:
@@ -112,10 +108,6 @@ def repair(folder: Path) -> int:
         rounds = rebuild(folder)
     print(f"{folder}: rebuilt from the event log, {rounds} rounds")
     return 0
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
 def _without_nan(value: Any) -> Any:

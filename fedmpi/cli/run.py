@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedmpi.comm import launch
+from fedmpi.comm.start import load_world
 from fedmpi.config import locations
 from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.datasets.source import DataSource
@@ -172,7 +173,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
     launch.set_defaults(threads)
     checkout = checkout_state() if launch.rank() == 0 else {}
     with StopRequest() as stop:
-        comm = launch.load_world()
+        comm = load_world()
         world: World = comm.World()
         stop.listen()
         try:

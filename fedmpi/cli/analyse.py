@@ -1,0 +1,258 @@
+"""``fedmpi analyse``: statistics of graphs and datasets, and leakage between splits.
+
+Each command returns its exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from fedmpi.cli.terminal import console
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.case import Case
+from fedmpi.errors import BadInput
+from fedmpi.heterogeneity import published
+from fedmpi.heterogeneity.distances import Heterogeneity, Spread, WalkOptions
+from fedmpi.heterogeneity.distances import heterogeneity as measure_heterogeneity
+from fedmpi.heterogeneity.leakage import Leakage
+from fedmpi.heterogeneity.leakage import leakage as find_leakage
+from fedmpi.heterogeneity.properties import Comparison, compare
+from fedmpi.heterogeneity.statistics import Statistics
+from fedmpi.heterogeneity.statistics import statistics as count
+from fedmpi.partition.partition import make
+from fedmpi.registry.check import check_suite
+
+_LONGEST_WALK = 7
+_MOST_WALKS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where datasets come from: the command line's options of that name."""
+
+    cache: Path | None = None
+    mirror: Path | None = None
+    offline: bool | None = None
+
+    def load(self, options: DatasetOptions) -> tuple[RawGraphs, ...]:
+        """Prepare and load the datasets behind a name."""
+        source = DataSource.from_environment(self.cache, self.mirror, self.offline)
+        for member in source.members(options.name):
+            source.prepare(member)
+        return load_all(options, source)
+
+    def named(self, names: Sequence[str]) -> list[RawGraphs]:
+        """Load datasets and the members of groups, in order."""
+        return [raw for name in names for raw in self.load(DatasetOptions(name=name))]
+
+
+def properties(
+    names: Sequence[str], data: Data, seed: int = 0, as_published: bool = False, as_json: bool = False
+) -> int:
+    """Print Table 1: properties of graphs beside random ones; the paper's four datasets by default."""
+    rows: list[Comparison] = []
+    for raw in data.named(list(names) or list(published.TABLE_1)):
+        rows.extend(compare(raw, seed, as_published))
+    if as_json:
+        return _print_json(
+            {"seed": seed, "as_published": as_published, "properties": [asdict(row) for row in rows]}
+        )
+    headings = ("dataset", "property", "real", "random", "p real > random", "p real < random", "p two-sided")
+    title = (
+        f"Properties of graphs and of random ones (seed {seed}); {'G(n, p)' if as_published else 'G(n, m)'}"
+    )
+    table = _table(title, (*headings, "paper real", "paper random", "paper p"), 2)
+    for row in rows:
+        table.add_row(*_property_cells(row))
+    _print(table)
+    return 0
+
+
+def _property_cells(row: Comparison) -> tuple[str, ...]:
+    theirs = published.TABLE_1.get(row.dataset, {}).get(row.property)
+    paper = (f"{theirs[0]:g}", f"{theirs[1]:g}", theirs[2]) if theirs else ("", "", "")
+    chances = (f"{chance:.2g}" for chance in (row.greater, row.less, row.two_sided))
+    return (row.dataset, row.property, f"{row.real:.4f}", f"{row.random:.4f}", *chances, *paper)
+
+
+def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
+    """Print Table 5: sizes of datasets; the paper's thirteen by default."""
+    rows = [count(raw) for name in names or published.TABLE_5 for raw in data.named([name])]
+    if as_json:
+        return _print_json({"statistics": [asdict(row) for row in rows]})
+    headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
+    table = _table("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
+    for row in rows:
+        table.add_row(*_statistics_cells(row))
+    _print(table)
+    return 0
+
+
+def _statistics_cells(row: Statistics) -> tuple[str, ...]:
+    theirs = published.TABLE_5.get(row.name)
+    paper = "{} / {:.2f} / {:.2f} / {} / {}".format(*theirs) if theirs else ""
+    averages = (f"{row.nodes:.2f}", f"{row.edges:.2f}")
+    return (
+        row.name,
+        str(row.graphs),
+        *averages,
+        str(row.classes),
+        row.features,
+        str(row.feature_width),
+        paper,
+    )
+
+
+def heterogeneity(
+    names: Sequence[str],
+    data: Data,
+    options: WalkOptions,
+    as_published: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Print Table 2: heterogeneity within the one dataset named, or across several.
+
+    Without a name: the paper's five columns.
+    """
+    if not 2 <= options.length <= _LONGEST_WALK:
+        raise BadInput(f"--length {options.length}: walks may have 2 to {_LONGEST_WALK} steps")
+    if options.walks is not None and not 1 <= options.walks <= _MOST_WALKS:
+        raise BadInput(f"--walks {options.walks}: a graph may have 1 to {_MOST_WALKS} walks")
+    columns = [tuple(names)] if names else list(published.TABLE_2)
+    rows = [measure_heterogeneity(data.named(column), options, as_published) for column in columns]
+    if as_json:
+        settings = {**asdict(options), "as_published": as_published}
+        return _print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
+    headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
+    walks = options.walks or "by the bound"
+    title = f"Heterogeneity (walk length {options.length}, walks per graph {walks}, seed {options.seed})"
+    table = _table(title, headings, 1)
+    for row in rows:
+        table.add_row(*_heterogeneity_cells(row))
+    _print(table)
+    return 0
+
+
+def _heterogeneity_cells(row: Heterogeneity) -> tuple[str, ...]:
+    theirs = published.TABLE_2.get(row.datasets)
+    paper = tuple(f"{mean:.4f} ±{std:.4f}" for mean, std in theirs) if theirs else ("", "")
+    ours = (_spread(row.structure), _spread(row.features))
+    return (" + ".join(row.datasets), str(row.structure.pairs), *ours, *paper)
+
+
+def _spread(spread: Spread) -> str:
+    error = f" (s.e. {spread.standard_error:.1g})" if spread.standard_error else ""
+    return f"{spread.mean:.4f} ±{spread.std:.4f}{error}"
+
+
+def leakage(
+    target: str, data: Data, case: str | None = None, overrides: Sequence[str] = (), as_json: bool = False
+) -> int:
+    """Print for a suite's partitions, or one case's, which test graphs have a twin in training sets."""
+    wanted = _distinct_partitions(_cases(target, case, overrides))
+    found = []
+    for each in wanted:
+        raws = data.load(each.dataset)
+        found.append((each, find_leakage(make(each.partition, raws).clients, raws)))
+    if as_json:
+        return _print_json({"leakage": [_leakage_record(each, result) for each, result in found]})
+    for each, result in found:
+        _print(_leakage_table(each, result))
+    return 0
+
+
+def _cases(target: str, case: str | None, overrides: Sequence[str]) -> list[Case]:
+    cases = [checked.case for checked in check_suite(read(locations.find(target), overrides))]
+    if case is None:
+        return cases
+    if case.isdigit() and int(case) < len(cases):
+        return [cases[int(case)]]
+    chosen = [each for each in cases if each.name == case]
+    if not chosen:
+        raise BadInput(
+            f"--case {case}: no such case of {target}; 'fedmpi run {target} --list' shows its {len(cases)}"
+        )
+    return chosen
+
+
+def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
+    """Return the first case of each partition: leakage does not depend on the rest."""
+    first: dict[tuple[DatasetOptions, str], Case] = {}
+    for case in cases:
+        plain = case.dataset.model_copy(update={"features": "original"})
+        first.setdefault((plain, case.partition.model_dump_json()), case)
+    return list(first.values())
+
+
+def _leakage_table(case: Case, result: Leakage) -> Table:
+    distinct = "; ".join(f"{each.dataset}: {each.distinct} of {each.graphs}" for each in result.datasets)
+    title = f"{case.dataset.name}, {case.partition.name}; distinct graphs: {distinct}"
+    headings = ("client", "dataset", "test graphs", "twin in own training", "in another's", "in none")
+    table = _table(title, headings, 2)
+    sums = [0, 0, 0, 0]
+    for client in result.clients:
+        counts = [len(client.own), *(int(mask.sum()) for mask in (client.own, client.other, client.clean))]
+        table.add_row(client.client, client.dataset, *map(str, counts))
+        sums = [total + number for total, number in zip(sums, counts, strict=True)]
+    table.add_section()
+    table.add_row("all", "", *map(str, sums))
+    return table
+
+
+def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
+    clients = [
+        {
+            "client": client.client,
+            "dataset": client.dataset,
+            "test": len(client.own),
+            "own": int(client.own.sum()),
+            "other": int(client.other.sum()),
+            "none": int(client.clean.sum()),
+        }
+        for client in result.clients
+    ]
+    return {
+        "dataset": case.dataset.name,
+        "partition": case.partition.model_dump(mode="json"),
+        "distinct": [asdict(each) for each in result.datasets],
+        "clients": clients,
+    }
+
+
+def _table(title: str, headings: Sequence[str], left: int) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, pad_edge=False)
+    for column, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if column < left else "right")
+    return table
+
+
+def _print(table: Table) -> None:
+    console(sys.stdout).print(table)
+
+
+def _print_json(value: Any) -> int:
+    print(json.dumps(_without_nan(value), indent=2, allow_nan=False))
+    return 0
+
+
+def _without_nan(value: Any) -> Any:
+    """Return the same with None for NaN, which JSON cannot say."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,49 @@
+"""How wide the output may be."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+
+from fedmpi.comm import launch
+
+_LOG_WIDTH = 200
+"""Columns where there is no terminal, as in a job's log: nothing is folded."""
+
+
+def console(stream: TextIO) -> Console:
+    """Return a console on `stream` as wide as what shows it.
+
+    A launcher takes a rank's output through a pipe and prints it on the terminal
+    that it was started from, so that terminal's width counts.
+    """
+    width = None if stream.isatty() else _launcher_width() or _LOG_WIDTH
+    return Console(file=stream, highlight=False, width=width)
+
+
+def _launcher_width() -> int | None:
+    """Return the width of the terminal that the nearest ancestor without a piped output writes to (Linux)."""
+    if launch.expected_size() is None:
+        return None
+    with suppress(OSError, ValueError):
+        process = os.getppid()
+        while process > 1:
+            output = os.readlink(f"/proc/{process}/fd/1")
+            if output.startswith("/dev/pts/"):
+                return _width(output)
+            if not output.startswith(("pipe:", "socket:", "/dev/null")):
+                return None
+            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
+def _width(terminal: str) -> int | None:
+    descriptor = os.open(terminal, os.O_RDONLY | os.O_NOCTTY)
+    try:
+        return os.get_terminal_size(descriptor).columns or None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,157 @@
+"""Test graphs that a training set holds too: isomorphic twins across the splits of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.heterogeneity.structure import adjacency, graph_of_node
+
+Int = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+DEPTH = 3
+"""Rounds of colour refinement: as far as three message-passing layers see."""
+
+
+class Client(Protocol):
+    """What is read of a client: `fedmpi.partition.partition.ClientSplit` has it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def dataset(self) -> int:
+        """Index of its dataset."""
+
+    @property
+    def train(self) -> Int:
+        """Graph numbers of its training graphs."""
+
+    @property
+    def test(self) -> Int:
+        """Graph numbers of its test graphs."""
+
+
+@dataclass(frozen=True)
+class ClientLeakage:
+    """One client's test graphs and their twins.
+
+    Attributes
+    ----------
+    client, dataset : str
+        Their names.
+    own : bool [n]
+        For each test graph, in the order of the partition: whether the client trains on a twin.
+    other : bool [n]
+        Whether another client does.
+    """
+
+    client: str
+    dataset: str
+    own: Mask
+    other: Mask
+
+    @property
+    def clean(self) -> Mask:
+        """Which test graphs have no twin in any training set."""
+        clean: Mask = ~(self.own | self.other)
+        return clean
+
+
+@dataclass(frozen=True)
+class DistinctGraphs:
+    """How many graphs of a dataset are different."""
+
+    dataset: str
+    distinct: int
+    graphs: int
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """The twins of a partition's test graphs, in client order, and each dataset's distinct graphs."""
+
+    clients: tuple[ClientLeakage, ...]
+    datasets: tuple[DistinctGraphs, ...]
+
+
+def leakage(held: Sequence[Client], raws: Sequence[RawGraphs]) -> Leakage:
+    """Return which test graphs have a twin in a training set.
+
+    Twins are graphs with equal `signatures`. Graphs of different datasets are compared only where
+    neither has node labels, because a label's number means something else in each dataset.
+
+    Parameters
+    ----------
+    held : sequence of Client
+        The clients of a partition.
+    raws : sequence of RawGraphs
+        Its datasets.
+    """
+    of_dataset = []
+    for index, raw in enumerate(raws):
+        salt = 0 if raw.node_labels is None else index + 1
+        of_dataset.append(signatures(raw, salt))
+    trained = [np.unique(of_dataset[client.dataset][client.train]) for client in held]
+    everywhere, holders = np.unique(np.concatenate(trained), return_counts=True)
+    clients = []
+    for client, here in zip(held, trained, strict=True):
+        tested = of_dataset[client.dataset][client.test]
+        own = np.isin(tested, here)
+        place = np.minimum(np.searchsorted(everywhere, tested), len(everywhere) - 1)
+        number = np.where(everywhere[place] == tested, holders[place], 0)
+        clients.append(ClientLeakage(client.name, raws[client.dataset].name, own, number > own))
+    distinct = [
+        DistinctGraphs(raw.name, len(np.unique(marks)), raw.num_graphs)
+        for raw, marks in zip(raws, of_dataset, strict=True)
+    ]
+    return Leakage(tuple(clients), tuple(distinct))
+
+
+def signatures(raw: RawGraphs, salt: int = 0) -> Words:
+    """Return a 64-bit number per graph, equal where colour refinement cannot tell two graphs apart.
+
+    Colours start as the node's labels (one colour where there are none) and are refined `DEPTH`
+    times by the multiset of the neighbours' colours, edges taken as undirected; attributes and
+    edge labels are not looked at. Isomorphic graphs are always equal. Graphs that are not may be,
+    if refinement cannot tell them apart or, with a chance of about 2**-64 per pair, by a
+    collision: multisets are compared by sums of mixed 64-bit colours.
+
+    Parameters
+    ----------
+    raw : RawGraphs
+        The dataset.
+    salt : int
+        Signatures of different salts never mean the same.
+
+    Returns
+    -------
+    uint64 [G]
+    """
+    topology = raw.topology
+    matrix = adjacency(topology).astype(np.uint64)
+    colours = _mixed(np.full(topology.num_nodes, salt, np.uint64))
+    for column in () if raw.node_labels is None else np.asarray(raw.node_labels).T:
+        colours = _mixed(colours ^ _mixed(column.astype(np.uint64)))
+    for _ in range(DEPTH):
+        colours = _mixed(colours + _mixed(matrix @ _mixed(colours)))
+    sums = np.zeros(topology.num_graphs, np.uint64)
+    np.add.at(sums, graph_of_node(topology), colours)
+    return _mixed(sums)
+
+
+def _mixed(values: Words) -> Words:
+    """Return SplitMix64's output at each value (Steele, Lea and Flood 2014)."""
+    state = values + np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Words = state ^ (state >> np.uint64(31))
+    return mixed

@@ -1,0 +1,57 @@
+"""What `fedmpi analyse` prints."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fedmpi.cli import analyse
+from fedmpi.cli.analyse import Data
+from fedmpi.errors import BadInput
+from fedmpi.heterogeneity.distances import WalkOptions
+
+
+def test_properties_stand_beside_the_papers(real_data, capsys):
+    assert analyse.properties(["PTC_MR"], Data()) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (row,) = [line for line in lines if line[:2] == ["PTC_MR", "clustering"]]
+    assert row[2] == row[7] == "0.0095"
+
+
+def test_statistics_in_json(real_data, capsys):
+    analyse.statistics(["MUTAG"], Data(), as_json=True)
+    (row,) = json.loads(capsys.readouterr().out)["statistics"]
+    assert (row["name"], row["graphs"], row["classes"]) == ("MUTAG", 188, 2)
+
+
+def test_heterogeneity_across_two_datasets(real_data, capsys):
+    analyse.heterogeneity(["COX2", "PTC_MR"], Data(), WalkOptions(), as_json=True)
+    printed = json.loads(capsys.readouterr().out)
+    (row,) = printed["heterogeneity"]
+    assert (printed["length"], printed["walks"], printed["seed"]) == (4, None, 0)
+    assert (row["datasets"], row["structure"]["pairs"]) == (["COX2", "PTC_MR"], 467 * 344)
+
+
+def test_leakage_has_one_table_per_partition(tiny_suite, capsys):
+    assert analyse.leakage(str(tiny_suite), Data()) == 0  # three algorithms, one partition
+    out = capsys.readouterr().out
+    assert out.count("distinct graphs") == 1
+    (total,) = [line.split() for line in out.splitlines() if line.lstrip().startswith("all")]
+    assert total[1] == "12"
+
+
+def test_leakage_of_one_case_in_json(tiny_suite, capsys):
+    analyse.leakage(str(tiny_suite), Data(), case="1", as_json=True)
+    (record,) = json.loads(capsys.readouterr().out)["leakage"]
+    assert record["partition"]["name"] == "per-dataset"
+    assert [client["test"] for client in record["clients"]] == [4, 4, 4]
+
+
+def test_mistakes_are_told_in_one_line(tiny_suite):
+    with pytest.raises(BadInput, match="--case 9: no such case"):
+        analyse.leakage(str(tiny_suite), Data(), case="9")
+    with pytest.raises(BadInput, match="2 to 7 steps"):
+        analyse.heterogeneity(["COX2"], Data(), WalkOptions(length=1))
+    with pytest.raises(BadInput, match="1 to 1000000 walks"):
+        analyse.heterogeneity(["COX2"], Data(), WalkOptions(walks=0))
