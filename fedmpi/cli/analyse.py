@@ -5,8 +5,6 @@ Each command returns its exit code.
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +14,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from fedmpi.cli.terminal import console
+from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.loading import load_all
@@ -245,14 +243,5 @@ def _print(table: Table) -> None:
 
 
 def _print_json(value: Any) -> int:
-    print(json.dumps(_without_nan(value), indent=2, allow_nan=False))
+    print_json(value)
     return 0
-
-
-def _without_nan(value: Any) -> Any:
-    """Return the same with None for NaN, which JSON cannot say."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from fedmpi.analysis import published, rows
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.analysis.tables import client_table, run_table
-from fedmpi.cli.terminal import console
+from fedmpi.cli.terminal import console, print_json
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run, load_run
@@ -41,7 +38,7 @@ def report(
     summaries = [summarise(run, target) for run in runs]
     if as_json:
         full = [{**row, "per_client": per_client(run)} for row, run in zip(summaries, runs, strict=True)]
-        print(json.dumps(_without_nan(full), indent=2, allow_nan=False))
+        print_json(full)
     elif summaries:
         screen = console(sys.stdout)
         screen.print(run_table(summaries, screen.width))
@@ -108,12 +105,3 @@ def repair(folder: Path) -> int:
         rounds = rebuild(folder)
     print(f"{folder}: rebuilt from the event log, {rounds} rounds")
     return 0
-
-
-def _without_nan(value: Any) -> Any:
-    """Return the same with None for NaN and infinities, which JSON cannot say."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

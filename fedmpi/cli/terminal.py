@@ -1,11 +1,13 @@
-"""How wide the output may be."""
+"""What commands print on: how wide it may be, and JSON."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 
@@ -47,3 +49,16 @@ def _width(terminal: str) -> int | None:
         return os.get_terminal_size(descriptor).columns or None
     finally:
         os.close(descriptor)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; NaN and infinities, which JSON cannot say, become null."""
+    print(json.dumps(_without_nan(value), indent=2, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
