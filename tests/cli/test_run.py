@@ -164,3 +164,13 @@ def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp
     assert {load_run(tmp_path / "runs" / name).status for name in ("fedavg", "fedprox", "self-train")} == {
         "complete"
     }
+
+
+def test_ranks_that_each_believe_to_be_alone_are_told(fedmpi_process, tiny_suite, monkeypatch):
+    # What a launcher of another MPI leaves in the environment of each of its three processes.
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    process = fedmpi_process("run", tiny_suite, "--out", "runs")
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "the launcher started 3 ranks but MPI sees 1" in error.splitlines()[-1]
