@@ -43,6 +43,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "worst_client": run.clients[worst_client] if worst_client >= 0 else None,
         "worst_client_accuracy": worst_accuracy,
         "lowest_decile_accuracy": clients.lowest_decile(final),
+        **_split_figures(run),
         **_cost_figures(run),
     }
     if target is not None:
@@ -83,6 +84,16 @@ def per_client(run: Run) -> list[dict[str, Any]]:
         }
         for index, name in enumerate(run.clients)
     ]
+
+
+def _split_figures(run: Run) -> dict[str, Any]:
+    """Return how often clusters split, how often off a single client, and the first such round (1-based)."""
+    found = clients.splits(run.results["group"])
+    return {
+        "splits": len(found),
+        "single_client_splits": sum(size == 1 for _, size in found),
+        "first_split_round": found[0][0] + 1 if found else None,
+    }
 
 
 def _cost(run: Run) -> targets.Cost:

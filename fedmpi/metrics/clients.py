@@ -48,3 +48,19 @@ def std_of_average(values: Float) -> float:
 
 def _present(values: Float) -> Float:
     return values[~np.isnan(values)]
+
+
+def splits(group: npt.NDArray[np.int_]) -> list[tuple[int, int]]:
+    """Return the splits of clusters: round (0-based) and size of the smaller side.
+
+    Parameters
+    ----------
+    group : int [R, n]
+        Cluster of each client after each round.
+    """
+    found: list[tuple[int, int]] = []
+    for number in range(1, len(group)):
+        for origin in np.unique(group[number - 1][group[number] != group[number - 1]]):
+            sides = np.unique(group[number][group[number - 1] == origin], return_counts=True)[1]
+            found.append((number, int(sides.min())))
+    return found

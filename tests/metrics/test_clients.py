@@ -30,3 +30,9 @@ def test_spread_over_seeds_of_opposite_clients():
     values = np.array([[0.0, 4.0], [2.0, 2.0], [4.0, 0.0]])
     assert clients.std_over_seeds(values) == 2.0
     assert clients.std_of_average(values) == 0.0
+
+
+def test_splits_are_found_with_the_smaller_side():
+    group = np.array([[0, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 2, 2, 0], [0, 1, 2, 2, 0]])
+    assert clients.splits(group) == [(1, 1), (2, 2)]
+    assert clients.splits(group[:1]) == []
