@@ -109,7 +109,7 @@ def reproduction(
     rows: Annotated[list[Path], typer.Argument(help="Files made by `fedmpi report --csv`.")],
     published: Annotated[Path, typer.Option(help="Published figures, as bench/gcfl/published.csv.")],
 ) -> int:
-    """Print a Markdown table of our rows beside published figures, with 95 % intervals over seeds."""
+    """Print Markdown tables: our rows beside published figures, and against baselines paired by seed."""
     from fedmpi.cli.report import reproduction as command
 
     return command(rows, published)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedmpi.analysis import published, rows
+from fedmpi.analysis import paired, published, rows
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.summary import per_client, summarise
@@ -55,9 +55,11 @@ def report(
 
 
 def reproduction(paths: Sequence[Path], figures: Path) -> int:
-    """Print our rows beside published figures as a Markdown table."""
+    """Print our rows beside published figures, and methods against baselines, as Markdown tables."""
     ours = [row for path in paths for row in rows.read(path)]
-    print(published.table(ours, published.read(figures)), end="")
+    print(published.table(ours, published.read(figures)))
+    print("Against baselines, paired by seed: difference of the averages over clients, 95 % interval.\n")
+    print(paired.table(ours), end="")
     return 0
 
 
