@@ -45,8 +45,9 @@ class Places:
 
 @dataclass(frozen=True)
 class Planned:
-    """A checked case and its folder; `done` when it is complete already."""
+    """A checked case, its number in the suite and its folder; `done` when it is complete already."""
 
+    number: int
     checked: Checked
     folder: Path
     done: bool
@@ -92,22 +93,26 @@ def plan_suite(suite: Suite, out: Path | None, *, resume: bool, case: str | None
         The suite is wrong; a folder holds a run of another configuration, or an
         unfinished one without ``--resume``.
     """
-    checked = check_suite(suite)
+    numbered = list(enumerate(check_suite(suite)))
     if case is not None:
-        checked = [_select(checked, case)]
+        numbered = [_select(numbered, case)]
     root = out if out is not None else DEFAULT_OUT / suite.name
-    folders = [root / item.case.name for item in checked]
-    done = [_is_done(item, folder, resume) for item, folder in zip(checked, folders, strict=True)]
-    return [Planned(*planned) for planned in zip(checked, folders, done, strict=True)]
+    plan = []
+    for number, checked in numbered:
+        folder = root / checked.case.name
+        plan.append(Planned(number, checked, folder, _is_done(checked, folder, resume)))
+    return plan
 
 
-def _select(checked: Sequence[Checked], wanted: str) -> Checked:
-    if wanted.isdecimal() and wanted.isascii() and int(wanted) < len(checked):
-        return checked[int(wanted)]
-    for item in checked:
-        if item.case.name == wanted:
-            return item
-    raise BadInput(f"--case {wanted}: there are cases 0 to {len(checked) - 1}; see them with --list")
+def _select(numbered: Sequence[tuple[int, Checked]], wanted: str) -> tuple[int, Checked]:
+    """Return the case of that number or name; what ``--set`` added to a name may be left out."""
+    for number, checked in numbered:
+        if wanted in (str(number), checked.case.name):
+            return number, checked
+    begun = [pair for pair in numbered if pair[1].case.name.startswith(f"{wanted}-")]
+    if len(begun) == 1:
+        return begun[0]
+    raise BadInput(f"--case {wanted}: there are cases 0 to {len(numbered) - 1}; see them with --list")
 
 
 def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
@@ -134,7 +139,7 @@ def _plan_folder(folder: Path) -> list[Planned]:
     stored = dict(load_run(folder).config)
     suite, name = stored.pop("suite"), stored.pop("name")
     checked = build(suite, CaseSettings(name, stored))
-    return [Planned(checked, folder, _is_done(checked, folder, True))]
+    return [Planned(0, checked, folder, _is_done(checked, folder, True))]
 
 
 def check_places(plan: Sequence[Planned], source: DataSource) -> None:
@@ -161,8 +166,8 @@ def check_writable(folder: Path) -> None:
 def _list(suite: Suite, plan: Sequence[Planned]) -> int:
     if launch.rank() == 0:
         print(f"{suite.name}: {suite.description or 'no description'}")
-        for number, item in enumerate(plan):
-            print(f"{number:4d}  {item.checked.case.name}{'  (complete)' if item.done else ''}")
+        for item in plan:
+            print(f"{item.number:4d}  {item.checked.case.name}{'  (complete)' if item.done else ''}")
     return 0
 
 

@@ -32,7 +32,6 @@ _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "inte
 class _Running:
     """A case in a process group of its own."""
 
-    number: int
     item: Planned
     process: subprocess.Popen[bytes]
     started: float = field(default_factory=time.monotonic)
@@ -108,7 +107,7 @@ class _Sweep:
         self, plan: Sequence[Planned], suite: str, options: Sequence[str], ranks: int, deadline: float | None
     ) -> None:
         self._suite, self._options, self._ranks, self._deadline = suite, list(options), ranks, deadline
-        self._waiting = [(number, item) for number, item in enumerate(plan) if not item.done]
+        self._waiting = [item for item in plan if not item.done]
         self._total, self._done = len(plan), len(plan) - len(self._waiting)
         self._running: list[_Running] = []
         self._codes: list[int] = []
@@ -125,7 +124,7 @@ class _Sweep:
                     self._console.print("the budget is used up: running cases finish their round")
                     self._stop()
                 while len(self._running) < workers and self._waiting and not self._stopping:
-                    self._start(*self._waiting.pop(0))
+                    self._start(self._waiting.pop(0))
                 self._collect()
                 time.sleep(0.05)
         finally:
@@ -140,11 +139,20 @@ class _Sweep:
         for running in self._running:
             running.ask_to_stop()
 
-    def _start(self, number: int, item: Planned) -> None:
+    def _start(self, item: Planned) -> None:
         if state(item.folder) == "live":
             self._console.print(f"{item.checked.case.name}: another process runs it, left alone")
             return
-        command = [sys.executable, "-m", "fedmpi", "run", self._suite, "--case", str(number), *self._options]
+        command = [
+            sys.executable,
+            "-m",
+            "fedmpi",
+            "run",
+            self._suite,
+            "--case",
+            str(item.number),
+            *self._options,
+        ]
         if self._ranks > 1:
             command = [str(_mpiexec()), "-n", str(self._ranks), *command]
         item.folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +165,7 @@ class _Sweep:
                 start_new_session=True,
                 preexec_fn=_end_with_parent,
             )
-        self._running.append(_Running(number, item, process))
+        self._running.append(_Running(item, process))
 
     def _collect(self) -> None:
         for running in list(self._running):

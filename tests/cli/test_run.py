@@ -174,3 +174,10 @@ def test_ranks_that_each_believe_to_be_alone_are_told(fedmpi_process, tiny_suite
     _, error = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "the launcher started 3 ranks but MPI sees 1" in error.splitlines()[-1]
+
+
+def test_a_case_is_chosen_by_number_or_name(fedmpi, tiny_suite):
+    for wanted in ("1", "fedprox", "fedprox-rounds=2"):
+        listed = fedmpi("run", tiny_suite, "--case", wanted, "--set", "rounds=2", "--list")
+        assert listed.stdout.splitlines()[1].split() == ["1", "fedprox-rounds=2"]
+    assert fedmpi("run", tiny_suite, "--case", "fed", "--list").returncode == 2
