@@ -40,6 +40,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "test_accuracy": clients.mean(final),
         "test_accuracy_best_by_validation": clients.mean(best),
         "test_accuracy_as_published": clients.mean(published_test_accuracy(run)),
+        **{name: clients.mean(values) for name, values in without_twins(run).items()},
         "worst_client": run.clients[worst_client] if worst_client >= 0 else None,
         "worst_client_accuracy": worst_accuracy,
         "lowest_decile_accuracy": clients.lowest_decile(final),
@@ -62,6 +63,40 @@ def published_test_accuracy(run: Run) -> selection.Float:
     return selection.as_published(run.results["test_accuracy"], run.results["group"])
 
 
+def without_twins(run: Run) -> dict[str, selection.Float]:
+    """Return each client's test accuracy [n] over the test graphs without a twin in any training set.
+
+    By figure, under the three selection rules; the round is chosen as for all test graphs, but for
+    "as published", where the maximum is taken over these accuracies. NaN where every test graph has
+    a twin, and for records that do not hold the single graphs' outcomes.
+    """
+    names = [f"test_accuracy_without_twins{rule}" for rule in ("", "_best_by_validation", "_as_published")]
+    if "test_twin_own" not in run.partition:
+        return {name: np.full(len(run.clients), np.nan) for name in names}
+    results, partition = run.results, run.partition
+    clean = (partition["test_twin_own"] | partition["test_twin_other"]) == 0
+    accuracy = clients.subset_accuracy(results["test_correct"], partition["test_ptr"], clean)
+    accuracy = np.where(np.isnan(results["test_accuracy"]), np.nan, accuracy)
+    last = selection.last_rounds(results["test_accuracy"])
+    best = selection.best_rounds(results["val_accuracy"], results["val_loss"])
+    values = (
+        selection.at_rounds(accuracy, last),
+        selection.at_rounds(accuracy, best),
+        selection.as_published(accuracy, results["group"]),
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def num_without_twins(run: Run) -> list[int | None]:
+    """Return each client's number of test graphs without a twin; None where the record does not say."""
+    partition = run.partition
+    if "test_twin_own" not in partition:
+        return [None] * len(run.clients)
+    clean = (partition["test_twin_own"] | partition["test_twin_other"]) == 0
+    pieces = np.split(clean, partition["test_ptr"][1:-1])
+    return [int(piece.sum()) for piece in pieces]
+
+
 def per_client(run: Run) -> list[dict[str, Any]]:
     """Return one row of figures per client."""
     results = run.results
@@ -72,6 +107,8 @@ def per_client(run: Run) -> list[dict[str, Any]]:
     }
     columns["test_accuracy_best_by_validation"] = best_test_accuracy(run)
     columns["test_accuracy_as_published"] = published_test_accuracy(run)
+    columns |= without_twins(run)
+    clean = num_without_twins(run)
     traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
     flops = results["model_flops"].sum(axis=0)
     return [
@@ -79,6 +116,7 @@ def per_client(run: Run) -> list[dict[str, Any]]:
             "client": name,
             "rounds": int(results["participated"][:, index].sum()),
             **{column: float(values[index]) for column, values in columns.items()},
+            "test_graphs_without_twins": clean[index],
             "model_gflop": float(flops[index]) / 1e9,
             "client_megabytes": float(traffic[index]) / 1e6,
         }

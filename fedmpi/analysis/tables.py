@@ -40,6 +40,7 @@ _RUN: tuple[Column, ...] = (
     ("test acc %\nlast", lambda row: percent(row["test_accuracy"])),
     ("best by\nvalidation", lambda row: percent(row["test_accuracy_best_by_validation"])),
     ("as\npublished", lambda row: percent(row["test_accuracy_as_published"])),
+    ("without\ntwins", lambda row: percent(row["test_accuracy_without_twins"])),
     ("worst\nclient", lambda row: percent(row["worst_client_accuracy"])),
     ("lowest\ndecile", lambda row: percent(row["lowest_decile_accuracy"])),
     ("s/round\nmedian", lambda row: number(row["round_seconds_median"], 3)),
@@ -49,6 +50,7 @@ _RUN: tuple[Column, ...] = (
     ("virtual\ns", lambda row: number(row["virtual_seconds"], 1)),
 )
 _DISPENSABLE = (
+    "without\ntwins",
     "as\npublished",
     "dataset",
     "algorithm",
@@ -75,6 +77,7 @@ _CLIENT: tuple[Column, ...] = (
     ("test acc %\nlast", lambda row: percent(row["test_accuracy"])),
     ("best by\nvalidation", lambda row: percent(row["test_accuracy_best_by_validation"])),
     ("as\npublished", lambda row: percent(row["test_accuracy_as_published"])),
+    ("without\ntwins", lambda row: percent(row["test_accuracy_without_twins"])),
     ("model\nGFLOP", lambda row: number(row["model_gflop"])),
     ("client\nMB", lambda row: number(row["client_megabytes"])),
 )

@@ -13,6 +13,10 @@ from fedmpi.errors import BadInput
 _TU_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
+JOIN = "+"
+"""Joins datasets: ``PROTEINS+DD`` stands for the two in this order."""
+
+
 def is_folder(name: str) -> bool:
     """Tell whether a name is the path of an own folder in TU format."""
     return name not in GROUPS and ("/" in name or os.sep in name)
@@ -29,17 +33,28 @@ def own_folder(name: str) -> tuple[Path, str]:
 
 
 def members(name: str) -> tuple[str, ...]:
-    """Return the datasets behind a name: those of a group, or the one; none for the synthetic domains.
+    """Return the datasets behind a name: those of a group, those joined by `JOIN`, or the one.
+
+    None for the synthetic domains.
 
     Raises
     ------
     BadInput
-        The name can be no dataset's.
+        The name can be no dataset's, or names one twice.
     """
     if name == SYNTHETIC:
         return ()
     if name in GROUPS:
         return GROUPS[name]
+    if JOIN in name and not is_folder(name):
+        parts = name.split(JOIN)
+        if len(set(parts)) < len(parts):
+            raise BadInput(f"'{name}' names a dataset twice")
+        return tuple(member for part in parts for member in _single(part))
+    return _single(name)
+
+
+def _single(name: str) -> tuple[str, ...]:
     if not is_folder(name) and not _TU_NAME.fullmatch(name):
         raise BadInput(f"'{name}' is no dataset name{meant(name)}; 'fedmpi data list' shows those known")
     return (name,)

@@ -15,8 +15,8 @@ class DatasetOptions(BaseModel):
     Attributes
     ----------
     name : str
-        ``synthetic``, a group such as ``gcfl/molecules``, any TU dataset, or the path of an own
-        folder in TU format.
+        ``synthetic``, a group such as ``gcfl/molecules``, any TU dataset, several joined as in
+        ``PROTEINS+DD``, or the path of an own folder in TU format.
     features : str
         One of `fedmpi.datasets.features.FEATURES`.
     synthetic : SyntheticOptions

@@ -112,5 +112,19 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """Several datasets under one name, in the client order of the papers."""
 
+_DOMAIN_MEMBERS: dict[str, tuple[str, ...]] = {
+    "molecules": _MOLECULES,
+    "proteins": ("ENZYMES", "DD", "PROTEINS"),
+    "social networks": ("COLLAB", "IMDB-BINARY", "IMDB-MULTI"),
+    "images": ("Letter-low", "Letter-med", "Letter-high", "MSRC_21"),
+}
+
+DOMAINS: dict[str, str] = {name: domain for domain, names in _DOMAIN_MEMBERS.items() for name in names}
+"""Domain of each known dataset, as TU Dortmund's list and GCFL's Table 5 sort them.
+
+Molecules: small molecules. Proteins (TU Dortmund: bioinformatics): their graphs of secondary
+structure elements or amino acids. Images (computer vision): drawn letters, segmented photographs.
+"""
+
 SYNTHETIC = "synthetic"
 """Name of the generated domains, which need no files."""

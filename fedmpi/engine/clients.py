@@ -42,10 +42,11 @@ class Training:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Loss and accuracy on one split."""
+    """Loss and accuracy on one split, and which of its graphs are classified rightly (uint8)."""
 
     loss: float
     accuracy: float
+    hits: npt.NDArray[np.uint8]
 
 
 @dataclass
@@ -91,6 +92,11 @@ class Client:
     def weight(self) -> int:
         """The client's weight in averages: its number of training graphs."""
         return self.train.num_graphs
+
+    @property
+    def num_test(self) -> int:
+        """Number of test graphs."""
+        return self.held_out.num_graphs - self.num_validation
 
     def _epoch_batches(self, case: Case, round: int, epoch: int) -> list[Batch]:
         """Return the epoch's batches; a client whose graphs fit one batch keeps it for the whole run."""
@@ -205,7 +211,8 @@ def state_size(length: int) -> int:
 
 def _evaluation(logits: Tensor, labels: Tensor) -> Evaluation:
     scores = supervised.scores(logits, labels)
-    return Evaluation(scores.loss_sum / len(labels), scores.correct / len(labels))
+    hits = scores.hits.cpu().numpy().astype(np.uint8)
+    return Evaluation(scores.loss_sum / len(labels), int(hits.sum()) / len(labels), hits)
 
 
 def _counts(batch: Batch) -> GraphCounts:

@@ -18,7 +18,6 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.folders import holds_run, refuse_other_config
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.errors import BadInput, FedmpiError, RunFailed
-from fedmpi.partition.table import PartitionTable
 from fedmpi.store import checkpoint
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.record import RunRecord
@@ -60,22 +59,38 @@ class Keeper:
         self._stack.close()
 
     def open(
-        self, table: PartitionTable, digests: Mapping[str, str], fields: Sequence[Field], *, resume: bool
+        self,
+        clients: Sequence[str],
+        partition: Mapping[str, npt.NDArray[Any]],
+        fields: Sequence[Field],
+        *,
+        resume: bool,
     ) -> Opening:
-        """Lock the folder and create or reopen the record; every rank gets the same answer or error."""
-        return self._world.agree(lambda: self._open(table, digests, fields, resume))
+        """Lock the folder and create or reopen the record; every rank gets the same answer or error.
+
+        Parameters
+        ----------
+        clients : sequence of str
+        partition : mapping
+            Arrays that say who holds which data; only rank 0's are read.
+        fields : sequence of Field
+            Fields of the record beyond the common ones.
+        """
+        return self._world.agree(lambda: self._open(clients, partition, fields, resume))
 
     def _open(
-        self, table: PartitionTable, digests: Mapping[str, str], fields: Sequence[Field], resume: bool
+        self,
+        clients: Sequence[str],
+        partition: Mapping[str, npt.NDArray[Any]],
+        fields: Sequence[Field],
+        resume: bool,
     ) -> Opening:
-        data = [f"{name} {digest}" for name, digest in digests.items()]
-        partition = {**table.arrays(), "dataset_digests": np.array(data)}
         self._lock = self._stack.enter_context(FolderLock(self._folder))
         if not holds_run(self._folder):
             self._record = RunRecord.create(
                 self._folder,
                 config=self._case.config(),
-                clients=table.clients,
+                clients=clients,
                 rounds=self._case.rounds,
                 partition=partition,
                 extra=fields,

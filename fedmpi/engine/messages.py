@@ -1,4 +1,4 @@
-"""What ranks report in a round: one float64 vector per rank, columns by name."""
+"""What ranks report in a round: one float64 vector per rank, columns by name; and a flag per test graph."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.comm.collectives import Collectives
+from fedmpi.graphs.packed import gather_ranges, pointers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -83,3 +84,26 @@ class ClientTable:
             blocks.append(piece[self._header :].reshape(-1, width))
         table[self._order] = np.concatenate(blocks)
         return Gathered(np.stack(headers), table, self._columns)
+
+
+class FlagTable:
+    """Gathers a flag (uint8) for every test graph to rank 0 in one `Gatherv`.
+
+    Parameters
+    ----------
+    lengths : int64 [clients]
+        Test graphs of each client.
+    """
+
+    def __init__(self, collectives: Collectives, hosts: Ints, lengths: Ints) -> None:
+        self._collectives = collectives
+        self._counts = np.bincount(hosts, weights=lengths, minlength=collectives.size).astype(int).tolist()
+        arrival = np.argsort(hosts, kind="stable")
+        starts = np.empty_like(lengths)
+        starts[arrival] = pointers(lengths[arrival])[:-1]
+        self._order = gather_ranges(starts, lengths)
+
+    def gather(self, flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8] | None:
+        """Gather the flags of this rank's clients, ascending by id; rank 0 gets all in client order."""
+        whole = self._collectives.gatherv(flags, self._counts)
+        return None if whole is None else whole[self._order]

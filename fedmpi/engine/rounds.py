@@ -19,7 +19,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
+from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, FlagTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
@@ -68,6 +68,8 @@ class Rounds:
         )
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
         self._evaluation = ClientTable(world.collectives, states.hosts, EVALUATION, header=self.meter.width)
+        tested = np.array([len(split.test) for split in federation.partition.clients], np.int64)
+        self._hits, self._num_tested = FlagTable(world.collectives, states.hosts, tested), int(tested.sum())
 
     def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
         """Start all clients from the server's model, or from the checkpoint whose arrays rank 0 has."""
@@ -113,15 +115,20 @@ class Rounds:
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
-        evaluated = self._evaluate(round, participants)
+        evaluated, flags = self._evaluate(round, participants)
         with self.meter.phase("wait"):
             self.world.collectives.wait_for_all()
+        hits: npt.NDArray[np.uint8] | None = np.zeros(self._num_tested, np.uint8)
+        if self._is_evaluated(round):
+            with self.meter.phase("communicate"):
+                hits = self._hits.gather(flags)
         self.world.collectives.count("Gatherv", self._evaluation.nbytes(self.world.rank))
         closing = self._evaluation.gather(self.meter.snapshot(), evaluated, counted=True)
         self._refuse_lost_scores(round, closing)
         report = None
         if gathered is not None and closing is not None:
             report = self._report(round, participants, gathered, closing)
+            report.results["test_correct"] = np.asarray(hits)
             report.results.update(self._found(before, gathered, findings))
         return plan, report
 
@@ -226,11 +233,21 @@ class Rounds:
         for number, client in self.clients.items():
             client.shared.unpack(torch.from_numpy(self.exchange.models[int(plan.group[number])]), client.row)
 
-    def _evaluate(self, round: int, participants: Ints) -> npt.NDArray[np.float64]:
-        """Score the new models (step 8) and digest every hosted client's parameters."""
-        options = self.case.evaluation
-        due = (round + 1) % options.every == 0 or round + 1 == self.case.rounds
-        chosen = set(participants.tolist()) if options.clients == "participants" else set(self.clients)
+    def _is_evaluated(self, round: int) -> bool:
+        """Return whether models are scored in this round: every so many, and in the last."""
+        return (round + 1) % self.case.evaluation.every == 0 or round + 1 == self.case.rounds
+
+    def _evaluate(
+        self, round: int, participants: Ints
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+        """Score the new models (step 8) and digest every hosted client's parameters.
+
+        Returns a row for every client and a flag for every test graph of theirs.
+        """
+        due = self._is_evaluated(round)
+        everybody = self.case.evaluation.clients == "all"
+        chosen = set(self.clients) if everybody else set(participants.tolist())
+        flags = [np.zeros(client.num_test, np.uint8) for client in self.clients.values()]
         rows = np.full((len(self.clients), len(EVALUATION)), np.nan)
         rows[:, 5] = 0.0
         with self.meter.phase("evaluate"):
@@ -238,9 +255,10 @@ class Rounds:
                 if due and number in chosen:
                     val, test, counted, executed = client.evaluate(self.case.kernels)
                     rows[place, :6] = val.loss, val.accuracy, test.loss, test.accuracy, counted, 1.0
+                    flags[place] = test.hits
                     self.meter.executed_flops += executed
                 rows[place, 6:] = _digest(client)
-        return rows
+        return rows, np.concatenate([np.zeros(0, np.uint8), *flags])
 
     def _report(self, round: int, participants: Ints, training: Gathered, closing: Gathered) -> RoundReport:
         """Put the gathered columns into the record's fields."""

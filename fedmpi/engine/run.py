@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
@@ -24,6 +27,7 @@ from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
+from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.partition.partition import make
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
@@ -75,8 +79,9 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     federation, table = world.together(lambda: _federation(job))
     with Keeper(case, job.folder, world) as keeper:
         digests = _digests(job, federation) if world.is_root else {}
+        partition = _stored_partition(federation, table, digests) if world.is_root else {}
         fields = job.algorithm.fields(federation.num_clients)
-        opening = keeper.open(table, digests, fields, resume=job.resume)
+        opening = keeper.open(table.clients, partition, fields, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
@@ -98,6 +103,19 @@ def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     raws = load_all(job.case.dataset, job.source)
     partition = make(job.case.partition, raws)
     return assemble(job.case, raws, partition), describe_partition(partition, raws)
+
+
+def _stored_partition(
+    federation: Federation, table: PartitionTable, digests: Mapping[str, str]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
+    twins = leakage(federation.partition.clients, federation.raws).clients
+    return {
+        **table.arrays(),
+        "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
+        "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
+        "dataset_digests": np.array([f"{name} {digest}" for name, digest in digests.items()]),
+    }
 
 
 def _facts(world: World, federation: Federation, states: States) -> dict[str, Any]:

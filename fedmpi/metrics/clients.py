@@ -46,6 +46,26 @@ def std_of_average(values: Float) -> float:
     return float(np.std(values.mean(axis=1), ddof=1))
 
 
+def subset_accuracy(
+    correct: npt.NDArray[np.uint8], pointers: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_]
+) -> Float:
+    """Return each client's accuracy over some of its test graphs by round, float64 [R, n]; NaN where none is.
+
+    Parameters
+    ----------
+    correct : uint8 [R, T]
+        1 where a test graph is classified rightly; client i's are ``pointers[i] .. pointers[i + 1] - 1``.
+    pointers : int64 [n + 1]
+    chosen : bool [T]
+        The test graphs that count.
+    """
+    sums = np.zeros((len(correct), correct.shape[1] + 1), np.int64)
+    np.cumsum(correct * chosen, axis=1, out=sums[:, 1:])
+    right = np.diff(sums[:, pointers], axis=1)
+    counts = np.diff(np.concatenate([[0], np.cumsum(chosen)])[pointers])
+    return np.where(counts > 0, right / np.maximum(counts, 1), np.nan)
+
+
 def _present(values: Float) -> Float:
     return values[~np.isnan(values)]
 

@@ -11,10 +11,15 @@ from torch.nn.functional import cross_entropy
 
 @dataclass(frozen=True)
 class Scores:
-    """Sum of the graphs' losses and number of graphs classified correctly."""
+    """Sum of the graphs' losses, and which graphs are classified rightly, bool [B]."""
 
     loss_sum: float
-    correct: int
+    hits: Tensor
+
+    @property
+    def correct(self) -> int:
+        """Number of graphs classified rightly."""
+        return int(self.hits.sum())
 
 
 def loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -24,6 +29,6 @@ def loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 @torch.no_grad()
 def scores(logits: Tensor, labels: Tensor) -> Scores:
-    """Return loss sum (float64) and correct predictions of logits [B, C] against labels [B]."""
+    """Return loss sum (float64) and right predictions of logits [B, C] against labels [B]."""
     total = cross_entropy(logits.double(), labels, reduction="sum")
-    return Scores(float(total), int((logits.argmax(dim=1) == labels).sum()))
+    return Scores(float(total), logits.argmax(dim=1) == labels)

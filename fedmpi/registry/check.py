@@ -14,7 +14,8 @@ from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
-from fedmpi.datasets.tables import GROUPS, SYNTHETIC
+from fedmpi.datasets.names import members
+from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.engine.case import Case, OptimizerOptions, ReductionOptions
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
@@ -161,9 +162,9 @@ def _fits(case: Case) -> None:
             f'"{kind}" deals out one dataset, here are {domains} synthetic domains: '
             'use "per-dataset" or dataset.synthetic.domains = 1',
         )
-    if len(GROUPS.get(case.dataset.name, ())) > 1 and kind != "per-dataset":
+    if len(members(case.dataset.name)) > 1 and kind != "per-dataset":
         name = case.dataset.name
-        raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is a group: use "per-dataset"')
+        raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
     if not domains and case.dataset.synthetic != SyntheticOptions():
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:

@@ -17,6 +17,7 @@ from fedmpi.store.schema import (
     Field,
     axis_sizes,
     measurement_fields,
+    num_test_graphs,
     result_fields,
 )
 
@@ -101,8 +102,9 @@ class _Decoder:
     def event(self, body: dict[str, Any]) -> Event:
         kind = body.pop("event")
         if kind == "start":
-            if body.pop("schema_version") > SCHEMA_VERSION:
-                raise BadInput("written by a newer fedmpi; update fedmpi")
+            if (version := body.pop("schema_version")) != SCHEMA_VERSION:
+                advice = "update fedmpi" if version > SCHEMA_VERSION else "only `report` reads it; start anew"
+                raise BadInput(f"written in schema {version}, this fedmpi writes {SCHEMA_VERSION}: {advice}")
             self._start = _start(body)
             return self._start
         if kind == "life":
@@ -117,7 +119,8 @@ class _Decoder:
             raise KeyError("round before start")
         start, life = self._start, self._life
         known = {**result_fields(start.extra), **measurement_fields(start.extra)}
-        sizes = axis_sizes(len(start.clients), life.ranks, len(life.collectives))
+        tested = num_test_graphs(start.partition)
+        sizes = axis_sizes(len(start.clients), life.ranks, len(life.collectives), tested)
 
         def rows(part: Mapping[str, Any]) -> dict[str, Array]:
             return {

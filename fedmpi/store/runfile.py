@@ -23,6 +23,7 @@ from fedmpi.store.schema import (
     canonical_json,
     config_digest,
     measurement_fields,
+    num_test_graphs,
     result_fields,
 )
 
@@ -118,8 +119,11 @@ class RunFile:
     def sizes(self) -> dict[str, int]:
         """Return the axis lengths of a row in the newest life."""
         life = self._file[f"lives/{self.lives - 1}"]
-        ranks, collectives = int(life.attrs["ranks"]), len(life.attrs["collectives"])
-        return axis_sizes(len(self._file["clients"]), ranks, collectives)
+        return self._sizes(int(life.attrs["ranks"]), len(life.attrs["collectives"]))
+
+    def _sizes(self, ranks: int, collectives: int) -> dict[str, int]:
+        tested = num_test_graphs(self._file["partition"])
+        return axis_sizes(len(self._file["clients"]), ranks, collectives, tested)
 
     def result_row(self, name: str, index: int) -> Array:
         """Return the recorded row of a result."""
@@ -145,7 +149,7 @@ class RunFile:
 
     def _life_arrays(self, life: Life) -> list[tuple[Field, Array]]:
         rounds = int(self._file.attrs["rounds"]) - life.first_round
-        sizes = axis_sizes(len(self._file["clients"]), life.ranks, len(life.collectives))
+        sizes = self._sizes(life.ranks, len(life.collectives))
         fields = measurement_fields(self._extra).values()
         return [(field, field.blank((rounds, *field.shape(sizes)))) for field in fields]
 
@@ -204,7 +208,7 @@ class RunFile:
 
 def _size_at_least(start: Start) -> int:
     """Return the bytes of the datasets of `_lay_out`, and as much again as HDF5's own structures may take."""
-    sizes = axis_sizes(len(start.clients))
+    sizes = axis_sizes(len(start.clients), test_graphs=num_test_graphs(start.partition))
     rows = sum(field.blank(field.shape(sizes)).nbytes for field in result_fields(start.extra).values())
     arrays = sum(array.nbytes for array in start.partition.values())
     return start.rounds * rows + arrays + len(canonical_json(start.config)) + _STRUCTURE_BYTES
@@ -230,7 +234,7 @@ def _lay_out(file: h5py.File, start: Start) -> None:
         _add(partition, field, _texts(array) if array.dtype.kind == "U" else array)
     file.create_group("lives")
     rounds = file.create_group("rounds")
-    sizes = axis_sizes(len(start.clients))
+    sizes = axis_sizes(len(start.clients), test_graphs=num_test_graphs(start.partition))
     for field in result_fields(start.extra).values():
         _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
 

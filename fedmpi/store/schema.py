@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 STATUSES = ("running", "complete", "interrupted", "diverged", "failed")
 PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
 
@@ -27,7 +27,7 @@ class Field:
     name : str
         Name of its dataset.
     axes : tuple of str
-        Of "round", "client", "rank", "phase", "collective"; the first is always "round".
+        Of "round", "client", "rank", "phase", "collective", "test_graph"; the first is always "round".
     dtype : str
         NumPy type code. Unwritten floats are NaN, unwritten integers 0.
     unit, meaning : str
@@ -68,7 +68,7 @@ def _results(*rows: tuple[str, str, str, str, Literal["higher", "lower"] | None]
     return tuple(Field(n, ("round", "client"), t, unit, text, "result", b) for n, t, unit, text, b in rows)
 
 
-RESULTS: tuple[Field, ...] = _results(
+_BY_CLIENT = _results(
     ("participated", "u1", "1", "1 if the client trained in this round", None),
     ("group", "i4", "1", "group (cluster) of the client after this round", None),
     ("samples", "i8", "graph", "training graphs seen in this round, counted once per local epoch", None),
@@ -94,6 +94,17 @@ RESULTS: tuple[Field, ...] = _results(
     ("client_bytes_down", "i8", "B", "float32 shared parameters the client gets", "lower"),
     ("parameter_digest", "u8", "1", "hash of the client's whole parameter vector after the round", None),
 )
+_TEST_CORRECT = Field(
+    "test_correct",
+    ("round", "test_graph"),
+    "u1",
+    "1",
+    "1 if its client's new model classifies the test graph rightly, in the order of partition/test_index; "
+    "0 too where the client was not evaluated",
+    "result",
+    "higher",
+)
+RESULTS: tuple[Field, ...] = (*_BY_CLIENT, _TEST_CORRECT)
 
 
 def _measured(name: str, axes: str, dtype: str, unit: str, meaning: str) -> Field:
@@ -132,9 +143,20 @@ def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
     return {field.name: field for field in (*MEASUREMENTS, *extra) if field.kind == "measurement"}
 
 
-def axis_sizes(clients: int, ranks: int = 0, collectives: int = 0) -> dict[str, int]:
+def axis_sizes(clients: int, ranks: int = 0, collectives: int = 0, test_graphs: int = 0) -> dict[str, int]:
     """Return the length of each axis of a round's row."""
-    return {"client": clients, "rank": ranks, "phase": len(PHASES), "collective": collectives}
+    return {
+        "client": clients,
+        "rank": ranks,
+        "phase": len(PHASES),
+        "collective": collectives,
+        "test_graph": test_graphs,
+    }
+
+
+def num_test_graphs(partition: Mapping[str, Any]) -> int:
+    """Return how many test graphs all clients have together; 0 if the partition does not say."""
+    return int(partition["test_ptr"][-1]) if "test_ptr" in partition else 0
 
 
 def blank_round(fields: Mapping[str, Field], sizes: Mapping[str, int]) -> dict[str, Array]:

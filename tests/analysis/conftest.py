@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from fedmpi.store.record import RunRecord
@@ -8,15 +9,18 @@ from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, res
 def make_run():
     """Return a function that records a made-up run: test accuracies [round][client] and a seed."""
 
-    def make(folder, accuracy, seed=10, status="complete"):
+    def make(folder, accuracy, seed=10, status="complete", partition=None, correct=None):
         clients = [f"client-{index}" for index in range(len(accuracy[0]))]
         config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed}
         with RunRecord.create(
-            folder, config=config, clients=clients, rounds=len(accuracy), partition={}
+            folder, config=config, clients=clients, rounds=len(accuracy), partition=partition or {}
         ) as record:
             record.begin_life(0, 2, ["Bcast"], {})
             for index, values in enumerate(accuracy):
-                record.write_round(index, *_rows(index, values))
+                results, measurements = _rows(index, values)
+                if correct is not None:
+                    results["test_correct"] = np.array(correct[index], np.uint8)
+                record.write_round(index, results, measurements)
             record.finish(status, "" if status == "complete" else "made up")
         return folder
 

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from fedmpi.cli.report import compare, repair, report
@@ -9,6 +10,22 @@ from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
 
 ACCURACY = [[0.5, 0.6], [0.9, 0.8], [0.7, 0.7]]
+
+
+def test_accuracy_without_twins(tmp_path, make_run, capsys):
+    partition = {
+        "test_ptr": np.array([0, 4, 6]),
+        "test_twin_own": np.array([1, 0, 0, 0, 0, 1], np.uint8),
+        "test_twin_other": np.array([1, 0, 1, 0, 1, 0], np.uint8),
+    }
+    correct = [[1, 1, 1, 1, 1, 1], [1, 0, 0, 1, 1, 0]]
+    make_run(tmp_path / "case", [[1.0, 1.0], [0.5, 0.5]], partition=partition, correct=correct)
+    report([tmp_path / "case"], as_json=True)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["test_accuracy_without_twins"] == 0.5
+    assert row["test_accuracy_without_twins_best_by_validation"] == 1.0
+    clients = [(c["test_graphs_without_twins"], c["test_accuracy_without_twins"]) for c in row["per_client"]]
+    assert clients == [(2, 0.5), (0, None)]
 
 
 def test_figures_of_a_run_as_json(tmp_path, make_run, capsys):

@@ -152,6 +152,14 @@ def test_any_tu_name_may_be_tried_online(tmp_path):
         source.check("RED DIT;")
 
 
+def test_datasets_joined_by_plus(source):
+    assert source.members("PROTEINS+DD") == ("PROTEINS", "DD")
+    with pytest.raises(BadInput, match="names a dataset twice"):
+        source.members("DD+DD")
+    with pytest.raises(BadInput, match="'' is no dataset name"):
+        source.members("DD+")
+
+
 def test_own_folder(source, make_folder, toy):
     name = str(make_folder(toy))
     assert source.members(name) == (name,)

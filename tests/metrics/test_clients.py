@@ -36,3 +36,11 @@ def test_splits_are_found_with_the_smaller_side():
     group = np.array([[0, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 2, 2, 0], [0, 1, 2, 2, 0]])
     assert clients.splits(group) == [(1, 1), (2, 2)]
     assert clients.splits(group[:1]) == []
+
+
+def test_accuracy_over_some_test_graphs():
+    correct = np.array([[1, 0, 1, 1, 0, 0], [0, 1, 1, 0, 0, 1]], np.uint8)
+    pointers = np.array([0, 3, 5, 6])
+    chosen = np.array([True, True, False, True, True, False])
+    expected = [[0.5, 0.5, np.nan], [0.5, 0.0, np.nan]]
+    assert np.array_equal(clients.subset_accuracy(correct, pointers, chosen), expected, equal_nan=True)

@@ -38,6 +38,7 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
     for case in CASES:
         assert differences(alone / case, tmp_path / "runs" / case) == []
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
+    check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
     check_resumed_elsewhere(fedmpi, alone, tmp_path)
     # The last act of the session: one rank raises in a round.
     assert code != 0
@@ -52,7 +53,8 @@ def check_bytes(run, ranks):
     clients, columns, closing, phases, names = 5, 11, 8, 6, 5
     hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
-    gathered = 8 * (1 + columns * hosted) + 8 * (header + closing * hosted)
+    tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
+    gathered = 8 * (1 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int)
     plan = 8 * (3 * clients + 3)
     spans = ranks > 2
     model = 24_960
@@ -66,10 +68,17 @@ def check_bytes(run, ranks):
         "Scatterv": 0 * hosted + 0 * rounds,
         "Ibarrier": 0 * hosted + 0 * rounds,
     }
-    calls = {"Bcast": 2 + spans, "Gatherv": 2, "Reduce": spans, "Scatterv": 0, "Ibarrier": 2}
+    calls = {"Bcast": 2 + spans, "Gatherv": 3, "Reduce": spans, "Scatterv": 0, "Ibarrier": 2}
     for place, name in enumerate(life.collectives):
         assert (life.measurements["collective_calls"][:, :, place] == calls[name]).all(), name
         assert np.array_equal(life.measurements["collective_bytes"][:, :, place], expected[name]), name
+
+
+def check_outcomes(run):
+    """The recorded outcomes of single test graphs add up to each client's recorded accuracy."""
+    pointers = run.partition["test_ptr"]
+    right = np.add.reduceat(run.results["test_correct"].astype(int), pointers[:-1], axis=1)
+    assert np.array_equal(right / np.diff(pointers), run.results["test_accuracy"])
 
 
 def check_resumed_elsewhere(fedmpi, alone, folder):

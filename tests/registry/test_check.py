@@ -61,7 +61,7 @@ def test_defaults_are_gcfls(check):
         ("reduction = { clip = 2.0 }", 'is read by "fixed32" only'),
         ('name = "x"', "case.name: unknown key"),
         ("optimizer = { lr = inf }", "case.optimizer.lr: input should be a finite number"),
-        ('dataset = "gcfl/molecules"\npartition = "iid"', "gcfl/molecules is a group"),
+        ('dataset = "gcfl/molecules"\npartition = "iid"', "gcfl/molecules is several"),
         ('dataset = { name = "MUTAG", synthetic = { domains = 2 } }', 'is read for dataset "synthetic" only'),
         ("dataset = 3", "case.dataset: must be a name or a table, not 3"),
     ],

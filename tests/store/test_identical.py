@@ -6,7 +6,7 @@ from fedmpi.store.identical import compare, differences
 def test_two_runs_with_the_same_numbers_are_identical(tmp_path, finished_run):
     a, b = finished_run(tmp_path / "a"), finished_run(tmp_path / "b")
     verdict = compare(a, b)
-    assert (verdict.datasets, verdict.rounds, verdict.differences) == (20, 6, ())
+    assert (verdict.datasets, verdict.rounds, verdict.differences) == (21, 6, ())
 
 
 def test_one_bit_is_found_and_placed(tmp_path, finished_run):
