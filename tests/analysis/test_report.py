@@ -115,7 +115,7 @@ def test_compare_two_runs(tmp_path, make_run, capsys):
     a, b = make_run(tmp_path / "a", ACCURACY), make_run(tmp_path / "b", ACCURACY)
     c = make_run(tmp_path / "c", [*ACCURACY[:2], [0.7, 0.75]])
     assert compare(a, b) == 0
-    assert capsys.readouterr().out == "identical: 18 result datasets, 3 rounds\n"
+    assert capsys.readouterr().out == "identical: 19 result datasets, 3 rounds\n"
     assert compare(a, c) == 1
     out = capsys.readouterr().out
     assert "/rounds/test_accuracy: 0.7 -> 0.75 in round 3, client client-1 (1 of 6 values differ)" in out
@@ -126,7 +126,7 @@ def test_compare_two_suites_case_by_case(tmp_path, make_run, capsys):
         make_run(tmp_path / suite / "x", ACCURACY)
         make_run(tmp_path / suite / "y", ACCURACY, seed=42)
     assert compare(tmp_path / "one", tmp_path / "two") == 0
-    assert capsys.readouterr().out == "identical: 2 cases, 36 result datasets, 6 rounds\n"
+    assert capsys.readouterr().out == "identical: 2 cases, 38 result datasets, 6 rounds\n"
     make_run(tmp_path / "two" / "z", ACCURACY)
     assert compare(tmp_path / "one", tmp_path / "two") == 1
     assert f"case z: only in {tmp_path / 'two'}" in capsys.readouterr().out
