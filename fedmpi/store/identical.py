@@ -42,7 +42,7 @@ def compare(first: Path, second: Path) -> Comparison:
     partition = _arrays("partition", a.partition, b.partition, None)
     rounds = min(a.rounds_completed, b.rounds_completed)
     cut = [{name: data[:rounds] for name, data in run.results.items()} for run in (a, b)]
-    results = _arrays("rounds", cut[0], cut[1], a.clients)
+    results = _arrays("rounds", cut[0], cut[1], {"": a.clients, "test_correct": _owners(a)})
     count = len({*a.partition, *b.partition}) + len({*a.results, *b.results}) + 1
     return Comparison(count, rounds, (*lines, *partition, *results))
 
@@ -61,15 +61,27 @@ def _header(a: Run, b: Run) -> list[str]:
 
 
 def _arrays(
-    group: str, left: Mapping[str, Array], right: Mapping[str, Array], clients: tuple[str, ...] | None
+    group: str,
+    left: Mapping[str, Array],
+    right: Mapping[str, Array],
+    owners: Mapping[str, tuple[str, ...]] | None,
 ) -> list[str]:
+    """Return a line per array that differs; `owners` names the clients along the second axis, "" by default."""
     lines: list[str] = []
     for name in sorted({*left, *right}):
         if name not in left or name not in right:
             lines.append(f"/{group}/{name}: only in the {'first' if name in left else 'second'}")
-        elif line := _difference(left[name], right[name], clients):
-            lines.append(f"/{group}/{name}: {line}")
+        else:
+            clients = None if owners is None else owners.get(name, owners[""])
+            if line := _difference(left[name], right[name], clients):
+                lines.append(f"/{group}/{name}: {line}")
     return lines
+
+
+def _owners(run: Run) -> tuple[str, ...]:
+    """Return the client of every test graph."""
+    pointers = run.partition.get("test_ptr", np.zeros(len(run.clients) + 1, np.int64))
+    return tuple(np.repeat(run.clients, np.diff(pointers)).tolist())
 
 
 def _difference(a: Array, b: Array, clients: tuple[str, ...] | None) -> str:

@@ -121,6 +121,14 @@ def test_compare_two_runs(tmp_path, make_run, capsys):
     assert "/rounds/test_accuracy: 0.7 -> 0.75 in round 3, client client-1 (1 of 6 values differ)" in out
 
 
+def test_compare_names_the_client_of_a_test_graph(tmp_path, make_run, capsys):
+    partition = {"test_ptr": np.array([0, 1, 3])}
+    a = make_run(tmp_path / "a", [[1.0, 1.0]], partition=partition, correct=[[1, 1, 1]])
+    b = make_run(tmp_path / "b", [[1.0, 1.0]], partition=partition, correct=[[1, 1, 0]])
+    assert compare(a, b) == 1
+    assert "/rounds/test_correct: 1 -> 0 in round 1, client client-1" in capsys.readouterr().out
+
+
 def test_compare_two_suites_case_by_case(tmp_path, make_run, capsys):
     for suite in ("one", "two"):
         make_run(tmp_path / suite / "x", ACCURACY)
