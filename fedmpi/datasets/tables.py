@@ -120,10 +120,10 @@ _DOMAIN_MEMBERS: dict[str, tuple[str, ...]] = {
 }
 
 DOMAINS: dict[str, str] = {name: domain for domain, names in _DOMAIN_MEMBERS.items() for name in names}
-"""Domain of each known dataset, as TU Dortmund's list and GCFL's Table 5 sort them.
+"""Domain of each known dataset: GCFL's three for its thirteen; images, as TU Dortmund's list has it.
 
-Molecules: small molecules. Proteins (TU Dortmund: bioinformatics): their graphs of secondary
-structure elements or amino acids. Images (computer vision): drawn letters, segmented photographs.
+Proteins (TU Dortmund: bioinformatics) are graphs of amino acids or of secondary structure elements,
+images drawn letters and segmented photographs.
 """
 
 SYNTHETIC = "synthetic"

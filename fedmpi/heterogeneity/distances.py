@@ -11,17 +11,21 @@ import numpy.typing as npt
 from scipy.special import entr
 
 from fedmpi.datasets.raw import RawGraphs
+from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.linked import similarity_histograms
 from fedmpi.heterogeneity.pairs import Pairs
 from fedmpi.heterogeneity.streams import Draw, stream
 from fedmpi.heterogeneity.walks import embed
 
 Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
 
 MOST_PAIRS = 1_000_000
 """Where there are more pairs, so many are drawn, with replacement."""
 
 _PAIRS_AT_ONCE = 1 << 16
+_LONGEST_WALK = 7
+_MOST_WALKS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,23 @@ AS_PUBLISHED = Measure(root=True, natural=True)
 
 @dataclass(frozen=True)
 class WalkOptions:
-    """Length in steps of the anonymous walks, walks per graph (None: by the bound), seed."""
+    """Length in steps of the anonymous walks, walks per graph (None: by the bound), seed.
+
+    Raises
+    ------
+    BadInput
+        Walks too short to have patterns, or more than a table of patterns or the memory can hold.
+    """
 
     length: int = 4
     walks: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.length <= _LONGEST_WALK:
+            raise BadInput(f"walks of length {self.length}: give 2 to {_LONGEST_WALK} steps")
+        if self.walks is not None and not 1 <= self.walks <= _MOST_WALKS:
+            raise BadInput(f"{self.walks} walks per graph: give 1 to {_MOST_WALKS} walks")
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,13 @@ def heterogeneity(
     )
 
 
-def spread(sets: Sequence[Float], measure: Measure, seed: int) -> Spread:
+def spread(
+    sets: Sequence[Float],
+    measure: Measure,
+    seed: int,
+    most: int = MOST_PAIRS,
+    place: Sequence[int] = (),
+) -> Spread:
     """Return a measure over pairs of rows.
 
     Parameters
@@ -117,20 +139,28 @@ def spread(sets: Sequence[Float], measure: Measure, seed: int) -> Spread:
     measure : Measure
         What is taken of each pair.
     seed : int
-        Seed of the draw where there are more than `MOST_PAIRS` pairs.
+        Seed of the draw where there are more than `most` pairs.
+    most : int
+        Pairs to look at; where there are more, so many are drawn, with replacement.
+    place : sequence of int
+        Tells the draws of several calls apart, so that their errors are independent.
     """
     kept = [rows[~np.isnan(rows).any(axis=1)] for rows in sets]
     left_out = sum(len(rows) for rows in sets) - sum(len(rows) for rows in kept)
     pairs = Pairs(tuple(len(rows) for rows in kept))
     if not pairs.count:
         return Spread(math.nan, math.nan, 0, math.nan, left_out)
-    values = _values(np.concatenate(kept), pairs, seed)
+    if pairs.count > most:
+        numbers = stream(seed, Draw.PAIRS, pairs.count, *place).integers(pairs.count, size=most)
+    else:
+        numbers = np.arange(pairs.count)
+    values = _values(np.concatenate(kept), pairs, numbers)
     if measure.natural:
         values *= math.log(2)
     if measure.root:
         values = np.sqrt(values)
     std = float(values.std())
-    error = std / math.sqrt(len(values)) if pairs.count > MOST_PAIRS else 0.0
+    error = std / math.sqrt(len(values)) if pairs.count > most else 0.0
     return Spread(float(values.mean()), std, len(values), error, left_out)
 
 
@@ -142,12 +172,8 @@ def divergence(p: Float, q: Float) -> Float:
     return bits
 
 
-def _values(rows: Float, pairs: Pairs, seed: int) -> Float:
-    """Return the divergence of every pair, or of `MOST_PAIRS` drawn ones."""
-    if pairs.count > MOST_PAIRS:
-        numbers = stream(seed, Draw.PAIRS, pairs.count).integers(pairs.count, size=MOST_PAIRS)
-    else:
-        numbers = np.arange(pairs.count)
+def _values(rows: Float, pairs: Pairs, numbers: Int) -> Float:
+    """Return the divergence of the pairs `numbers`."""
     values = np.zeros(len(numbers))
     for first in range(0, len(numbers), _PAIRS_AT_ONCE):
         part = slice(first, first + _PAIRS_AT_ONCE)

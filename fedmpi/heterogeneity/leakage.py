@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.packed import Topology
 from fedmpi.heterogeneity.structure import adjacency, graph_of_node
+from fedmpi.seeds import mixed
 
 Int = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -141,9 +142,9 @@ def signatures(raw: RawGraphs, salt: int = 0) -> Words:
     uint64 [G]
     """
     topology = raw.topology
-    colours = _mixed(np.full(topology.num_nodes, salt, np.uint64))
+    colours = mixed(np.full(topology.num_nodes, salt, np.uint64))
     for column in () if raw.node_labels is None else np.asarray(raw.node_labels).T:
-        colours = _mixed(colours ^ _mixed(column.astype(np.uint64)))
+        colours = mixed(colours ^ mixed(column.astype(np.uint64)))
     blocks = (topology.row_ptr[topology.graph_ptr[1:]] // _EDGES_AT_ONCE).astype(np.int64)
     marks = np.empty(topology.num_graphs, np.uint64)
     for block in np.unique(blocks):
@@ -156,16 +157,7 @@ def _refined(topology: Topology, colours: Words) -> Words:
     """Return a number per graph, uint64 [G], after `DEPTH` refinements of its nodes' colours [N]."""
     matrix = adjacency(topology).astype(np.uint64)
     for _ in range(DEPTH):
-        colours = _mixed(colours + _mixed(matrix @ _mixed(colours)))
+        colours = mixed(colours + mixed(matrix @ mixed(colours)))
     sums = np.zeros(topology.num_graphs, np.uint64)
     np.add.at(sums, graph_of_node(topology), colours)
-    return _mixed(sums)
-
-
-def _mixed(values: Words) -> Words:
-    """Return SplitMix64's output at each value (Steele, Lea and Flood 2014)."""
-    state = values + np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Words = state ^ (state >> np.uint64(31))
-    return mixed
+    return mixed(sums)

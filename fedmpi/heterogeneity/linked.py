@@ -21,12 +21,19 @@ BINS = 20
 _NODES_AT_ONCE = 20_000
 
 
-def similarity_histograms(raw: RawGraphs) -> Float:
+def similarity_histograms(raw: RawGraphs, features: str = "original") -> Float:
     """Return the share of each graph's edges in each bin of cosine similarity.
 
-    Features are the "original" ones: one-hot node labels, or one-hot degrees in sets that have
-    neither labels nor attributes, so that a similarity is 0 or 1. A negative similarity (of
+    By default features are the "original" ones: one-hot node labels, or one-hot degrees in sets that
+    have neither labels nor attributes, so that a similarity is 0 or 1. A negative similarity (of
     attributes) counts as 0, and so does one with a zero vector.
+
+    Parameters
+    ----------
+    raw : RawGraphs
+        The dataset.
+    features : str
+        One of `fedmpi.datasets.features.FEATURES`.
 
     Returns
     -------
@@ -36,7 +43,7 @@ def similarity_histograms(raw: RawGraphs) -> Float:
     part = np.asarray(raw.topology.graph_ptr[1:]) // _NODES_AT_ONCE
     bounds = [0, *(np.flatnonzero(np.diff(part)) + 1), raw.num_graphs]
     rows = [
-        _histograms(build(raw, np.arange(first, last), "original"))
+        _histograms(build(raw, np.arange(first, last), features))
         for first, last in itertools.pairwise(bounds)
     ]
     return np.concatenate(rows)

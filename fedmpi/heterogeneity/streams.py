@@ -15,6 +15,7 @@ class Draw(IntEnum):
     WALKS = 1
     RANDOM_GRAPHS = 2
     PAIRS = 3
+    PARTITIONS = 4
 
 
 def stream(seed: int, draw: Draw, *coordinates: int) -> np.random.Generator:

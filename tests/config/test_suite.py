@@ -78,6 +78,9 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         ),
         ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
         ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
+        ("figure = 3", "figure must be a table"),
+        ("[figure]\nfield = 1", "figure.kind must name what to draw"),
+        ("[figure]\nkind = 1", "figure.kind must name what to draw"),
     ],
 )
 def test_a_wrong_structure_is_named(expand, text, words):
@@ -99,3 +102,11 @@ def test_overriding_what_only_some_axis_values_set_changes_every_case(expand):
         "seed10-alone-rounds=5": 5,
         "seed10-prox-rounds=5": 5,
     }
+
+
+def test_a_figure_is_handed_on_as_it_stands(tmp_path):
+    path = tmp_path / "demo.toml"
+    path.write_text('[figure]\nkind = "losses"\nlog = true')
+    assert read(path).figure == {"kind": "losses", "log": True}
+    path.write_text("")
+    assert read(path).figure == {}

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from fedmpi.heterogeneity import distances
 from fedmpi.heterogeneity.distances import Measure, WalkOptions, divergence, heterogeneity, spread
 from fedmpi.heterogeneity.linked import similarity_histograms
 from fedmpi.heterogeneity.pairs import Pairs
@@ -59,15 +58,15 @@ def test_mean_and_deviation_over_pairs_within_and_across():
     assert (across.mean, across.std, across.pairs, across.standard_error) == (0.5, 0.5, 4, 0)
 
 
-def test_more_pairs_than_the_limit_are_drawn_with_a_standard_error(monkeypatch):
+def test_more_pairs_than_the_limit_are_drawn_with_a_standard_error():
     rows = np.random.default_rng(1).dirichlet(np.ones(4), 80)
     every = spread([rows], Measure(root=True), seed=0)
-    monkeypatch.setattr(distances, "MOST_PAIRS", 1000)
-    drawn = spread([rows], Measure(root=True), seed=0)
+    drawn = spread([rows], Measure(root=True), seed=0, most=1000)
     assert (every.pairs, drawn.pairs) == (3160, 1000)
     assert drawn.standard_error == pytest.approx(every.std / math.sqrt(1000), rel=0.1)
     assert abs(drawn.mean - every.mean) < 4 * drawn.standard_error
-    assert spread([rows], Measure(root=True), seed=1).mean != drawn.mean
+    assert spread([rows], Measure(root=True), seed=1, most=1000).mean != drawn.mean
+    assert spread([rows], Measure(root=True), seed=0, most=1000, place=(0, 1)).mean != drawn.mean
 
 
 def test_similarity_of_linked_nodes_is_0_or_1_for_labels(packed, labelled):

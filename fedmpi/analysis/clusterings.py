@@ -1,0 +1,227 @@
+"""The clusterings of a run, and the heterogeneity of the graphs within them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.datasets.raw import RawGraphs, digest
+from fedmpi.datasets.source import DataSource
+from fedmpi.datasets.tables import SYNTHETIC
+from fedmpi.errors import BadInput
+from fedmpi.heterogeneity.agreement import Agreement, agreement, domains_of
+from fedmpi.heterogeneity.clusters import (
+    ClientTables,
+    Control,
+    Level,
+    PairTable,
+    client_tables,
+    control,
+    within,
+)
+from fedmpi.heterogeneity.distances import WalkOptions
+from fedmpi.store.reader import Run
+
+Int = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HeldGraphs:
+    """The graphs of one client: index of its dataset, and graph numbers in it."""
+
+    dataset: int
+    graphs: Int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A level of heterogeneity beside that of random partitions of the same sizes."""
+
+    found: Level
+    random: Control
+
+
+@dataclass(frozen=True)
+class Scopes:
+    """Over all pairs of graphs in a cluster, and over those of different clients only."""
+
+    every: Compared
+    different: Compared
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """One clustering of a run's clients.
+
+    Attributes
+    ----------
+    round : int
+        The first round that ended with it, counted from 1.
+    group : int64 [n]
+        Cluster of each client.
+    clusters : tuple of tuple of str
+        Names of the clients, the largest cluster first.
+    structure, features : Scopes
+    agreement : Agreement or None
+        With the datasets' domains; None where these are fewer than two, or not known.
+    """
+
+    round: int
+    group: Int
+    clusters: tuple[tuple[str, ...], ...]
+    structure: Scopes
+    features: Scopes
+    agreement: Agreement | None
+
+
+@dataclass(frozen=True)
+class ClusteredRun:
+    """A run's clusterings in order of rounds.
+
+    Attributes
+    ----------
+    run : Run
+    before : Clustering
+        All clients in one cluster, as round 0; its random partitions are itself.
+    clusterings : tuple of Clustering
+        One at least.
+    left_out : int
+        Graphs without edges, which have neither walks nor linked nodes.
+    """
+
+    run: Run
+    before: Clustering
+    clusterings: tuple[Clustering, ...]
+    left_out: int
+
+
+class TableMaker:
+    """Makes the tables of runs' clients, once for all runs of one partition."""
+
+    def __init__(self, source: DataSource, options: WalkOptions) -> None:
+        self.options = options
+        self._source = source
+        self._made: dict[str, ClientTables] = {}
+
+    def of(self, run: Run) -> ClientTables:
+        """Return the heterogeneity between and within the run's clients.
+
+        Raises
+        ------
+        BadInput
+            The record has no partition, or the data at hand are not those of the run.
+        """
+        clients = held(run)
+        mark = hashlib.sha256(json.dumps(run.config["dataset"], sort_keys=True).encode())
+        for client in clients:
+            mark.update(f"{client.dataset}:{len(client.graphs)}:".encode())
+            mark.update(np.ascontiguousarray(client.graphs, "<i8").data)
+        key = mark.hexdigest()
+        if key not in self._made:
+            raws = datasets_of(run, self._source)
+            features = DatasetOptions.model_validate(run.config["dataset"]).features
+            self._made[key] = client_tables(clients, raws, self.options, features)
+        return self._made[key]
+
+
+def held(run: Run) -> tuple[HeldGraphs, ...]:
+    """Return the graphs of each client, from the record: training, validation and test."""
+    stored = run.partition
+    if "train_index" not in stored:
+        raise BadInput(f"{run.folder}: the record does not say which graphs its clients hold")
+    clients = []
+    for client, dataset in enumerate(stored["dataset_index"].tolist()):
+        parts = [
+            stored[f"{part}_index"][stored[f"{part}_ptr"][client] : stored[f"{part}_ptr"][client + 1]]
+            for part in ("train", "val", "test")
+        ]
+        clients.append(HeldGraphs(dataset, np.concatenate(parts)))
+    return tuple(clients)
+
+
+def datasets_of(run: Run, source: DataSource) -> tuple[RawGraphs, ...]:
+    """Return the datasets of a run, prepared where they were not yet.
+
+    Raises
+    ------
+    BadInput
+        They cannot be had, or their content is not that which the run was made with.
+    """
+    options = DatasetOptions.model_validate(run.config["dataset"])
+    source.prepare(options.name)
+    raws = load_all(options, source)
+    for raw, line in zip(raws, run.partition["dataset_digests"].tolist(), strict=True):
+        here = digest(raw) if options.name == SYNTHETIC else source.digest_of(raw.name)
+        if not line.endswith(f" {here}"):
+            raise BadInput(
+                f"{run.folder}: dataset {raw.name} at hand is not the one that the run was made with "
+                f"(digest {here[:16]}, recorded {line.rpartition(' ')[2][:16]}): use the same data"
+            )
+    return raws
+
+
+def changes(group: Int) -> list[tuple[int, Int]]:
+    """Return the distinct clusterings in order: round (1-based) after which each came, and clusters [n].
+
+    Parameters
+    ----------
+    group : int [R, n]
+        Cluster of each client after each round.
+    """
+    new = [0, *(np.flatnonzero((np.diff(group, axis=0) != 0).any(axis=1)) + 1)] if len(group) else []
+    return [(int(row) + 1, np.asarray(group[row], np.int64)) for row in new]
+
+
+def clustered(run: Run, maker: TableMaker) -> ClusteredRun:
+    """Return the clusterings of a run with all their figures; the seed is that of the walks.
+
+    Raises
+    ------
+    BadInput
+        No round is finished yet; and see `TableMaker.of`.
+    """
+    if not run.rounds_completed:
+        raise BadInput(f"{run.folder}: no round is finished, so there are no clusters yet")
+    tables, seed = maker.of(run), maker.options.seed
+    domains = domains_of(run.partition["datasets"].tolist())
+
+    def figures(number: int, group: Int) -> Clustering:
+        return Clustering(
+            round=number,
+            group=group,
+            clusters=named(run.clients, group),
+            structure=_scopes(tables.structure, group, seed),
+            features=_scopes(tables.features, group, seed),
+            agreement=agreement(group, domains, seed) if domains else None,
+        )
+
+    return ClusteredRun(
+        run=run,
+        before=figures(0, np.zeros(len(run.clients), np.int64)),
+        clusterings=tuple(figures(number, group) for number, group in changes(run.results["group"])),
+        left_out=int(tables.left_out.sum()),
+    )
+
+
+def named(clients: Sequence[str], group: Int) -> tuple[tuple[str, ...], ...]:
+    """Return the clusters by the names of their clients, the largest first, then by first client."""
+    members = [np.flatnonzero(group == cluster).tolist() for cluster in np.unique(group)]
+    members.sort(key=lambda places: (-len(places), places[0]))
+    return tuple(tuple(clients[place] for place in places) for places in members)
+
+
+def _scopes(table: PairTable, group: Int, seed: int) -> Scopes:
+    def level(own: bool) -> Callable[[Int], float]:
+        return lambda clusters: within(table, clusters, own).mean
+
+    every, different = (
+        Compared(within(table, group, own), control(level(own), group, seed)) for own in (True, False)
+    )
+    return Scopes(every, different)

@@ -1,0 +1,135 @@
+"""Runs sorted into cells, those of one configuration over its seeds, and names that tell cells apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.analysis.summary import best_test_accuracy, published_test_accuracy, setting
+from fedmpi.config.tables import look_up
+from fedmpi.errors import BadInput
+from fedmpi.metrics import selection
+from fedmpi.store.reader import Run
+from fedmpi.store.schema import canonical_json, config_differences
+
+Float = npt.NDArray[np.float64]
+Config = Mapping[str, Any]
+
+RULES: dict[str, Callable[[Run], Float]] = {
+    "last round": lambda run: selection.at_rounds(
+        run.results["test_accuracy"], selection.last_rounds(run.results["test_accuracy"])
+    ),
+    "best by validation": best_test_accuracy,
+    "as published": published_test_accuracy,
+}
+"""Test accuracy of each client [n] by selection rule; only the last one looks at test data to choose."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Complete runs whose configurations differ in suite, case name and seed only; at least one.
+
+    Attributes
+    ----------
+    config : mapping
+        What they have in common.
+    runs : dict
+        By seed, ascending.
+    """
+
+    config: Config
+    runs: dict[int, Run]
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return str(setting(self.config, "algorithm"))
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name."""
+        return str(setting(self.config, "dataset"))
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The clients' names, the same for every seed."""
+        return next(iter(self.runs.values())).clients
+
+    def mean(self, values: Callable[[Run], Float], seeds: Iterable[int] | None = None) -> Float:
+        """Return the mean of `values` over `seeds`, by default all; NaN where one has none."""
+        chosen = self.runs if seeds is None else seeds
+        return np.asarray(np.mean([values(self.runs[seed]) for seed in chosen], axis=0), np.float64)
+
+
+def cells(runs: Sequence[Run]) -> list[Cell]:
+    """Return the cells of runs, in the order of their first runs.
+
+    Raises
+    ------
+    BadInput
+        The same configuration and seed twice, or other clients for another seed.
+    """
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(key(run.config, "suite", "name", "seed"), []).append(run)
+    return [_cell(members) for members in found.values()]
+
+
+def _cell(runs: Sequence[Run]) -> Cell:
+    by_seed: dict[int, Run] = {}
+    for run in sorted(runs, key=lambda run: int(run.config["seed"])):
+        other = by_seed.setdefault(int(run.config["seed"]), run)
+        if other is not run:
+            raise BadInput(f"{run.folder} and {other.folder} are runs of one configuration; leave one out")
+        if run.clients != runs[0].clients:
+            raise BadInput(f"{run.folder} has other clients than {runs[0].folder}, by the same configuration")
+    return Cell(without(runs[0].config, "suite", "name", "seed"), by_seed)
+
+
+def without(config: Config, *dotted: str) -> dict[str, Any]:
+    """Return a configuration without some settings, such as ``partition.overlap``."""
+    copy = dict(config)
+    for name in dotted:
+        head, _, rest = name.partition(".")
+        if rest and isinstance(copy.get(head), Mapping):
+            copy[head] = without(copy[head], rest)
+        elif not rest:
+            copy.pop(head, None)
+    return copy
+
+
+def key(config: Config, *apart: str) -> str:
+    """Return text that two configurations share if they are equal but for the settings `apart`."""
+    return canonical_json(without(config, *apart))
+
+
+def titles(names: Sequence[str], configs: Sequence[Config]) -> list[str]:
+    """Return a title for each configuration: its name, and what differs where several have one name."""
+    found = []
+    for name, config in zip(names, configs, strict=True):
+        alike = [other for text, other in zip(names, configs, strict=True) if text == name]
+        lines = [line for other in alike for line in config_differences(config, other)]
+        differing = dict.fromkeys(line.partition(": ")[0] for line in lines)
+        parts = [
+            f"{setting.rpartition('.')[2]} = {_shown(look_up(config, setting))}" for setting in differing
+        ]
+        found.append(", ".join([name, *parts]))
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def seeds_text(found: Iterable[Sequence[int]]) -> str:
+    """Return what to say of the seeds behind a picture's means: "seed 10", "means over 3 to 5 seeds"."""
+    sets = [tuple(seeds) for seeds in found]
+    if len(set(sets)) == 1:
+        text = ", ".join(map(str, sets[0]))
+        return f"seed {text}" if len(sets[0]) == 1 else f"means over seeds {text}"
+    least, most = min(map(len, sets)), max(map(len, sets))
+    return f"means over {least if least == most else f'{least} to {most}'} seeds, not the same everywhere"

@@ -1,0 +1,250 @@
+"""Violins of the clients' gains over self-train (GCFL, Figures 6 to 8).
+
+The paper's gains are of the accuracies that its code reports, maxima over test
+accuracies for GCFL and GCFL+; here the last round's count unless `rule` says
+otherwise, and every client is a dot beside the violin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures.cells import RULES, Cell, Float, cells, key, seeds_text, titles, without
+from fedmpi.config.tables import look_up
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+
+_ALONE = "self-train"
+_SIDES: tuple[Literal["low", "high"], ...] = ("low", "high")
+_WIDTH = 0.8
+
+
+class Options(BaseModel):
+    """Options of ``gains``.
+
+    Attributes
+    ----------
+    by : str
+        What has a violin: ``algorithm`` (a panel per dataset) or ``dataset`` (a panel per algorithm).
+    split : str or None
+        Setting that the halves of a violin differ in, such as ``partition.overlap``.
+    sides : pair of setting values or None
+        Its values on the left and on the right; belongs to `split`.
+    labels : pair of str or None
+        What to call the sides; by default setting and value.
+    rule : str
+        Selection rule of the accuracies: ``last round``, ``best by validation``, ``as published``.
+    self_train_rounds : int or None
+        Which self-train is the reference where a setting has several; by default the only one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    by: Literal["algorithm", "dataset"] = "algorithm"
+    split: str | None = None
+    sides: tuple[bool | int | float | str, bool | int | float | str] | None = None
+    labels: tuple[str, str] | None = None
+    rule: Literal["last round", "best by validation", "as published"] = "last round"
+    self_train_rounds: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Options:
+        if (self.split is None) != (self.sides is None):
+            raise ValueError("split and sides belong together: a setting, and its values left and right")
+        if self.labels is not None and self.split is None:
+            raise ValueError("labels are those of the sides: give split and sides too")
+        return self
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One half of a violin, or a whole one: gains [n] of the clients in points, over which seeds."""
+
+    cell: Cell
+    side: int
+    values: Float
+    seeds: tuple[int, ...]
+
+
+def gain(cell: Cell, alone: Cell, rule: str) -> tuple[Float, tuple[int, ...]]:
+    """Return each client's mean minus self-train's, in points, over the seeds that both have, and those."""
+    seeds = tuple(seed for seed in cell.runs if seed in alone.runs)
+    if not seeds:
+        return np.full(len(cell.clients), np.nan), ()
+    accuracy = RULES[rule]
+    return 100 * (cell.mean(accuracy, seeds) - alone.mean(accuracy, seeds)), seeds
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return split violins of the clients' gains; a cell without its self-train is named in the caption."""
+    found = sorted(cells(runs), key=lambda cell: style.place(cell.algorithm))
+    references = _references(found, options)
+    drawn, bare = _gains(found, references, options)
+    if not drawn:
+        raise BadInput("gains: no run has a self-train of the same data, settings and seeds beside it")
+    panels: dict[str, list[Gain]] = {}
+    for each in drawn:
+        panels.setdefault(_panel_key(each.cell, options), []).append(each)
+    members = list(panels.values())
+    figure, axes = style.panels(len(panels), columns=2 if options.by == "algorithm" else 1, height=2.7)
+    for axis, heading, gains in zip(axes, _headings(members, options), members, strict=True):
+        _panel(axis, gains, options)
+        axis.set_title(heading, loc="left")
+        axis.set_ylabel("gain over self-train (points)")
+    if options.split is not None:
+        _legend(figure, options)
+    for line in _caption(drawn, bare, list(references.values()), options):
+        style.add_caption(figure, line)
+    return figure
+
+
+def _gains(
+    found: Sequence[Cell], references: Mapping[str, Cell], options: Options
+) -> tuple[list[Gain], list[Cell]]:
+    """Return the gains, and the cells for which there is no self-train of the same seeds."""
+    drawn: list[Gain] = []
+    bare: list[Cell] = []
+    for cell in found:
+        if cell.algorithm == _ALONE:
+            continue
+        side = _side(cell, options)
+        alone = references.get(_setting(cell))
+        values, seeds = gain(cell, alone, options.rule) if alone is not None else (np.zeros(0), ())
+        if seeds:
+            drawn.append(Gain(cell, side, values, seeds))
+        else:
+            bare.append(cell)
+    return drawn, bare
+
+
+def _setting(cell: Cell) -> str:
+    return key(cell.config, "algorithm", "rounds")
+
+
+def _references(found: Sequence[Cell], options: Options) -> dict[str, Cell]:
+    """Return the self-train of each setting."""
+    chosen: dict[str, Cell] = {}
+    for cell in found:
+        wanted = options.self_train_rounds in (None, cell.config["rounds"])
+        if cell.algorithm == _ALONE and wanted:
+            other = chosen.setdefault(_setting(cell), cell)
+            if other is not cell:
+                rounds = f"{other.config['rounds']} and {cell.config['rounds']} rounds"
+                raise BadInput(
+                    f"gains: self-train on {cell.dataset} for {rounds}: choose one by self_train_rounds"
+                )
+    return chosen
+
+
+def _side(cell: Cell, options: Options) -> int:
+    """Return 0 for left (and for whole violins), 1 for right."""
+    if options.split is None or options.sides is None:
+        return 0
+    value = look_up(cell.config, options.split)
+    if value not in options.sides:
+        run = next(iter(cell.runs.values()))
+        left, right = options.sides
+        shown = "no such setting" if value is None else value
+        raise BadInput(
+            f"gains: {options.split} is to be {left} or {right}, but in {run.folder} it is {shown}"
+        )
+    return options.sides.index(value)
+
+
+def _apart(options: Options) -> tuple[str, ...]:
+    return () if options.split is None else (options.split,)
+
+
+def _panel_key(cell: Cell, options: Options) -> str:
+    if options.by == "dataset":
+        return cell.algorithm
+    return key(cell.config, "algorithm", "rounds", *_apart(options))
+
+
+def _headings(panels: Sequence[Sequence[Gain]], options: Options) -> list[str]:
+    firsts = [members[0].cell for members in panels]
+    if options.by == "dataset":
+        return [style.algorithm_name(cell.algorithm) for cell in firsts]
+    names = [f"{style.dataset_name(cell.dataset)}, {len(cell.clients)} clients" for cell in firsts]
+    return titles(names, [without(cell.config, "algorithm", "rounds", *_apart(options)) for cell in firsts])
+
+
+def _panel(axis: Axes, members: Sequence[Gain], options: Options) -> None:
+    """Draw the violins of one panel, side by side."""
+    violins: dict[str, list[Gain]] = {}
+    for each in members:
+        violins.setdefault(key(each.cell.config, *_apart(options)), []).append(each)
+    firsts = [halves[0].cell for halves in violins.values()]
+    by_dataset = options.by == "dataset"
+    names = [
+        f"{style.dataset_name(cell.dataset)}, n = {len(cell.clients)}"
+        if by_dataset
+        else style.algorithm_name(cell.algorithm)
+        for cell in firsts
+    ]
+    axis.axhline(0, color="#333333", linewidth=0.8, zorder=1)
+    for place, halves in enumerate(violins.values()):
+        for half in halves:
+            _half(axis, place, half, whole=options.split is None)
+    labels = titles(names, [without(cell.config, *_apart(options)) for cell in firsts])
+    axis.set_xticks(range(len(labels)), [label.replace(", ", "\n") for label in labels], size=7)
+    axis.set_xlim(-0.6, len(labels) - 0.4)
+    axis.grid(visible=False, axis="x")
+
+
+def _half(axis: Axes, place: int, half: Gain, whole: bool) -> None:
+    """Draw a density, the clients as dots and their mean as a bar; equal values have no density."""
+    colour = style.COLOURS[half.side]
+    if len(np.unique(half.values)) > 1:
+        side = "both" if whole else _SIDES[half.side]
+        parts = axis.violinplot(half.values, [place], widths=_WIDTH, showextrema=False, side=side)
+        for body in cast(list[PolyCollection], parts["bodies"]):
+            body.set(facecolor=colour, edgecolor=colour, alpha=0.3, linewidth=0.7)
+    direction = 0 if whole else (-1, 1)[half.side]
+    # The fractional parts of k times the golden ratio fill the strip evenly, in the clients' order.
+    strip = (np.arange(len(half.values)) * 0.618034) % 1.0
+    across = place + (strip - 0.5) * 0.3 if whole else place + direction * (0.04 + 0.2 * strip)
+    axis.scatter(across, half.values, s=7, color=colour, linewidth=0, alpha=0.9, gid="clients")
+    left, right = place - 0.25 * (direction <= 0), place + 0.25 * (direction >= 0)
+    axis.hlines(half.values.mean(), left, right, color="black", linewidth=1.4, gid="mean")
+
+
+def _legend(figure: Figure, options: Options) -> None:
+    labels = options.labels
+    if labels is None and options.sides is not None:
+        left, right = (f"{options.split} = {str(value).lower()}" for value in options.sides)
+        labels = (left, right)
+    handles = [
+        Patch(facecolor=style.COLOURS[side], alpha=0.5, label=label)
+        for side, label in enumerate(labels or ())
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
+
+
+def _caption(
+    drawn: Sequence[Gain], bare: Sequence[Cell], references: Sequence[Cell], options: Options
+) -> list[str]:
+    rounds = sorted({cell.config["rounds"] for cell in references})
+    epochs = " or ".join(map(str, rounds))
+    rule = options.rule if options.rule != "as published" else "as published: chosen on test data"
+    lines = [
+        f"Gain of a client: its test accuracy ({rule}) minus that of self-train for {epochs} rounds, "
+        f"{seeds_text([each.seeds for each in drawn])}. Dots: clients; bars: means over clients."
+    ]
+    if bare:
+        names = [
+            f"{style.algorithm_name(cell.algorithm)} on {style.dataset_name(cell.dataset)}" for cell in bare
+        ]
+        lines.append(f"Left out, without self-train of the same seeds: {', '.join(dict.fromkeys(names))}.")
+    return lines

@@ -1,0 +1,123 @@
+"""Gradient norms by round, coloured by final cluster (GCFL, Figure 1).
+
+The paper shows six clients under GCFL and GCFL+ and does not say which; here
+they are an option. Its text calls the norms of the updates gradient norms, the
+released code of GCFL+ looks at those of the last batch's gradient: `field`
+chooses. Every split is marked, where the paper names one round in its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures.cells import titles, without
+from fedmpi.analysis.summary import setting
+from fedmpi.config.tables import closest
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.metrics.clients import splits
+from fedmpi.store.reader import Run
+
+_DEFAULT_CLIENTS = 6
+_MOST_PANELS = 8
+_MEANING = {
+    "gradient_norm": "2-norm of the shared layers' gradient in the round's last batch",
+    "delta_norm": "2-norm of the shared layers' update in the round",
+}
+
+
+class Options(BaseModel):
+    """Options of ``gradient-norms``.
+
+    Attributes
+    ----------
+    clients : tuple of str or None
+        Names of the clients drawn; the first six by default.
+    field : str
+        ``gradient_norm`` (of the last batch) or ``delta_norm`` (of the update).
+    log : bool
+        Logarithmic axis.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clients: tuple[str, ...] | None = Field(None, min_length=1)
+    field: Literal["gradient_norm", "delta_norm"] = "gradient_norm"
+    log: bool = True
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return one panel per run: a line per client, a vertical line per split."""
+    if len(runs) > _MOST_PANELS:
+        raise BadInput(f"gradient-norms draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
+    figure, axes = style.panels(len(runs), columns=1, height=2.5, sharex=True, sharey=True)
+    names = [
+        f"{_name(run, 'algorithm')} on {_name(run, 'dataset')}, seed {run.config['seed']}" for run in runs
+    ]
+    configs = [without(run.config, "suite", "name") for run in runs]
+    for axis, run, title in zip(axes, runs, titles(names, configs), strict=True):
+        _panel(axis, run, _places(run, options.clients), options)
+        axis.set_title(title, loc="left")
+        axis.set_ylabel(options.field.replace("_", " "))
+    axes[-1].set_xlabel("round")
+    style.add_caption(
+        figure,
+        f"{_MEANING[options.field].capitalize()}. Clients of one colour end in one cluster; "
+        "vertical lines: splits, of any cluster.",
+    )
+    return figure
+
+
+def _name(run: Run, axis: str) -> str:
+    named = style.algorithm_name if axis == "algorithm" else style.dataset_name
+    return named(str(setting(run.config, axis)))
+
+
+def _places(run: Run, wanted: tuple[str, ...] | None) -> list[int]:
+    """Return the indices of the clients to draw."""
+    for name in wanted or ():
+        if name not in run.clients:
+            hint, known = closest(name, run.clients), ", ".join(run.clients)
+            raise BadInput(f'{run.folder} has no client "{name}"{hint} (it has: {known})')
+    return [run.clients.index(name) for name in wanted or run.clients[:_DEFAULT_CLIENTS]]
+
+
+def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> None:
+    values = run.results[options.field]
+    final = run.results["group"][-1]
+    clusters = [int(group) for group in dict.fromkeys(final)]
+    drawn = list(dict.fromkeys(int(final[place]) for place in places))
+    rounds = np.arange(1, len(values) + 1)
+    for number in sorted({number for number, _ in splits(run.results["group"])}):
+        axis.axvline(number + 1, color="#999999", linewidth=0.6, linestyle=(0, (4, 2)), zorder=1, gid="split")
+    members: dict[int, int] = {}
+    for place in sorted(places, key=lambda place: drawn.index(int(final[place]))):
+        group = int(final[place])
+        dashes = style.DASHES[members.get(group, 0) % len(style.DASHES)]
+        members[group] = members.get(group, 0) + 1
+        axis.plot(
+            rounds,
+            values[:, place],
+            color=style.COLOURS[drawn.index(group) % len(style.COLOURS)],
+            linestyle=dashes,
+            linewidth=0.9,
+            label=f"{run.clients[place]} (cluster {clusters.index(group) + 1})",
+        )
+    if options.log:
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_xlim(1, max(len(values), 2))
+    title = f"{len(clusters)} cluster{'s' * (len(clusters) > 1)} at the end"
+    axis.legend(
+        loc="center left", bbox_to_anchor=(1.01, 0.5), title=title, alignment="left", title_fontsize=7
+    )

@@ -1,0 +1,106 @@
+"""Test loss by round: mean and standard deviation over clients (GCFL, Figure 4).
+
+The paper calls these training curves and draws the test loss. It does not say
+whether its band is over clients of one seed or of five; here a client's loss
+is averaged over the seeds first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures.cells import Cell, Float, cells, key, seeds_text, titles, without
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+
+
+class Options(BaseModel):
+    """Options of ``losses``.
+
+    Attributes
+    ----------
+    field : str
+        ``test_loss``, ``val_loss`` or ``train_loss``.
+    first_round : int
+        Where the lines begin: the losses of the very first rounds may flatten all that follows.
+    log : bool
+        Logarithmic axis.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    field: Literal["test_loss", "val_loss", "train_loss"] = "test_loss"
+    first_round: int = Field(1, ge=1)
+    log: bool = False
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return one panel per dataset with a line and a band per algorithm."""
+    panels: dict[str, list[Cell]] = {}
+    found = sorted(cells(runs), key=lambda cell: style.place(cell.algorithm))
+    for cell in found:
+        if options.first_round > cell.config["rounds"]:
+            raise BadInput(
+                f"losses: first_round = {options.first_round}, but {cell.algorithm} has fewer rounds"
+            )
+        panels.setdefault(key(cell.config, "algorithm", "rounds"), []).append(cell)
+    firsts = [members[0] for members in panels.values()]
+    names = [style.dataset_name(cell.dataset) for cell in firsts]
+    headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
+    figure, axes = style.panels(len(panels), height=2.9)
+    for axis, heading, members in zip(axes, headings, panels.values(), strict=True):
+        for label, cell, look in _lines(members):
+            _line(axis, cell, options, label, look)
+        axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
+        axis.set_xlabel("round")
+        axis.set_ylabel(f"{options.field.replace('val', 'validation').replace('_', ' ')} (nat)")
+        axis.legend(loc="best")
+        if options.log:
+            axis.set_yscale("log")
+        last = max(int(cell.config["rounds"]) for cell in members)
+        axis.set_xlim(options.first_round, max(last, options.first_round + 1))
+        if not options.log:
+            axis.set_ylim(bottom=0)
+    seeds = seeds_text([tuple(cell.runs) for cell in found])
+    style.add_caption(
+        figure, f"Thick: mean over clients; thin: one standard deviation over clients around it ({seeds})."
+    )
+    return figure
+
+
+def _lines(members: Sequence[Cell]) -> list[tuple[str, Cell, dict[str, Any]]]:
+    """Return label, cell and look of a panel's lines."""
+    labels = titles(
+        [style.algorithm_name(cell.algorithm) for cell in members], [cell.config for cell in members]
+    )
+    return list(zip(labels, members, style.looks([cell.algorithm for cell in members]), strict=True))
+
+
+def _line(axis: Axes, cell: Cell, options: Options, label: str, look: dict[str, Any]) -> None:
+    values = cell.mean(lambda run: run.results[options.field])
+    mean, spread = _over_clients(values)
+    rounds = np.flatnonzero(~np.isnan(mean))
+    rounds = rounds[rounds + 1 >= options.first_round]
+    axis.plot(rounds + 1, mean[rounds], label=label, **look)
+    low, high = mean - spread, mean + spread
+    axis.fill_between(rounds + 1, low[rounds], high[rounds], color=look["color"], alpha=0.08, linewidth=0)
+    for edge in (low, high):  # bands lie on each other: their edges tell them apart
+        axis.plot(rounds + 1, edge[rounds], **{**look, "linewidth": 0.5, "alpha": 0.8})
+
+
+def _over_clients(values: Float) -> tuple[Float, Float]:
+    """Return mean and standard deviation (ddof 1; 0 for one client) of [R, n] over clients with a value."""
+    present = ~np.isnan(values)
+    count = present.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(present, values, 0.0).sum(axis=1) / count
+        squares = np.where(present, (values - mean[:, None]) ** 2, 0.0).sum(axis=1)
+    return mean, np.sqrt(squares / np.maximum(count - 1, 1))

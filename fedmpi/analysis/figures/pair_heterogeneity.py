@@ -1,0 +1,209 @@
+"""Accuracy on one dataset by how far its partner's graphs are apart from its own (GCFL, Figure 5).
+
+The paper pairs PROTEINS with six datasets under FedAvg, with one-hot degrees as
+features. Heterogeneity is measured between the two datasets: pairs of one graph of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedmpi.analysis.clusterings import datasets_of
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures.cells import RULES, Cell, cells, key, seeds_text, titles, without
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.heterogeneity.distances import STRUCTURE, Float, Spread, WalkOptions, spread
+from fedmpi.heterogeneity.walks import embed
+from fedmpi.store.reader import Run
+
+
+class Options(BaseModel):
+    """Options of ``pair-heterogeneity``.
+
+    Attributes
+    ----------
+    dataset : str
+        The dataset whose accuracy is drawn; a run has it and one other, or it alone.
+    length, walks, seed : int
+        Steps of the anonymous walks, walks per graph (by default by the bound), and the seed of walks
+        and drawn pairs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str = "PROTEINS"
+    length: int = 4
+    walks: int | None = None
+    seed: int = Field(0, ge=0)
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one cell of runs gives.
+
+    Attributes
+    ----------
+    partner : str or None
+        The other dataset, if any.
+    heterogeneity : Spread or None
+        Structure, between the two.
+    accuracy : float64 [seeds]
+        Test accuracy on the dataset in the last round, in %.
+    """
+
+    partner: str | None
+    heterogeneity: Spread | None
+    accuracy: Float
+
+    @property
+    def across(self) -> float:
+        """Place on the horizontal axis; a point without partner has none."""
+        assert self.heterogeneity is not None
+        return self.heterogeneity.mean
+
+    @property
+    def mean(self) -> float:
+        """Mean over seeds."""
+        return float(self.accuracy.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation over seeds (ddof 1), 0 for one."""
+        return float(np.std(self.accuracy, ddof=1)) if len(self.accuracy) > 1 else 0.0
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return one panel with a named point per pair of datasets, and a band for the dataset alone.
+
+    Raises
+    ------
+    BadInput
+        A run is neither of the dataset alone nor of it and one other, each on one client; there is no
+        pair; or the data cannot be had.
+    """
+    distances = _Distances(options, source or DataSource.from_environment())
+    found = cells(runs)
+    series: dict[str, list[Cell]] = {}
+    for cell in found:
+        series.setdefault(key(cell.config, "dataset"), []).append(cell)
+    figure, (axis,) = style.panels(1, columns=1, height=3.4)
+    named: list[Point] = []
+    for number, (label, colour, members) in enumerate(_labelled(list(series.values()))):
+        points = [_point(cell, options, distances) for cell in members]
+        pairs = [point for point in points if point.partner is not None]
+        named += pairs
+        if pairs:
+            _series(axis, pairs, label, colour, style.MARKERS[number % len(style.MARKERS)])
+        for point in points:
+            if point.partner is None:
+                _band(axis, point, f"{options.dataset} alone, {label}", colour)
+    if not named:
+        raise BadInput(f"pair-heterogeneity: there is no run of {options.dataset} and another dataset")
+    _names(axis, named)
+    axis.set_xlabel(f"structure heterogeneity between {options.dataset} and the other dataset")
+    axis.set_ylabel(f"test accuracy on {options.dataset} (%)")
+    axis.margins(x=0.13, y=0.12)
+    if len(series) > 1:
+        figure.legend(loc="outside upper right", ncols=3)
+    style.add_caption(figure, _caption(found, options))
+    return figure
+
+
+class _Distances:
+    """Structure heterogeneity between two datasets; each dataset's walks are drawn once."""
+
+    def __init__(self, options: Options, source: DataSource) -> None:
+        self._walks = WalkOptions(options.length, options.walks, options.seed)
+        self._source = source
+        self._shares: dict[str, Float] = {}
+
+    def between(self, run: Run) -> Spread:
+        """Return it for the two datasets of a run."""
+        shares = [self._of(raw) for raw in datasets_of(run, self._source)]
+        return spread(shares, STRUCTURE, self._walks.seed)
+
+    def _of(self, raw: RawGraphs) -> Float:
+        walks = self._walks
+        if raw.name not in self._shares:
+            self._shares[raw.name] = embed(raw.topology, walks.length, walks.seed, walks.walks)
+        return self._shares[raw.name]
+
+
+def _labelled(series: Sequence[Sequence[Cell]]) -> list[tuple[str, str, Sequence[Cell]]]:
+    """Return label, colour and cells of each series."""
+    firsts = [members[0] for members in series]
+    names = [style.algorithm_name(cell.algorithm) for cell in firsts]
+    labels = titles(names, [without(cell.config, "dataset") for cell in firsts])
+    looks = style.looks([cell.algorithm for cell in firsts])
+    return [
+        (label, look["color"], members) for label, look, members in zip(labels, looks, series, strict=True)
+    ]
+
+
+def _point(cell: Cell, options: Options, distances: _Distances) -> Point:
+    run = next(iter(cell.runs.values()))
+    names = run.partition["datasets"].tolist() if "datasets" in run.partition else []
+    if options.dataset not in names or len(names) > 2 or len(set(names)) < len(names):
+        raise BadInput(
+            f"pair-heterogeneity: {run.folder} is not of {options.dataset} and one other dataset, a client "
+            f"each, as dataset = '{options.dataset}+DD' with partition = 'per-dataset' is; leave it out"
+        )
+    place = names.index(options.dataset)
+    accuracy = np.array([100 * RULES["last round"](each)[place] for each in cell.runs.values()])
+    if len(names) == 1:
+        return Point(None, None, accuracy)
+    return Point(names[1 - place], distances.between(run), accuracy)
+
+
+def _series(axis: Axes, points: Sequence[Point], label: str, colour: str, marker: str) -> None:
+    axis.errorbar(
+        [point.across for point in points],
+        [point.mean for point in points],
+        [point.std for point in points],
+        color=colour,
+        marker=marker,
+        linestyle="none",
+        elinewidth=0.9,
+        capsize=2.5,
+        label=label,
+    )
+
+
+def _band(axis: Axes, point: Point, label: str, colour: str) -> None:
+    axis.axhline(point.mean, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, label=label)
+    axis.axhspan(point.mean - point.std, point.mean + point.std, color=colour, alpha=0.13, linewidth=0)
+
+
+def _names(axis: Axes, points: Sequence[Point]) -> None:
+    """Name each partner at its highest point, left and right in turn, as neighbours may be close."""
+    highest: dict[str, Point] = {}
+    for point in sorted(points, key=lambda point: (point.across, -point.mean)):
+        highest.setdefault(str(point.partner), point)
+    for place, (partner, point) in enumerate(highest.items()):
+        side = 1 if place % 2 else -1
+        axis.annotate(
+            style.dataset_name(partner),
+            (point.across, point.mean),
+            (6 * side, 4),
+            textcoords="offset points",
+            size=7,
+            horizontalalignment="left" if side > 0 else "right",
+            verticalalignment="center",
+        )
+
+
+def _caption(found: Sequence[Cell], options: Options) -> str:
+    seeds = seeds_text([tuple(cell.runs) for cell in found])
+    return (
+        f"Accuracy in the last round ({seeds}); bars and band: standard deviation over seeds. Heterogeneity: "
+        f"mean Jensen-Shannon distance of anonymous walks (length {options.length}) over pairs of one graph "
+        "of each dataset."
+    )

@@ -1,0 +1,191 @@
+"""How all pictures look: colours, sizes, names, the caption, and files that are the same every time."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
+from matplotlib.textpath import TextPath
+
+from fedmpi.errors import BadInput
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8B5A2B")
+"""Told apart with any colour vision: seven after Okabe and Ito (2008), and a brown."""
+
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (9, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+
+WIDTH = 7.2
+"""Inches; the text width of a page with small margins."""
+
+_ALGORITHMS = {
+    "self-train": "self-train",
+    "fedavg": "FedAvg",
+    "fedprox": "FedProx",
+    "gcfl": "GCFL",
+    "gcfl-plus": "GCFL+",
+    "gcfl-plus-dws": "GCFL+dWs",
+}
+_ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train")
+
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "fedmpi",
+    "pdf.fonttype": 42,
+}
+_METADATA: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
+
+_CAPTION = "caption"
+_CAPTION_SIZE = 6.5
+_CAPTION_MARGIN = 0.1
+_CAPTION_LINE = 1.35 * _CAPTION_SIZE / 72
+_CAPTION_GAP = 0.08
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Draw and save in this style, whatever the user's own settings of matplotlib are."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def panels(count: int, columns: int = 2, height: float = 2.4, **subplots: Any) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `WIDTH` with `count` axes, row by row.
+
+    Parameters
+    ----------
+    columns : int
+        Most panels side by side.
+    height : float
+        Of one row, inches.
+    subplots
+        Handed to `Figure.subplots`, such as ``sharey=True``.
+    """
+    columns = min(columns, count)
+    rows = math.ceil(count / columns)
+    figure = Figure(figsize=(WIDTH, rows * height), layout=ConstrainedLayoutEngine(h_pad=0.07))
+    axes = list(figure.subplots(rows, columns, squeeze=False, **subplots).flat)
+    for empty in axes[count:]:
+        empty.remove()
+    return figure, axes[:count]
+
+
+def add_caption(figure: Figure, line: str) -> None:
+    """Add a line to the caption below the panels; the figure grows by what it takes."""
+    present = [text for text in figure.texts if text.get_gid() == _CAPTION]
+    above = present[0].get_text().split("\n") if present else []
+    for text in present:
+        text.remove()
+    lines = [*above, *_wrapped(line)]
+    width, height = figure.get_size_inches()
+    height += _caption_height(len(lines)) - _caption_height(len(above))
+    figure.set_size_inches(width, height)
+    share = _caption_height(len(lines)) / height
+    layout = figure.get_layout_engine()
+    assert isinstance(layout, ConstrainedLayoutEngine)  # `panels` gives every figure one
+    layout.set(rect=(0, share, 1, 1 - share))
+    placed: Text = figure.text(
+        _CAPTION_MARGIN / WIDTH, 0.04 / height, "\n".join(lines), size=_CAPTION_SIZE, color="#444444"
+    )
+    placed.set(gid=_CAPTION, verticalalignment="bottom", linespacing=1.2)
+    placed.set_in_layout(False)
+
+
+def caption(figure: Figure) -> str:
+    """Return the caption's text."""
+    return "\n".join(text.get_text() for text in figure.texts if text.get_gid() == _CAPTION)
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a caption's line in pieces that fit the width, by the measured width of their letters."""
+    pieces = [""]
+    for word in line.split():
+        longer = f"{pieces[-1]} {word}".lstrip()
+        width = TextPath((0, 0), longer, size=_CAPTION_SIZE).get_extents().width
+        if width > 72 * (WIDTH - 2 * _CAPTION_MARGIN):
+            pieces.append(word)
+        else:
+            pieces[-1] = longer
+    return pieces
+
+
+def _caption_height(lines: int) -> float:
+    return lines * _CAPTION_LINE + _CAPTION_GAP if lines else 0.0
+
+
+def save(figure: Figure, image: Path) -> None:
+    """Write an image whose bytes carry no date.
+
+    Raises
+    ------
+    BadInput
+        It cannot be written.
+    """
+    suffix = image.suffix.lower()
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
+    try:
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.write_bytes(content.getvalue())
+    except OSError as error:
+        raise BadInput(f"--image {image}: cannot write it ({error.strerror})") from error
+
+
+def algorithm_name(name: str) -> str:
+    """Return an algorithm's name as papers write it."""
+    return _ALGORITHMS.get(name, name)
+
+
+def dataset_name(name: str) -> str:
+    """Return a dataset's name as papers write it: MIX for ``gcfl/mix``, the folder's name for own data."""
+    last = name.rstrip("/").rpartition("/")[2]
+    return last.upper() if name.startswith("gcfl/") else last
+
+
+def place(algorithm: str) -> int:
+    """Return an algorithm's place among lines and violins; those of plug-ins come last."""
+    return _ORDER.index(algorithm) if algorithm in _ORDER else len(_ORDER)
+
+
+def looks(algorithms: Sequence[str]) -> list[dict[str, Any]]:
+    """Return colour and dashes of each line of a panel by its algorithm.
+
+    An algorithm has one colour in all pictures; further lines of it have other dashes.
+    """
+    others = [name for name in dict.fromkeys(algorithms) if name not in _ORDER]
+    places = [(*_ORDER, *others).index(name) for name in algorithms]
+    repeats = [places[:number].count(place) for number, place in enumerate(places)]
+    return [
+        {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[(place + repeat) % len(DASHES)]}
+        for place, repeat in zip(places, repeats, strict=True)
+    ]

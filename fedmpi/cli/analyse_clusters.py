@@ -1,0 +1,173 @@
+"""``fedmpi analyse clusters``: heterogeneity within the clusters of finished or running cases."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Scopes, TableMaker, clustered
+from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis.summary import setting
+from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.datasets.source import DataSource
+from fedmpi.heterogeneity.clusters import DRAWS, Control, Level
+from fedmpi.heterogeneity.distances import WalkOptions
+from fedmpi.store.reader import load_run
+
+_KINDS = ("structure", "features")
+
+
+def clusters(paths: Sequence[Path], source: DataSource, options: WalkOptions, as_json: bool = False) -> int:
+    """Print the heterogeneity before clustering, within clusters, and within random ones; returns 0."""
+    maker = TableMaker(source, options)
+    found = [clustered(load_run(path), maker) for place in paths for path in run_paths(place)]
+    if as_json:
+        print_json({**asdict(options), "random_partitions": DRAWS, "runs": [_record(run) for run in found]})
+        return 0
+    screen = console(sys.stdout)
+    screen.print(_final_table(found, options))
+    for run in found:
+        screen.print(_names(run), markup=False, highlight=False)
+    screen.print()
+    screen.print(_rounds_table(found))
+    return 0
+
+
+def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> Table:
+    error = _largest_error(found)
+    drawn = f"; pairs drawn, standard errors up to {error:.1g}" if error else ""
+    title = (
+        f"Mean distance of two graphs in a cluster (walk length {options.length}, walks per graph "
+        f"{options.walks or 'by the bound'}, seed {options.seed}{drawn}).\n"
+        f"Random: {DRAWS} partitions into clusters of the same sizes; in brackets the share of them whose "
+        "value is at most that of the clusters.\n"
+        "Different clients: without pairs of graphs of one client, which are all that a cluster of one has."
+    )
+    headings = (
+        "run",
+        "kind",
+        "before",
+        "clusters",
+        "random",
+        "different clients:\nbefore",
+        "clusters",
+        "random",
+    )
+    table = plain_table(title, headings, 2)
+    for run in found:
+        for kind in _KINDS:
+            before, after = _scopes(run.before, kind), _scopes(run.clusterings[-1], kind)
+            cells: list[str] = []
+            for start, end in ((before.every, after.every), (before.different, after.different)):
+                cells += [_level(start.found), *_compared(end)]
+            table.add_row(_case(run), kind, *cells)
+    return table
+
+
+def _largest_error(found: Sequence[ClusteredRun]) -> float:
+    """Return the largest standard error of all that is printed, 0 where every pair was looked at."""
+    errors = [
+        compared.found.standard_error
+        for run in found
+        for each in (run.before, *run.clusterings)
+        for scopes in (each.structure, each.features)
+        for compared in (scopes.every, scopes.different)
+        if compared.found.pairs
+    ]
+    return max(errors, default=0.0)
+
+
+def _rounds_table(found: Sequence[ClusteredRun]) -> Table:
+    title = (
+        "By round (the first that ended with these clusters). ARI: adjusted Rand index of clusters and the "
+        "domains of their datasets; in brackets the share of random partitions whose index is at least that."
+    )
+    headings = ("run", "round", "sizes", "structure", "random", "features", "random", "ARI", "random")
+    table = plain_table(title, headings, 1)
+    for run in found:
+        for each in run.clusterings:
+            sizes = " ".join(str(len(cluster)) for cluster in each.clusters)
+            compared = (_compared(each.structure.every), _compared(each.features.every))
+            table.add_row(_case(run), str(each.round), sizes, *compared[0], *compared[1], *_agreement(each))
+    return table
+
+
+def _scopes(clustering: Clustering, kind: str) -> Scopes:
+    return clustering.structure if kind == "structure" else clustering.features
+
+
+def _level(level: Level) -> str:
+    return f"{level.mean:.4f}" if level.pairs else "-"
+
+
+def _compared(compared: Compared) -> tuple[str, str]:
+    random = compared.random
+    return _level(compared.found), _control(random, random.as_low)
+
+
+def _control(control: Control, share: float) -> str:
+    """Return the control's cell; "-" where every random partition gives the same, which says nothing."""
+    if math.isnan(share) or control.constant:
+        return "-"
+    return f"{control.mean:.4f} ±{control.std:.4f} ({share:.2f})"
+
+
+def _agreement(clustering: Clustering) -> tuple[str, str]:
+    found = clustering.agreement
+    if found is None:
+        return "-", "-"
+    return f"{found.adjusted_rand_index:.4f}", _control(found.random, found.random.as_high)
+
+
+def _names(found: ClusteredRun) -> str:
+    last = found.clusterings[-1]
+    groups = " | ".join(" ".join(cluster) for cluster in last.clusters)
+    state = (
+        ""
+        if found.run.status == "complete"
+        else f", {found.run.status} after round {found.run.rounds_completed}"
+    )
+    left_out = f"; {found.left_out} graphs without edges left out" if found.left_out else ""
+    return f"{_case(found)} (since round {last.round}{state}): {groups}{left_out}"
+
+
+def _case(found: ClusteredRun) -> str:
+    return found.run.folder.resolve().name
+
+
+def _record(found: ClusteredRun) -> dict[str, Any]:
+    run = found.run
+    return {
+        "case": _case(found),
+        "folder": str(run.folder),
+        "dataset": setting(run.config, "dataset"),
+        "algorithm": setting(run.config, "algorithm"),
+        "seed": run.config.get("seed"),
+        "status": run.status,
+        "rounds": run.rounds_completed,
+        "left_out": found.left_out,
+        "before": {
+            kind: {
+                "every": asdict(_scopes(found.before, kind).every.found),
+                "different": asdict(_scopes(found.before, kind).different.found),
+            }
+            for kind in _KINDS
+        },
+        "clusterings": [_clustering_record(each) for each in found.clusterings],
+    }
+
+
+def _clustering_record(clustering: Clustering) -> dict[str, Any]:
+    return {
+        "round": clustering.round,
+        "clusters": clustering.clusters,
+        "structure": asdict(clustering.structure),
+        "features": asdict(clustering.features),
+        "agreement": asdict(clustering.agreement) if clustering.agreement else None,
+    }

@@ -1,0 +1,179 @@
+"""``fedmpi figure`` and ``fedmpi plot``: pictures from a suite's cases, or from any finished runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from fedmpi import NUMERICS_VERSION
+from fedmpi.analysis import figures
+from fedmpi.analysis.discovery import run_paths
+from fedmpi.config import locations
+from fedmpi.config.suite import Suite, read
+from fedmpi.config.tables import parse_override
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run, load_run
+from fedmpi.store.schema import config_digest
+
+if TYPE_CHECKING:
+    from fedmpi.cli.run import Places, Planned
+
+_MOST_NAMED = 3
+"""Missing cases that a caption names; of the others it gives the number."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How a suite's missing cases are run: the options of ``fedmpi sweep``."""
+
+    workers: int = 1
+    ranks: int = 1
+    budget: float | None = None
+
+
+def figure(
+    suite_name: str,
+    overrides: Sequence[str],
+    places: Places,
+    effort: Effort,
+    reuse: Sequence[Path],
+    image: Path | None,
+    plugins: Sequence[Path],
+) -> int:
+    """Run what is missing of a suite, then draw its ``[figure]`` from what is complete.
+
+    Returns
+    -------
+    int
+        What ``fedmpi sweep`` returns: 0 all complete, 1 a case failed, 3 one diverged, 75 cases are left.
+    """
+    from fedmpi.cli.run import DEFAULT_OUT, check_writable, plan_suite
+    from fedmpi.cli.sweep import run_missing
+    from fedmpi.registry import algorithms
+
+    path = locations.find(suite_name)
+    suite = read(path, overrides)
+    kind, options = _figure_of(suite)
+    target = image or (places.out or DEFAULT_OUT / suite.name) / "figure.svg"
+    figures.check_image(target)
+    for plugin in plugins:
+        algorithms.load_plugin(plugin)
+    plan = _reused(plan_suite(suite, places.out, resume=True), reuse)
+    check_writable(target.parent)
+    code = run_missing(plan, path, overrides, places, effort.workers, effort.ranks, effort.budget, plugins)
+    _draw_plan(plan, _Picture(kind, options, places.source(), target))
+    return code
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What is drawn, and where to."""
+
+    kind: figures.Kind
+    options: BaseModel
+    source: DataSource
+    image: Path
+
+    def draw(self, runs: Sequence[Run], missing: Sequence[str]) -> None:
+        """Draw runs; the caption says what is missing."""
+        notes = []
+        if missing:
+            more = len(missing) - _MOST_NAMED
+            named = ", ".join(missing[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            notes.append(f"Drawn from {len(runs)} of {len(runs) + len(missing)} runs; not complete: {named}.")
+        figures.picture(self.kind, runs, self.options, self.source, notes, self.image)
+        for note in notes:
+            print(note)
+        print(f"Picture: {self.image}")
+
+
+def _figure_of(suite: Suite) -> tuple[figures.Kind, BaseModel]:
+    """Return kind and options of a suite's figure."""
+    if not suite.figure:
+        raise BadInput(f"{suite.path}: it has no table [figure]; fedmpi plot draws from its runs too")
+    table = dict(suite.figure)
+    kind = figures.load(table.pop("kind"), f"{suite.path}: figure.kind: ")
+    return kind, figures.check_options(kind, table, f"{suite.path}: figure.")
+
+
+def _reused(plan: Sequence[Planned], folders: Sequence[Path]) -> list[Planned]:
+    """Return a plan in which runs below `folders` stand for cases of their configuration."""
+    wanted = {_identity(item.checked.case.config()): item.number for item in plan if not item.done}
+    found: dict[int, Path] = {}
+    for path in (path for folder in folders for path in run_paths(folder)):
+        try:
+            run = load_run(path)
+        except BadInput as error:
+            print(f"fedmpi: not reused: {error}", file=sys.stderr)
+            continue
+        number = wanted.get(_identity(run.config))
+        if number is not None and run.status == "complete" and run.numerics_version == NUMERICS_VERSION:
+            found.setdefault(number, run.folder)
+    if folders:
+        print(f"{len(found)} cases are reused from finished runs")
+    return [
+        replace(item, folder=found[item.number], done=True) if item.number in found else item for item in plan
+    ]
+
+
+def _identity(config: Mapping[str, Any]) -> str:
+    """Return what two runs of the same computation share, whatever suite and case they belong to."""
+    return config_digest({name: value for name, value in config.items() if name not in ("suite", "name")})
+
+
+def _draw_plan(plan: Sequence[Planned], picture: _Picture) -> None:
+    """Draw the complete cases of a plan; say so where those do not make a picture yet."""
+    runs, missing = _load([item.folder for item in plan])
+    if not missing:
+        picture.draw(runs, missing)
+        return
+    try:
+        picture.draw(runs, missing)
+    except BadInput as error:
+        print(f"fedmpi: no picture from {len(runs)} of {len(plan)} runs yet: {error}", file=sys.stderr)
+
+
+def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
+    """Return the complete runs of folders, and the names of the other folders."""
+    runs: list[Run] = []
+    missing: list[str] = []
+    for folder in folders:
+        try:
+            run = load_run(folder)
+        except BadInput:
+            missing.append(folder.name)  # not begun, or damaged: the same to a picture
+            continue
+        if run.status == "complete":
+            runs.append(run)
+        else:
+            missing.append(folder.name)
+    return runs, missing
+
+
+def plot(
+    kind_name: str, paths: Sequence[Path], image: Path | None, settings: Sequence[str], source: DataSource
+) -> int:
+    """Draw a kind of figure from runs, or the runs below folders; unfinished ones are left out and named."""
+    kind = figures.load(kind_name)
+    options = figures.check_options(kind, dict(_option(text) for text in settings), "--option ")
+    target = image or Path(f"{kind_name}.svg")
+    figures.check_image(target)
+    runs, missing = _load([path for given in paths for path in run_paths(given)])
+    _Picture(kind, options, source, target).draw(runs, missing)
+    return 0
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return name and value of ``name=value``; the value is TOML where it is that, else text."""
+    try:
+        return parse_override(text)
+    except BadInput as error:
+        raise BadInput(
+            f"--option {text}: write it as name=value, for example --option field=test_loss"
+        ) from error

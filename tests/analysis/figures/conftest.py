@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from fedmpi.analysis import figures
+from fedmpi.analysis.figures import style
+from fedmpi.store.reader import load_run
+from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Return a function that records a made-up complete run and reads it back.
+
+    Settings are merged into the configuration; results are arrays [round][client] by name.
+    """
+
+    def make(settings, clients=("a", "b"), **results):
+        rounds = len(next(iter(results.values())))
+        config = {
+            "suite": "made/up",
+            "name": "case",
+            "seed": 10,
+            "rounds": rounds,
+            "dataset": {"name": "PROTEINS", "features": "original"},
+            "partition": {"name": "chunks", "clients": 10, "overlap": False},
+            "algorithm": {"name": "fedavg"},
+            **settings,
+        }
+        folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
+        with RunRecord.create(folder, config=config, clients=clients, rounds=rounds, partition={}) as run:
+            run.begin_life(0, 1, ["Bcast"], {})
+            for index in range(rounds):
+                rows = {name: np.asarray(values)[index] for name, values in results.items()}
+                run.write_round(index, *_rows(len(clients), rows))
+            run.finish("complete", "")
+        return load_run(folder)
+
+    return make
+
+
+def _rows(num_clients, given):
+    sizes = axis_sizes(num_clients, 1, 1)
+    results = blank_round(result_fields(), sizes)
+    results["participated"][:] = 1
+    for name, values in given.items():
+        results[name][:] = values
+    return results, blank_round(measurement_fields(), sizes)
+
+
+@pytest.fixture
+def draw():
+    """Return a function that draws a kind from runs, in the style of all pictures."""
+
+    def run(kind, runs, **options):
+        module = figures.load(kind)
+        with style.applied():
+            picture = module.draw(runs, figures.check_options(module, options, "--option "), None)
+            picture.draw_without_rendering()
+        return picture
+
+    return run

@@ -1,0 +1,129 @@
+import pytest
+
+from fedmpi.analysis.figures.style import caption
+from fedmpi.errors import BadInput
+
+SELF = {"algorithm": {"name": "self-train"}}
+
+
+def overlapped(settings, overlap):
+    return {**settings, "partition": {"name": "chunks", "clients": 10, "overlap": overlap}}
+
+
+def points(axis):
+    """Return the heights of the clients' dots, violin by violin."""
+    drawn = [artist for artist in axis.collections if artist.get_gid() == "clients"]
+    return [[round(float(height), 6) for _, height in artist.get_offsets()] for artist in drawn]
+
+
+def means(axis):
+    bars = [artist for artist in axis.collections if artist.get_gid() == "mean"]
+    return [round(float(bar.get_segments()[0][0][1]), 6) for bar in bars]
+
+
+def labels(axis):
+    return [label.get_text() for label in axis.get_xticklabels()]
+
+
+def test_a_gain_is_a_clients_mean_over_seeds_minus_self_trains(record, draw):
+    runs = [
+        record({**SELF, "seed": 1}, test_accuracy=[[0.9, 0.9], [0.5, 0.6]]),
+        record({**SELF, "seed": 2}, test_accuracy=[[0.9, 0.9], [0.7, 0.6]]),
+        record({"seed": 1}, test_accuracy=[[0.1, 0.1], [0.1, 0.1], [0.8, 0.5]]),
+        record({"seed": 2}, test_accuracy=[[0.1, 0.1], [0.1, 0.1], [0.8, 0.4]]),
+        record({"seed": 3}, test_accuracy=[[0.1, 0.1], [0.1, 0.1], [0.0, 0.0]]),
+    ]
+    picture = draw("gains", runs)
+    (axis,) = picture.axes
+    assert points(axis) == [[20.0, -15.0]]
+    assert means(axis) == [2.5]
+    assert labels(axis) == ["FedAvg"]
+    assert axis.get_title(loc="left") == "PROTEINS, 2 clients"
+    assert "self-train for 2 rounds, means over seeds 1, 2." in caption(picture)
+
+
+def test_halves_are_those_of_the_setting_each_against_its_own_self_train(record, draw):
+    runs = [
+        record(overlapped(SELF, True), test_accuracy=[[0.5, 0.5]]),
+        record(overlapped({}, True), test_accuracy=[[0.6, 0.7]]),
+        record(overlapped(SELF, False), test_accuracy=[[0.4, 0.4]]),
+        record(overlapped({}, False), test_accuracy=[[0.4, 0.3]]),
+    ]
+    picture = draw("gains", runs, split="partition.overlap", sides=[False, True], labels=["apart", "shared"])
+    (axis,) = picture.axes
+    assert points(axis) == [[10.0, 20.0], [0.0, -10.0]]
+    right, left = [artist for artist in axis.collections if artist.get_gid() == "clients"]
+    assert max(left.get_offsets()[:, 0]) < 0 < min(right.get_offsets()[:, 0])
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["apart", "shared"]
+
+
+def test_a_violin_per_dataset_with_halves_of_one_algorithm(record, draw):
+    def plus(dataset, standardise):
+        algorithm = {"name": "gcfl-plus", "standardise": standardise}
+        return {"dataset": {"name": dataset}, "algorithm": algorithm}
+
+    runs = []
+    for dataset in ("PROTEINS", "gcfl/mix"):
+        runs.append(record({**SELF, "dataset": {"name": dataset}}, test_accuracy=[[0.5, 0.5]]))
+        runs.append(record(plus(dataset, False), test_accuracy=[[0.6, 0.7]]))
+        runs.append(record(plus(dataset, True), test_accuracy=[[0.5, 0.4]]))
+    options = {"by": "dataset", "split": "algorithm.standardise", "sides": [False, True]}
+    (axis,) = draw("gains", runs, **options).axes
+    assert points(axis) == [[10.0, 20.0], [0.0, -10.0], [10.0, 20.0], [0.0, -10.0]]
+    assert labels(axis) == ["PROTEINS\nn = 2", "MIX\nn = 2"]
+    assert axis.get_title(loc="left") == "GCFL+"
+
+
+def test_as_published_is_a_maximum_at_splits_and_says_so(record, draw):
+    split = [[0, 0], [0, 1]]
+    runs = [
+        record(SELF, test_accuracy=[[0.5, 0.5]]),
+        record({"algorithm": {"name": "gcfl"}}, test_accuracy=[[0.9, 0.4], [0.6, 0.6]], group=split),
+    ]
+    assert points(draw("gains", runs).axes[0]) == [[10.0, 10.0]]
+    picture = draw("gains", runs, rule="as published")
+    assert points(picture.axes[0]) == [[40.0, 10.0]]
+    assert "as published: chosen on test data" in caption(picture)
+
+
+def test_equal_gains_have_dots_and_no_density(record, draw):
+    runs = [record(SELF, test_accuracy=[[0.5, 0.5]]), record({}, test_accuracy=[[0.6, 0.6]])]
+    (axis,) = draw("gains", runs).axes
+    assert points(axis) == [[10.0, 10.0]]
+    assert [artist.get_gid() for artist in axis.collections] == ["clients", "mean"]
+
+
+def test_a_cell_without_self_train_is_named(record, draw):
+    runs = [
+        record(SELF, test_accuracy=[[0.5, 0.5]]),
+        record({}, test_accuracy=[[0.6, 0.7]]),
+        record({"dataset": {"name": "NCI1"}}, test_accuracy=[[0.6, 0.7]]),
+    ]
+    picture = draw("gains", runs)
+    assert len(picture.axes) == 1
+    assert "Left out, without self-train of the same seeds: FedAvg on NCI1." in caption(picture)
+    with pytest.raises(BadInput, match="no run has a self-train"):
+        draw("gains", runs[1:])
+
+
+def test_self_train_of_two_lengths_needs_a_choice(record, draw):
+    runs = [
+        record(SELF, test_accuracy=[[0.5, 0.5]]),
+        record(SELF, test_accuracy=[[0.5, 0.5], [0.6, 0.6]]),
+        record({}, test_accuracy=[[0.7, 0.6]]),
+    ]
+    with pytest.raises(BadInput, match="for 1 and 2 rounds: choose one by self_train_rounds"):
+        draw("gains", runs)
+    assert points(draw("gains", runs, self_train_rounds=2).axes[0]) == [[10.0, 0.0]]
+
+
+def test_a_run_on_neither_side_is_refused(record, draw):
+    runs = [record(SELF, test_accuracy=[[0.5, 0.5]]), record({}, test_accuracy=[[0.6, 0.7]])]
+    with pytest.raises(BadInput, match=r"algorithm\.standardise is to be False or True, but in .* no such"):
+        draw("gains", runs, split="algorithm.standardise", sides=[False, True])
+
+
+@pytest.mark.parametrize("options", [{"split": "seed"}, {"labels": ["a", "b"]}, {"sides": [1, 2]}])
+def test_options_that_belong_together(draw, options):
+    with pytest.raises(BadInput, match=r"^--option .*sides"):
+        draw("gains", [], **options)

@@ -1,0 +1,90 @@
+"""`fedmpi analyse clusters` on runs that split."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from fedmpi.store.record import RunRecord
+
+SPLITS = 'algorithm={name="gcfl",warmup=0,eps1=100.0,eps2=0.0}'
+
+WITHOUT_TORCH = """
+import sys
+for name in ("torch", "mpi4py", "torch_geometric"):
+    sys.modules[name] = None
+sys.argv = ["fedmpi", *{arguments!r}]
+from fedmpi.cli.main import main
+main()
+"""
+
+
+@pytest.fixture
+def runs(fedmpi, tiny_suite, tmp_path):
+    """One run of GCFL on three synthetic domains, which takes single clients away."""
+    assert fedmpi("run", tiny_suite, "--set", SPLITS, "--out", "runs").returncode == 0
+    return tmp_path / "runs"
+
+
+def test_what_is_printed(fedmpi, runs):
+    done = fedmpi("analyse", "clusters", runs, "--walks", "60")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    kinds = [line[1] for line in lines if len(line) > 5 and line[1] in ("structure", "features")]
+    assert kinds == ["structure", "features"]
+    assert "(since round" in done.stdout
+    assert "Random: 100 partitions" in done.stdout
+
+
+def test_json_holds_every_clustering(fedmpi, runs):
+    done = fedmpi("analyse", "clusters", runs, "--walks", "60", "--json")
+    printed = json.loads(done.stdout)
+    assert (printed["length"], printed["walks"], printed["seed"]) == (4, 60, 0)
+    (run,) = printed["runs"]
+    first, last = run["clusterings"][0], run["clusterings"][-1]
+    assert (run["algorithm"], run["left_out"]) == ("gcfl", 0)
+    assert sorted(name for cluster in last["clusters"] for name in cluster) == [
+        "synthetic-0", "synthetic-1", "synthetic-2",
+    ]  # fmt: skip
+    assert [len(cluster) for cluster in last["clusters"]] == [2, 1]
+    assert first["round"] == 1
+    assert run["before"]["structure"]["every"]["pairs"] == 120 * 119 // 2
+    different = last["structure"]["different"]
+    assert different["found"]["pairs"] == 40 * 40
+    assert 0 < different["random"]["as_low"] <= 1
+    assert last["agreement"] is None  # synthetic domains have no known domain
+
+
+def test_domains_of_real_datasets(fedmpi, real_data, tmp_path):
+    """Two molecule datasets and one of proteins."""
+    settings = ["dataset=MUTAG+BZR+ENZYMES", "partition=per-dataset", SPLITS, "rounds=2"]
+    options = [part for setting in settings for part in ("--set", setting)]
+    assert fedmpi("run", "gcfl/proteins", *options, "--out", "runs").returncode == 0
+    done = fedmpi("analyse", "clusters", "runs", "--walks", "60", "--json")
+    (run,) = json.loads(done.stdout)["runs"]
+    last = run["clusterings"][-1]
+    assert last["clusters"] == [["MUTAG", "BZR"], ["ENZYMES"]]
+    assert last["agreement"]["adjusted_rand_index"] == 1
+    assert last["agreement"]["random"]["as_high"] == pytest.approx(1 / 3, abs=0.15)
+    assert run["before"]["structure"]["every"]["mean"] > last["structure"]["every"]["found"]["mean"]
+
+
+def test_a_login_node_suffices(runs, tmp_path):
+    arguments = ["analyse", "clusters", str(runs), "--walks", "20"]
+    code = WITHOUT_TORCH.format(arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_mistakes_are_told_in_one_line(fedmpi, runs, tmp_path):
+    RunRecord.create(tmp_path / "new", config={}, clients=["c"], rounds=3, partition={}).close()
+    for arguments, words in (
+        ([tmp_path / "new"], "no round is finished"),
+        ([tmp_path / "none"], "no such file or folder"),
+        ([runs, "--length", "9"], "2 to 7 steps"),
+        ([runs, "--walks", "0"], "1 to 1000000 walks"),
+    ):
+        done = fedmpi("analyse", "clusters", *arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert words in done.stderr
