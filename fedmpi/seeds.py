@@ -61,6 +61,15 @@ def words(stream: int, count: int) -> npt.NDArray[np.uint64]:
     return state
 
 
+def mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return SplitMix64's output at each value: a good 64-bit hash of it."""
+    state = values + _GOLDEN
+    state = (state ^ (state >> np.uint64(30))) * _MIX_1
+    state = (state ^ (state >> np.uint64(27))) * _MIX_2
+    hashed: npt.NDArray[np.uint64] = state ^ (state >> np.uint64(31))
+    return hashed
+
+
 def permutation(stream: int, count: int) -> npt.NDArray[np.int64]:
     """Return a permutation of 0..count-1: the stable order of the stream's words."""
     return np.argsort(words(stream, count), kind="stable")

@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.graphs.jit import compiled
+
 ZERO_EXPONENT = -(2**20)
 """Exponent reported by a client whose whole delta is zero: below that of any float."""
 
@@ -26,6 +28,17 @@ def weighted_exponent(delta: Delta, weight: int) -> int:
     """Return the least E with ``|weight * delta| < 2**E`` for all elements."""
     largest = float(np.max(np.abs(delta), initial=0.0)) * weight
     return int(np.frexp(largest)[1]) if largest > 0 else ZERO_EXPONENT
+
+
+@compiled
+def _fix(delta: Delta, weight: float, scale: float, bound: float, out: npt.NDArray[np.int64]) -> bool:
+    """Round ``delta * weight * scale`` (exact in float64) to integers; False if one is beyond the bound."""
+    largest = 0.0
+    for i in range(len(delta)):
+        scaled = np.float64(delta[i]) * weight * scale
+        largest = max(largest, abs(scaled))
+        out[i] = np.int64(np.rint(scaled))
+    return largest <= bound
 
 
 class Exact:
@@ -42,9 +55,10 @@ class Exact:
 
     def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
         """Return one client's summand."""
-        scaled = np.ldexp(delta.astype(np.float64) * weight, self._shift)
-        assert np.all(np.abs(scaled) <= 2.0**self._bits), "a delta exceeds its group's exponent"
-        return np.rint(scaled).astype(np.int64)
+        summand = np.empty(len(delta), np.int64)
+        fits = _fix(delta, float(weight), 2.0**self._shift, 2.0**self._bits, summand)
+        assert fits, "a delta exceeds its group's exponent"
+        return summand
 
     def decode(self, total: npt.NDArray[Any]) -> Floats:
         """Return the weighted mean from the sum of the summands."""

@@ -73,7 +73,7 @@ def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> i
 
 
 def build(raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None) -> GraphSet:
-    """Return the given graphs with dense features, ready for a model.
+    """Return the given graphs with features, ready for a model.
 
     Parameters
     ----------
@@ -99,14 +99,18 @@ def build(raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None)
     nodes = raw.topology.nodes_of(graphs)
     topology = raw.topology.take(graphs)
     if meaning == "degree":
-        features = _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
+        rows, of_node = _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
     elif meaning == "constant":
-        features = np.ones((len(nodes), 1), np.float32)
+        rows, of_node = np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
+    elif meaning == "labels":
+        rows, of_node = _label_one_hot(raw, nodes)
     else:
-        parts = {"attributes": lambda: _attributes(raw, nodes), "labels": lambda: _label_one_hot(raw, nodes)}
-        wanted = [parts[part]() for part in parts if part in meaning.split("+")]
-        features = wanted[0] if len(wanted) == 1 else np.concatenate(wanted, axis=1)
-    return GraphSet(topology, features, np.asarray(raw.labels)[graphs])
+        parts = [_attributes(raw, nodes)]
+        if "labels" in meaning:
+            one_hot, row_of_node = _label_one_hot(raw, nodes)
+            parts.append(one_hot[row_of_node])
+        rows, of_node = np.concatenate(parts, axis=1), np.arange(len(nodes))
+    return GraphSet(topology, rows, of_node, np.asarray(raw.labels)[graphs])
 
 
 def _attributes(raw: RawGraphs, nodes: Int) -> Float:
@@ -114,24 +118,26 @@ def _attributes(raw: RawGraphs, nodes: Int) -> Float:
     return np.asarray(raw.node_attributes[nodes], np.float32)
 
 
-def _label_one_hot(raw: RawGraphs, nodes: Int) -> Float:
-    """Return the one-hot columns of every label column side by side."""
+def _label_one_hot(raw: RawGraphs, nodes: Int) -> tuple[Float, Int]:
+    """Return the distinct rows of one-hot columns of every label column side by side, and each node's."""
     assert raw.node_labels is not None  # `resolve` refused otherwise
-    features = np.zeros((len(nodes), sum(raw.label_widths)), np.float32)
+    labels, of_node = np.unique(raw.node_labels[nodes], axis=0, return_inverse=True)
+    rows = np.zeros((len(labels), sum(raw.label_widths)), np.float32)
     start = 0
     for column, width in enumerate(raw.label_widths):
-        features[np.arange(len(nodes)), start + raw.node_labels[nodes, column]] = 1
+        rows[np.arange(len(labels)), start + labels[:, column]] = 1
         start += width
-    return features
+    return rows, of_node.reshape(-1)
 
 
-def _degree_one_hot(name: str, topology: Topology, degree_max: int) -> Float:
+def _degree_one_hot(name: str, topology: Topology, degree_max: int) -> tuple[Float, Int]:
     degrees = np.bincount(topology.columns, minlength=topology.num_nodes)
     if len(degrees) and degrees.max() > degree_max:
         raise BadInput(
             f"dataset {name} has a node of degree {degrees.max()}, above the maximum {degree_max}: "
             "raise the maximum degree"
         )
-    features = np.zeros((topology.num_nodes, degree_max + 1), np.float32)
-    features[np.arange(topology.num_nodes), degrees] = 1
-    return features
+    present, of_node = np.unique(degrees, return_inverse=True)
+    rows = np.zeros((len(present), degree_max + 1), np.float32)
+    rows[np.arange(len(present)), present] = 1
+    return rows, of_node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from fedmpi.datasets.features import build, feature_width
 from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.quotient import twin_counts
 from fedmpi.models.flops import GinFlops, GraphCounts
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from fedmpi.partition.partition import ClientSplit, Partition
 
 Ints = npt.NDArray[np.int64]
+
+_SPARSE = 8
+"""A floating-point operation of a sparse product takes about so many times one of a dense product."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Federation:
     shapes : tuple of Shape
         Model shape of each client.
     costs : tuple of int
-        FLOPs of each client's round: training and evaluation.
+        Counted cost of each client's round, by which clients are placed: FLOPs of training and
+        evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
     """
 
     raws: tuple[RawGraphs, ...]
@@ -74,7 +79,7 @@ class Federation:
         parts = [build(raw, graphs, case.dataset.features) for graphs in (split.train, held_out)]
         if case.model.head == "own":
             known = np.unique(raw.labels[split.train])
-            parts = [GraphSet(p.topology, p.features, np.searchsorted(known, p.labels)) for p in parts]
+            parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
         return parts[0], parts[1]
 
 
@@ -86,8 +91,9 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> F
             'share = "all" needs one model shape, but these clients differ in features or classes; '
             'use share = "conv"'
         )
+    counts = [_graph_counts(case, raw) for raw in raws]
     costs = tuple(
-        _round_flops(case, raws[split.dataset], split, shape)
+        _cost(case, counts[split.dataset], split, shape)
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
     return Federation(raws, partition, shapes, costs)
@@ -107,15 +113,21 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     return Shape(width, len(known))
 
 
-def _round_flops(case: Case, raw: RawGraphs, split: ClientSplit, shape: Shape) -> int:
-    flops = GinFlops(case.model, shape.width, shape.classes)
-    training = flops.training(_counts(raw, split.train)).total * case.local_epochs
-    held_out = np.concatenate([split.val, split.test])
-    return training + flops.forward(_counts(raw, held_out)).total
-
-
-def _counts(raw: RawGraphs, graphs: Ints) -> GraphCounts:
+def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
+    """Return the rows and the entries of each graph's matrix, int64 [G] each, as the kernels have it."""
     topology = raw.topology
-    first, last = topology.graph_ptr[:-1][graphs], topology.graph_ptr[1:][graphs]
-    edges = topology.row_ptr[last] - topology.row_ptr[first]
-    return GraphCounts(len(graphs), int((last - first).sum()), int(edges.sum()))
+    if case.kernels == "compiled":
+        return twin_counts(topology)
+    sizes = np.diff(topology.graph_ptr)
+    return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
+
+
+def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shape) -> int:
+    flops = GinFlops(case.model, shape.width, shape.classes)
+    held_out = np.concatenate([split.val, split.test])
+    train, evaluate = (
+        GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))
+        for graphs in (split.train, held_out)
+    )
+    parts = [flops.training(train)] * case.local_epochs + [flops.forward(evaluate)]
+    return sum(part.dense + _SPARSE * part.sparse for part in parts)

@@ -1,13 +1,16 @@
-"""Adam on a flat vector, bit for bit what ``torch.optim.Adam`` does on its pieces."""
+"""Adam on a flat vector, to rounding what ``torch.optim.Adam`` does on its pieces."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from fedmpi.engine.case import OptimizerOptions
+from fedmpi.models.vectors import adam
 
 
 class AdamState:
@@ -37,10 +40,15 @@ class AdamState:
 def adam_step(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
     """Take one step in place (Kingma and Ba 2015, Algorithm 1, with L2 weight decay in the gradient)."""
     state.steps += 1
+    rate = options.lr / (1 - options.beta1**state.steps)
+    correction = math.sqrt(1 - options.beta2**state.steps)
+    if parameters.device.type == "cpu":
+        vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
+        numbers = (options.weight_decay, options.beta1, options.beta2, rate, correction, options.eps)
+        adam(*vectors, *map(np.float32, numbers))
+        return
     gradient = gradient.add(parameters, alpha=options.weight_decay)
     state.mean.lerp_(gradient, 1 - options.beta1)
     state.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
-    rate = options.lr / (1 - options.beta1**state.steps)
-    correction = math.sqrt(1 - options.beta2**state.steps)
     denominator = (state.square.sqrt() / correction).add_(options.eps)
     parameters.addcdiv_(state.mean, denominator, value=-rate)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged
+from fedmpi.models.vectors import digest
 
 Ints = npt.NDArray[np.int64]
 
@@ -165,9 +165,10 @@ class Rounds:
         change = client.shared.pack(client.row) - before
         delta = change.cpu().numpy()
         self.meter.executed_flops += done.executed_flops
-        finite = bool(np.isfinite(done.loss)) and client.is_finite() and bool(torch.isfinite(change).all())
+        norm = two_norm(change)
+        finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
         exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0  # bounds weight 1 too
-        row = [done.samples, done.steps, done.loss, done.accuracy, two_norm(change), done.gradient_norm]
+        row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
         row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
         return delta, np.array(row, np.float64)
 
@@ -253,10 +254,13 @@ class Rounds:
         with self.meter.phase("evaluate"):
             for place, (number, client) in enumerate(self.clients.items()):
                 if due and number in chosen:
-                    val, test, counted, executed = client.evaluate(self.case.kernels)
-                    rows[place, :6] = val.loss, val.accuracy, test.loss, test.accuracy, counted, 1.0
-                    flags[place] = test.hits
-                    self.meter.executed_flops += executed
+                    found = client.evaluate()
+                    scores = [
+                        score for part in (found.val, found.test) for score in (part.mean_loss, part.accuracy)
+                    ]
+                    rows[place, :6] = *scores, found.model_flops, 1.0
+                    flags[place] = found.test.hits
+                    self.meter.executed_flops += found.executed_flops
                 rows[place, 6:] = _digest(client)
         return rows, np.concatenate([np.zeros(0, np.uint8), *flags])
 
@@ -313,8 +317,7 @@ class Rounds:
 
 def _digest(client: Client) -> tuple[int, int]:
     """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
-    text = hashlib.blake2b(client.row.cpu().numpy().tobytes(), digest_size=8).digest()
-    return int.from_bytes(text[4:], "little"), int.from_bytes(text[:4], "little")
+    return divmod(int(digest(client.row.cpu().numpy().view(np.uint32))), 2**32)
 
 
 def _join(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

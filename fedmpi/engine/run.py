@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.devices import describe
 from fedmpi.comm.world import World
@@ -28,6 +29,7 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
 from fedmpi.heterogeneity.leakage import leakage
+from fedmpi.models.fast_gin import warm_up
 from fedmpi.partition.partition import make
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
@@ -86,6 +88,8 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
             if world.is_root:
                 observer.note(opening.notice)
             return
+        if case.kernels == "compiled":
+            _compile(world, observer)
         states = world.together(partial(States, case, world, federation))
         rounds = Rounds(case, job.algorithm, world, federation, states)
         rounds.begin(opening.from_checkpoint, keeper.arrays)
@@ -96,6 +100,15 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         if world.is_root:
             _announce(job, world, table, opening, observer, facts)
         _loop(rounds, keeper, stop, observer, opening.first_round)
+
+
+def _compile(world: World, observer: Observer) -> None:
+    """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
+    watch = Stopwatch()
+    world.agree(warm_up)
+    if world.is_root and watch.wall > 2:
+        observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
+    world.together(warm_up)
 
 
 def _federation(job: Job) -> tuple[Federation, PartitionTable]:
@@ -123,7 +136,7 @@ def _facts(world: World, federation: Federation, states: States) -> dict[str, An
     return {
         "mpi": world.describe(),
         "rank_of_client": states.hosts.tolist(),
-        "client_flops_per_round": list(federation.costs),
+        "client_costs": list(federation.costs),
         "parameters": states.num_parameters(),
         "shared_parameters": states.size,
         "torch_threads": torch.get_num_threads(),

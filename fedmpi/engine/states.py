@@ -13,7 +13,9 @@ from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
-from fedmpi.engine.federation import Federation
+from fedmpi.engine.federation import Federation, Shape
+from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
+from fedmpi.models.fast_gin import FastGin, Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GinFlops
 from fedmpi.models.gin import build
@@ -49,6 +51,8 @@ class States:
             shape: FlatModel(build(case.model, shape.width, shape.classes), self.device)
             for shape in set(federation.shapes)
         }
+        self._kernels: dict[Shape, FastGin] = {}
+        self._scratch = Scratch()
         self._shared = {shape: model.shared(case.share) for shape, model in self._models.items()}
         self.size = self._shared[federation.shapes[0]].size
         self.clients = {
@@ -58,18 +62,30 @@ class States:
 
     def _make(self, case: Case, federation: Federation, number: int) -> Client:
         shape = self._shapes[number]
-        model = self._models[shape]
-        train, held_out = federation.data(case, number)
+        model, split = self._models[shape], federation.partition.clients[number]
         return Client(
             id=number,
-            train=train,
-            held_out=held_out,
-            num_validation=len(federation.partition.clients[number].val),
+            num_train=len(split.train),
+            num_validation=len(split.val),
+            num_test=len(split.test),
+            passes=self._passes(case, federation, number),
             model=model,
             shared=self._shared[shape],
-            flops=GinFlops(case.model, shape.width, shape.classes),
             row=model.initialise(case.seed, number + 1),
         )
+
+    def _passes(self, case: Case, federation: Federation, number: int) -> Passes:
+        shape = self._shapes[number]
+        flops = GinFlops(case.model, shape.width, shape.classes)
+        train, held_out = federation.data(case, number)
+        if case.kernels == "compiled":
+            return CompiledPasses(train, held_out, self._compiled(case, shape), flops)
+        return TorchPasses(train, held_out, self._models[shape], case.kernels, flops)
+
+    def _compiled(self, case: Case, shape: Shape) -> FastGin:
+        if shape not in self._kernels:
+            self._kernels[shape] = FastGin(case.model, self._models[shape], self._scratch)
+        return self._kernels[shape]
 
     def num_parameters(self) -> list[int]:
         """Return the number of parameters of each client's model."""

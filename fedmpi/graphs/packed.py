@@ -82,15 +82,23 @@ class GraphSet:
     ----------
     topology : Topology
         Structure of the G graphs.
-    features : float32 [N, d]
-        Node features.
+    feature_rows : float32 [K, d]
+        Rows that occur as node features: few, where features are discrete.
+    node_row : int64 [N]
+        Row of each node.
     labels : int64 [G]
         Graph labels, 0-based.
     """
 
     topology: Topology
-    features: npt.NDArray[np.float32]
+    feature_rows: npt.NDArray[np.float32]
+    node_row: Int
     labels: Int
+
+    @property
+    def features(self) -> npt.NDArray[np.float32]:
+        """Node features, float32 [N, d]."""
+        return self.feature_rows[self.node_row]
 
     @property
     def num_graphs(self) -> int:
@@ -100,4 +108,6 @@ class GraphSet:
     def take(self, graphs: Int) -> GraphSet:
         """Return the given graphs, packed anew."""
         nodes = self.topology.nodes_of(graphs)
-        return GraphSet(self.topology.take(graphs), self.features[nodes], self.labels[graphs])
+        return GraphSet(
+            self.topology.take(graphs), self.feature_rows, self.node_row[nodes], self.labels[graphs]
+        )

@@ -59,7 +59,13 @@ class FlatModel:
     def shared(self, share: str) -> SharedPart:
         """Return what leaves the client: ``"conv"`` (tensors named ``conv.*``) or ``"all"``."""
         chosen = [slot for slot in self.slots if share == "all" or slot.name.startswith(share + ".")]
-        return SharedPart(tuple((slot.start, slot.stop) for slot in chosen))
+        ranges: list[tuple[int, int]] = []
+        for slot in chosen:
+            if ranges and ranges[-1][1] == slot.start:
+                ranges[-1] = (ranges[-1][0], slot.stop)
+            else:
+                ranges.append((slot.start, slot.stop))
+        return SharedPart(tuple(ranges))
 
     def initialise(self, seed: int, owner: int) -> Tensor:
         """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer)."""

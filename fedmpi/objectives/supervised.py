@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-
-@dataclass(frozen=True)
-class Scores:
-    """Sum of the graphs' losses, and which graphs are classified rightly, bool [B]."""
-
-    loss_sum: float
-    hits: Tensor
-
-    @property
-    def correct(self) -> int:
-        """Number of graphs classified rightly."""
-        return int(self.hits.sum())
+from fedmpi.models.outcome import Outcome
 
 
 def loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -28,7 +16,8 @@ def loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def scores(logits: Tensor, labels: Tensor) -> Scores:
-    """Return loss sum (float64) and right predictions of logits [B, C] against labels [B]."""
-    total = cross_entropy(logits.double(), labels, reduction="sum")
-    return Scores(float(total), logits.argmax(dim=1) == labels)
+def outcome(logits: Tensor, labels: Tensor) -> Outcome:
+    """Return losses (float64) and right predictions of logits [B, C] against labels [B]."""
+    losses = cross_entropy(logits.double(), labels, reduction="none")
+    hits = (logits.argmax(dim=1) == labels).cpu().numpy().astype(np.uint8)
+    return Outcome(losses.cpu().numpy(), hits)

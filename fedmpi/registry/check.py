@@ -12,9 +12,9 @@ from pydantic_core import ErrorDetails
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
+from fedmpi.datasets.names import members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
-from fedmpi.datasets.names import members
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.engine.case import Case, OptimizerOptions, ReductionOptions
 from fedmpi.errors import BadInput
@@ -167,5 +167,7 @@ def _fits(case: Case) -> None:
         raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
     if not domains and case.dataset.synthetic != SyntheticOptions():
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
+    if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
+        raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
         raise _Refused("reduction.clip", 'is read by "fixed32" only')

@@ -24,5 +24,5 @@ def test_a_group_has_one_client_per_dataset_and_shares_the_convolutions(fedmpi, 
     run = load_run(folder)
     assert run.clients == ("MUTAG", "BZR", "COX2", "DHFR", "PTC_MR", "AIDS", "NCI1")
     assert run.results["steps"][0].tolist() == [2, 3, 3, 5, 3, 13, 26]
-    costs = run.lives[0].provenance["client_flops_per_round"]
+    costs = run.lives[0].provenance["client_costs"]
     assert max(costs) == costs[6]

@@ -71,7 +71,7 @@ def test_another_numerics_version_is_refused(fedmpi, interrupted, monkeypatch):
     monkeypatch.setattr(keeper, "NUMERICS_VERSION", 99)
     done = fedmpi("run", "--resume", folder)
     assert done.returncode == 2
-    assert "numerics version 1, this is 99" in done.stderr
+    assert "numerics version 2, this is 99" in done.stderr
 
 
 def test_a_damaged_record_is_rebuilt_and_continued(fedmpi, interrupted, tiny_suite, tmp_path):

@@ -81,11 +81,14 @@ def test_a_reduction_in_single_precision_differs_in_the_last_bits_only(fedmpi, t
 
 
 def test_reference_kernels_give_the_same_run_within_rounding(fedmpi, tiny_suite, tmp_path):
-    for kernels in ("csr", "reference"):
+    for kernels in ("compiled", "csr", "reference"):
         fedmpi("run", tiny_suite, "--out", kernels, "--case", "0", "--set", f"kernels={kernels}")
-    fast, plain = (load_run(tmp_path / k / f"fedavg-kernels={k}").results for k in ("csr", "reference"))
-    assert np.allclose(fast["train_loss"], plain["train_loss"], rtol=1e-4)
-    assert np.array_equal(fast["model_flops"], plain["model_flops"])
+    *fast, plain = (
+        load_run(tmp_path / k / f"fedavg-kernels={k}").results for k in ("compiled", "csr", "reference")
+    )
+    for results in fast:
+        assert np.allclose(results["train_loss"], plain["train_loss"], rtol=1e-4)
+        assert np.array_equal(results["model_flops"], plain["model_flops"])
 
 
 def test_a_diverging_run_says_where_and_ends_with_3(fedmpi, tiny_suite, tmp_path):

@@ -6,7 +6,7 @@ from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
 
 # A path 0-1-2, then an edge 3-4 that only node 4 receives, then a single node 5.
 TOPOLOGY = Topology(np.array([0, 3, 5, 6]), np.array([0, 1, 3, 4, 4, 5, 5]), np.array([1, 0, 2, 1, 3]))
-GRAPHS = GraphSet(TOPOLOGY, np.arange(12, dtype=np.float32).reshape(6, 2), np.array([0, 1, 1]))
+GRAPHS = GraphSet(TOPOLOGY, np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6), np.array([0, 1, 1]))
 
 
 def test_ranges_are_concatenated():

@@ -1,0 +1,140 @@
+"""Training steps and evaluation on a client's data, by compiled kernels or by torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import GraphSet, Int, Topology
+from fedmpi.graphs.quotient import levels, quotient
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.fast_gin import FastGin
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.outcome import Outcome
+from fedmpi.objectives import supervised
+
+_LARGEST_EVALUATION = 1024
+"""Graphs per forward pass of an evaluation; bounds memory."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Outcome of a pass, and its FLOPs as the model counts them and as the kernels did them."""
+
+    outcome: Outcome
+    model_flops: int
+    executed_flops: int
+
+
+class Passes(Protocol):
+    """A client's training graphs and held-out graphs, ready for one kind of kernels.
+
+    The model's parameter vector is read; `step` leaves the gradient of the
+    objective in the model's gradient vector.
+    """
+
+    def batch(self, graphs: Int | None) -> Any:
+        """Return training graphs as `step` takes them; None stands for all, prepared once."""
+
+    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+        """Run forward and backward."""
+
+    def evaluate(self) -> Pass:
+        """Classify all held-out graphs without dropout."""
+
+
+class CompiledPasses:
+    """Passes of `FastGin` on one CPU thread."""
+
+    def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: GinFlops) -> None:
+        self._train, self._kernels, self._flops = quotient(train), kernels, flops
+        self._held_out = [
+            (levels(part, flops.options.layers), part.labels, _counts(part.topology))
+            for part in _parts(held_out)
+        ]
+
+    def batch(self, graphs: Int | None) -> Any:
+        """Return training graphs packed anew, or all of them."""
+        return self._train if graphs is None else self._train.take(graphs)
+
+    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+        """Run forward and backward."""
+        outcome = self._kernels.step(batch, streams)
+        counts = GraphCounts(len(batch.labels), int(batch.node_ptr[-1]), int(batch.num_edges.sum()))
+        return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
+
+    def evaluate(self) -> Pass:
+        """Classify all held-out graphs without dropout."""
+        found, counted, executed = [], 0, 0
+        for graphs, labels, counts in self._held_out:
+            found.append(self._kernels.evaluate(graphs, labels))
+            counted += self._flops.forward(counts).total
+            executed += self._kernels.evaluation_flops(graphs)
+        return Pass(_joined(found), counted, executed)
+
+
+class TorchPasses:
+    """Passes by torch's autograd: CSR products on any device, or torch-geometric as reference."""
+
+    def __init__(
+        self, train: GraphSet, held_out: GraphSet, model: FlatModel, kernels: str, flops: GinFlops
+    ) -> None:
+        self._train, self._held_out = train, held_out
+        self._model, self._kernels, self._flops = model, kernels, flops
+        self._everything: Batch | None = None
+        self._held_out_batches: list[Batch] = []
+
+    def batch(self, graphs: Int | None) -> Any:
+        """Return training graphs on the device."""
+        device = self._model.parameters.device
+        if graphs is not None:
+            return Batch.of(self._train.take(graphs), device)
+        if self._everything is None:
+            self._everything = Batch.of(self._train, device)
+        return self._everything
+
+    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+        """Run forward and backward."""
+        self._model.gradient.zero_()
+        logits = self._model.module(batch, streams, self._kernels)
+        supervised.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
+        counts = _counts(batch.topology)
+        executed = self._flops.executed(counts, training=True, kernels=self._kernels)
+        outcome = supervised.outcome(logits.detach(), batch.labels)
+        return Pass(outcome, self._flops.training(counts).total, executed)
+
+    @torch.no_grad()
+    def evaluate(self) -> Pass:
+        """Classify all held-out graphs without dropout."""
+        if not self._held_out_batches:
+            device = self._model.parameters.device
+            self._held_out_batches = [Batch.of(part, device) for part in _parts(self._held_out)]
+        found, counted, executed = [], 0, 0
+        for batch in self._held_out_batches:
+            logits = self._model.module(batch, None, self._kernels)
+            found.append(supervised.outcome(logits, batch.labels))
+            counts = _counts(batch.topology)
+            counted += self._flops.forward(counts).total
+            executed += self._flops.executed(counts, training=False, kernels=self._kernels)
+        return Pass(_joined(found), counted, executed)
+
+
+def _parts(graphs: GraphSet) -> list[GraphSet]:
+    everything = np.arange(graphs.num_graphs)
+    cuts = range(0, len(everything), _LARGEST_EVALUATION)
+    return [graphs.take(everything[cut : cut + _LARGEST_EVALUATION]) for cut in cuts]
+
+
+def _joined(found: Sequence[Outcome]) -> Outcome:
+    losses = np.concatenate([each.losses for each in found])
+    return Outcome(losses, np.concatenate([each.hits for each in found]))
+
+
+def _counts(topology: Topology) -> GraphCounts:
+    return GraphCounts(topology.num_graphs, topology.num_nodes, topology.num_edges)

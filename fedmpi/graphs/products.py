@@ -1,0 +1,231 @@
+"""Compiled products that a graph network needs; float32, C-contiguous, widths in multiples of 16.
+
+The functions that work on a tile of rows are called by the models' kernels, so
+that what a tile needs stays in the innermost cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.jit import compiled
+from fedmpi.graphs.simd import (
+    NARROW,
+    ROWS,
+    WIDE,
+    column_narrow,
+    column_wide,
+    columns_narrow,
+    columns_wide,
+    gather_narrow,
+    gather_wide,
+    row_narrow,
+    row_wide,
+    rows_narrow,
+    rows_wide,
+)
+
+TILE = 64
+"""Rows worked on together: three tiles of 64 columns fit into 48 KiB."""
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+
+def padded(width: int) -> int:
+    """Return the next multiple of `NARROW`."""
+    return -(-width // NARROW) * NARROW
+
+
+@compiled
+def rows_times(a: Floats, first: int, count: int, b: Floats, out: Floats, out_first: int) -> None:
+    """Set rows ``out_first ..`` of `out` to rows ``first ..`` of `a` times `b`, `count` rows.
+
+    Parameters
+    ----------
+    a : float32 [n, k]
+    b : float32 [k, m]
+    out : float32 [*, m]
+    """
+    depth, width = a.shape[1], b.shape[1]
+    for i in range(0, count - count % ROWS, ROWS):
+        j = 0
+        while j + WIDE <= width:
+            rows_wide(
+                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
+            )
+            j += WIDE
+        while j < width:
+            rows_narrow(
+                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
+            )
+            j += NARROW
+    for i in range(count - count % ROWS, count):
+        j = 0
+        while j + WIDE <= width:
+            row_wide(
+                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
+            )
+            j += WIDE
+        while j < width:
+            row_narrow(
+                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
+            )
+            j += NARROW
+
+
+@compiled
+def add_transposed_times(a: Floats, first: int, count: int, b: Floats, b_first: int, out: Floats) -> None:
+    """Add to `out` the transpose of `count` rows of `a` times as many rows of `b`.
+
+    The sum over the rows is taken from zero and then added, which keeps the error of long sums small.
+
+    Parameters
+    ----------
+    a : float32 [n, k]
+    b : float32 [n', m]
+    out : float32 [k, m]
+    """
+    if count == 0:
+        return
+    width, columns = b.shape[1], a.shape[1]
+    for i in range(0, columns - columns % ROWS, ROWS):
+        j = 0
+        while j + WIDE <= width:
+            columns_wide(
+                a,
+                first * columns + i,
+                columns,
+                b,
+                b_first * width + j,
+                width,
+                out,
+                i * width + j,
+                width,
+                count,
+            )
+            j += WIDE
+        while j < width:
+            columns_narrow(
+                a,
+                first * columns + i,
+                columns,
+                b,
+                b_first * width + j,
+                width,
+                out,
+                i * width + j,
+                width,
+                count,
+            )
+            j += NARROW
+    for i in range(columns - columns % ROWS, columns):
+        j = 0
+        while j + WIDE <= width:
+            column_wide(
+                a,
+                first * columns + i,
+                columns,
+                b,
+                b_first * width + j,
+                width,
+                out,
+                i * width + j,
+                width,
+                count,
+            )
+            j += WIDE
+        while j < width:
+            column_narrow(
+                a,
+                first * columns + i,
+                columns,
+                b,
+                b_first * width + j,
+                width,
+                out,
+                i * width + j,
+                width,
+                count,
+            )
+            j += NARROW
+
+
+@compiled
+def combine(
+    pointers: Ints,
+    columns: Ints,
+    weights: Floats,
+    x: Floats,
+    first: int,
+    count: int,
+    out: Floats,
+    out_first: int,
+) -> None:
+    """Set rows of `out` to rows ``first ..`` of a sparse matrix times `x`.
+
+    Parameters
+    ----------
+    pointers, columns, weights : int32 [n + 1], int32 [E], float32 [E]
+        The matrix by rows.
+    x : float32 [p, m]
+    out : float32 [*, m]
+    """
+    width = x.shape[1]
+    for i in range(count):
+        start, at = np.int64(pointers[first + i]), (out_first + i) * width
+        entries = np.int64(pointers[first + i + 1]) - start
+        if entries == 0:
+            out[out_first + i, :] = 0.0
+            continue
+        j = 0
+        while j + WIDE <= width:
+            gather_wide(weights, columns, start, x, j, width, out, at + j, entries)
+            j += WIDE
+        while j < width:
+            gather_narrow(weights, columns, start, x, j, width, out, at + j, entries)
+            j += NARROW
+
+
+@compiled
+def add_bias_relu(out: Floats, first: int, count: int, bias: Floats) -> None:
+    """Add a bias to rows of `out` and cut at 0, in place; NaN stays."""
+    width = out.shape[1]
+    for i in range(first, first + count):
+        row = out[i]
+        for j in range(width):
+            value = row[j] + bias[j]
+            row[j] = np.float32(0.0) if value <= 0.0 else value
+
+
+@compiled
+def add_bias(out: Floats, first: int, count: int, bias: Floats) -> None:
+    """Add a bias to rows of `out`, in place."""
+    for i in range(first, first + count):
+        for j in range(out.shape[1]):
+            out[i, j] += bias[j]
+
+
+@compiled
+def add_column_sums(a: Floats, first: int, count: int, out: Floats) -> None:
+    """Add the column sums of `count` rows of `a` [n, m], taken from zero, to `out` [m]."""
+    width = a.shape[1]
+    sums = np.zeros(width, np.float32)
+    for i in range(first, first + count):
+        for j in range(width):
+            sums[j] += a[i, j]
+    for j in range(width):
+        out[j] += sums[j]
+
+
+@compiled
+def multiply(a: Floats, b: Floats, out: Floats) -> None:
+    """Set `out` to ``a b``."""
+    rows_times(a, 0, len(a), b, out, 0)
+
+
+@compiled
+def multiply_sparse(pointers: Ints, columns: Ints, weights: Floats, x: Floats, out: Floats) -> None:
+    """Set `out` to a sparse matrix times `x`."""
+    combine(pointers, columns, weights, x, 0, len(pointers) - 1, out, 0)

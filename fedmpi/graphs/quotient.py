@@ -1,0 +1,357 @@
+"""Structure with equal rows computed once: exact, because equal inputs have equal outputs.
+
+Nodes with the same closed neighbourhood (*twins*, frequent in social networks)
+get the same sum over neighbours in every layer; nodes whose closed
+neighbourhoods hold the same features get the same sum in the first layer; and
+without dropout nodes of the same *colour* (refined l times) get the same output
+of layer l. Equality of neighbourhoods is that of 64-bit hashes of multisets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.jit import compiled
+from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
+from fedmpi.seeds import mixed
+
+Words = npt.NDArray[np.uint64]
+Short = npt.NDArray[np.int32]
+Float = npt.NDArray[np.float32]
+
+_DENSE = 8
+"""Edges per node beyond which twins are worth counting: social networks, not molecules or proteins."""
+
+
+@dataclass(frozen=True)
+class Csr:
+    """A sparse matrix by rows.
+
+    Attributes
+    ----------
+    pointers : int32 [n + 1]
+    columns : int32 [E]
+    weights : float32 [E]
+    width : int
+        Number of columns.
+    """
+
+    pointers: Short
+    columns: Short
+    weights: Float
+    width: int
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.pointers) - 1
+
+    @property
+    def num_entries(self) -> int:
+        """Number of stored entries."""
+        return len(self.columns)
+
+    @cached_property
+    def transposed(self) -> Csr:
+        """The transpose; entries of a row in ascending order of column."""
+        return Csr(*_transpose(self.pointers, self.columns, self.weights, self.width), self.num_rows)
+
+    def take(self, rows: Int) -> Csr:
+        """Return the given rows, in order."""
+        return self.take_blocks(rows, np.zeros(len(rows), np.int64), self.width)
+
+    def take_blocks(self, rows: Int, shifts: Int, width: int) -> Csr:
+        """Return the given rows, in order, the columns of each moved by its shift."""
+        return Csr(*_take(self.pointers, self.columns, self.weights, rows, shifts), width)
+
+
+def counted(rows: Int, columns: Int, num_rows: int, width: int) -> Csr:
+    """Return the matrix whose entry is how often a pair (row, column) occurs."""
+    pairs, counts = np.unique(rows * np.int64(width) + columns, return_counts=True)
+    lengths = np.bincount(pairs // width, minlength=num_rows)
+    return Csr(
+        pointers(lengths).astype(np.int32),
+        (pairs % width).astype(np.int32),
+        counts.astype(np.float32),
+        width,
+    )
+
+
+@compiled
+def _take(
+    row_pointers: Short, columns: Short, weights: Float, rows: Int, shifts: Int
+) -> tuple[Short, Short, Float]:
+    starts = np.zeros(len(rows) + 1, np.int32)
+    for i in range(len(rows)):
+        starts[i + 1] = starts[i] + row_pointers[rows[i] + 1] - row_pointers[rows[i]]
+    taken, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    for i in range(len(rows)):
+        source, shift = row_pointers[rows[i]], shifts[i]
+        for e in range(starts[i + 1] - starts[i]):
+            taken[starts[i] + e] = columns[source + e] + shift
+            values[starts[i] + e] = weights[source + e]
+    return starts, taken, values
+
+
+@compiled
+def _transpose(row_pointers: Short, columns: Short, weights: Float, width: int) -> tuple[Short, Short, Float]:
+    starts = np.zeros(width + 1, np.int32)
+    for column in columns:
+        starts[column + 1] += 1
+    for column in range(width):
+        starts[column + 1] += starts[column]
+    place = starts[:-1].copy()
+    rows, values = np.empty(len(columns), np.int32), np.empty(len(columns), np.float32)
+    for row in range(len(row_pointers) - 1):
+        for e in range(row_pointers[row], row_pointers[row + 1]):
+            at = place[columns[e]]
+            rows[at], values[at] = row, weights[e]
+            place[columns[e]] = at + 1
+    return starts, rows, values
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A division of nodes into classes, numbered by their first nodes.
+
+    Attributes
+    ----------
+    of_node : int64 [N]
+        Class of each node.
+    first : int64 [K]
+        First node of each class.
+    """
+
+    of_node: Int
+    first: Int
+
+    @property
+    def count(self) -> int:
+        """Number of classes K."""
+        return len(self.first)
+
+
+def equal(words: Words) -> Classes:
+    """Return the classes of equal words."""
+    _, first, of_node = np.unique(words, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return Classes(rank[of_node], first[order])
+
+
+def refined(topology: Topology, values: Words) -> Classes:
+    """Return the classes of equal multisets of values over closed neighbourhoods."""
+    return equal(_closed_sums(topology.row_ptr, topology.columns, mixed(values)))
+
+
+@compiled
+def _closed_sums(row_ptr: Int, columns: Int, words: Words) -> Words:
+    sums = words.copy()
+    for node in range(len(row_ptr) - 1):
+        total = words[node]
+        for e in range(row_ptr[node], row_ptr[node + 1]):
+            total += words[columns[e]]
+        sums[node] = total
+    return sums
+
+
+def neighbourhoods(topology: Topology, nodes: Int, class_of_node: Int, width: int) -> Csr:
+    """Return for each of `nodes` how often each class occurs in its closed neighbourhood."""
+    degrees = np.diff(topology.row_ptr)[nodes]
+    edges = gather_ranges(topology.row_ptr[nodes], degrees)
+    rows = np.concatenate([np.repeat(np.arange(len(nodes)), degrees), np.arange(len(nodes))])
+    ends = np.concatenate([np.asarray(topology.columns)[edges], nodes])
+    return counted(rows, class_of_node[ends], len(nodes), width)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What an evaluation without dropout computes: one row per colour in every layer.
+
+    Attributes
+    ----------
+    inputs : float32 [K0, d]
+        Distinct feature rows.
+    layers : tuple of Csr
+        Layer l: colours of depth l by colours of depth l - 1 (the first: by rows of `inputs`).
+    pooling : Csr
+        Graphs by colours of the last depth.
+    """
+
+    inputs: Float
+    layers: tuple[Csr, ...]
+    pooling: Csr
+
+
+def levels(graphs: GraphSet, depth: int) -> Levels:
+    """Refine colours `depth` times and return the matrices from one depth to the next."""
+    topology, colours, width = graphs.topology, graphs.node_row, len(graphs.feature_rows)
+    layers = []
+    for _ in range(depth):
+        finer = refined(topology, colours.astype(np.uint64))
+        layers.append(neighbourhoods(topology, finer.first, colours, width))
+        colours, width = finer.of_node, finer.count
+    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
+    pooling = counted(graph_of_node, colours, topology.num_graphs, width)
+    return Levels(graphs.feature_rows, tuple(layers), pooling)
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """Graphs for training with dropout: one row per twin class in every layer but the first.
+
+    Attributes
+    ----------
+    labels : int64 [B]
+        Labels of the B graphs.
+    node_ptr : int64 [B + 1]
+        Graph g has the nodes ``node_ptr[g] .. node_ptr[g + 1] - 1``, N in all.
+    num_edges : int64 [B]
+        Directed edges of each graph.
+    graph_ptr : int64 [B + 1]
+        Graph g has the twin classes ``graph_ptr[g] .. graph_ptr[g + 1] - 1``, Q in all.
+    closed : Csr [Q, Q]
+        Closed neighbourhoods: class q sums over the classes that its nodes see, each once.
+    member_ptr, members : int32 [Q + 1], int32 [N]
+        Nodes of each class.
+    inputs : float32 [K0, d]
+        Feature rows.
+    first : Csr [K1, K0]
+        What each first-layer class sums up: feature rows and how often.
+    first_of : int32 [Q]
+        First-layer class of each twin class.
+    """
+
+    labels: Int
+    node_ptr: Int
+    num_edges: Int
+    graph_ptr: Int
+    closed: Csr
+    member_ptr: Short
+    members: Short
+    inputs: Float
+    first: Csr
+    first_of: Short
+
+    @property
+    def num_rows(self) -> int:
+        """Number of twin classes Q."""
+        return len(self.first_of)
+
+    @cached_property
+    def pooling(self) -> Csr:
+        """Sums over each graph's classes, [B, Q]."""
+        columns = np.arange(self.num_rows, dtype=np.int32)
+        ones = np.ones(self.num_rows, np.float32)
+        return Csr(self.graph_ptr.astype(np.int32), columns, ones, self.num_rows)
+
+    @cached_property
+    def largest_class(self) -> int:
+        """Nodes of the largest twin class."""
+        return int(np.diff(self.member_ptr).max(initial=0))
+
+    def take(self, chosen: Int) -> Quotient:
+        """Return the given graphs, packed anew.
+
+        First-layer classes stay those of all graphs where they are fewer than half of
+        the rows; else each row becomes a class of its own.
+        """
+        sizes = np.diff(self.graph_ptr)[chosen]
+        rows = gather_ranges(self.graph_ptr[chosen], sizes)
+        graph_ptr, node_ptr = pointers(sizes), pointers(np.diff(self.node_ptr)[chosen])
+        row_shifts = np.repeat(graph_ptr[:-1] - self.graph_ptr[chosen], sizes)
+        node_shifts = np.repeat(node_ptr[:-1] - self.node_ptr[chosen], sizes)
+        member_ptr, members = _take_members(self.member_ptr, self.members, rows, node_shifts)
+        first, first_of, inputs = self.first, self.first_of[rows], self.inputs
+        if 2 * first.num_rows > len(rows):
+            first, first_of = first.take(first_of.astype(np.int64)), np.arange(len(rows), dtype=np.int32)
+            if 2 * first.width > first.num_entries:
+                used, columns = np.unique(first.columns, return_inverse=True)
+                first = Csr(first.pointers, columns.astype(np.int32), first.weights, len(used))
+                inputs = inputs[used]
+        return Quotient(
+            labels=self.labels[chosen],
+            node_ptr=node_ptr,
+            num_edges=self.num_edges[chosen],
+            graph_ptr=graph_ptr,
+            closed=self.closed.take_blocks(rows, row_shifts, len(rows)),
+            member_ptr=member_ptr,
+            members=members,
+            inputs=inputs,
+            first=first,
+            first_of=first_of,
+        )
+
+
+@compiled
+def _take_members(member_ptr: Short, members: Short, rows: Int, shifts: Int) -> tuple[Short, Short]:
+    starts = np.zeros(len(rows) + 1, np.int32)
+    for i in range(len(rows)):
+        starts[i + 1] = starts[i] + member_ptr[rows[i] + 1] - member_ptr[rows[i]]
+    taken = np.empty(starts[-1], np.int32)
+    for i in range(len(rows)):
+        for e in range(starts[i + 1] - starts[i]):
+            taken[starts[i] + e] = members[member_ptr[rows[i]] + e] + shifts[i]
+    return starts, taken
+
+
+def _twins(topology: Topology) -> tuple[Classes, Csr]:
+    """Return classes of nodes with the same closed neighbourhood, and what each class sees.
+
+    Where edges have a direction, nodes that see the same need not be seen by the
+    same: then a class would count too much, and every node is a class of its own.
+    """
+    twins = refined(topology, np.arange(topology.num_nodes, dtype=np.uint64))
+    closed = neighbourhoods(topology, twins.first, twins.of_node, twins.count)
+    if not np.array_equal(closed.weights, np.bincount(twins.of_node)[closed.columns]):
+        everybody = np.arange(topology.num_nodes)
+        twins = Classes(everybody, everybody)
+        closed = neighbourhoods(topology, everybody, everybody, topology.num_nodes)
+    return twins, Csr(closed.pointers, closed.columns, np.ones_like(closed.weights), closed.width)
+
+
+def twin_counts(topology: Topology) -> tuple[Int, Int]:
+    """Return how many rows and entries each graph's quotient has, int64 [G] each.
+
+    Only looked for where nodes have more than `_DENSE` edges on average: elsewhere twins are rare
+    and every node counts.
+    """
+    sizes = np.diff(topology.graph_ptr)
+    if topology.num_edges <= _DENSE * topology.num_nodes:
+        return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
+    twins, closed = _twins(topology)
+    graph_of_row = np.repeat(np.arange(topology.num_graphs), sizes)[twins.first]
+    rows = np.bincount(graph_of_row, minlength=topology.num_graphs)
+    entries = np.bincount(graph_of_row, np.diff(closed.pointers), topology.num_graphs).astype(np.int64)
+    return rows, entries
+
+
+def quotient(graphs: GraphSet) -> Quotient:
+    """Divide nodes into twin classes and first-layer classes."""
+    topology = graphs.topology
+    twins, closed = _twins(topology)
+    seen = refined(topology, graphs.node_row.astype(np.uint64))
+    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
+    sizes = np.bincount(graph_of_node[twins.first], minlength=topology.num_graphs)
+    members = np.argsort(twins.of_node, kind="stable").astype(np.int32)
+    member_ptr = pointers(np.bincount(twins.of_node, minlength=twins.count)).astype(np.int32)
+    width = len(graphs.feature_rows)
+    first = neighbourhoods(topology, seen.first, graphs.node_row, width)
+    first_of = seen.of_node[twins.first].astype(np.int32)
+    return Quotient(
+        labels=graphs.labels,
+        node_ptr=np.asarray(topology.graph_ptr),
+        num_edges=np.diff(topology.row_ptr[topology.graph_ptr]),
+        graph_ptr=pointers(sizes),
+        closed=closed,
+        member_ptr=member_ptr,
+        members=members,
+        inputs=graphs.feature_rows,
+        first=first,
+        first_of=first_of,
+    )

@@ -1,0 +1,117 @@
+"""A linear map of a flat model as the compiled kernels want it: padded, transposed, with its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs import products
+from fedmpi.graphs.jit import compiled
+from fedmpi.graphs.products import TILE, padded
+from fedmpi.models.flat import FlatModel, Slot
+
+Floats = npt.NDArray[np.float32]
+
+
+class LinearMap:
+    """Weight [out, in] and bias [out] of a map ``y = x W^T + b``.
+
+    Where both widths are multiples of 16, `weight` and the gradients are views of
+    the model's vectors; otherwise padded copies, filled by `load` and stored by `store`.
+
+    Attributes
+    ----------
+    width : int
+        Columns of y, padded.
+    weight, weight_gradient : float32 [width, in]
+    transposed : float32 [in, width]
+    bias, bias_gradient : float32 [width]
+    """
+
+    def __init__(self, model: FlatModel, weight: Slot, bias: Slot) -> None:
+        outputs, inputs = weight.shape
+        self.width = padded(outputs)
+        self._weight = _view(model.parameters.numpy(), weight)
+        self._bias = _view(model.parameters.numpy(), bias)
+        self._gradients = [_view(model.gradient.numpy(), slot) for slot in (weight, bias)]
+        depth = inputs if weight.name.startswith("pre.") else padded(inputs)
+        self.transposed = np.zeros((depth, self.width), np.float32)
+        self._is_view = (self.width, depth) == weight.shape
+        if self._is_view:
+            self.weight, self.bias = self._weight, self._bias
+            self.weight_gradient, self.bias_gradient = self._gradients
+        else:
+            self.weight, self.weight_gradient = (np.zeros((self.width, depth), np.float32) for _ in range(2))
+            self.bias, self.bias_gradient = (np.zeros(self.width, np.float32) for _ in range(2))
+
+    def load(self) -> None:
+        """Take over the model's parameters; gradients become 0 with the model's."""
+        if not self._is_view:
+            outputs, inputs = self._weight.shape
+            self.weight[:outputs, :inputs], self.bias[:outputs] = self._weight, self._bias
+            self.weight_gradient[:], self.bias_gradient[:] = 0, 0
+        _transpose(self.weight, self.transposed)
+
+    def store(self) -> None:
+        """Write the gradients to the model's."""
+        if not self._is_view:
+            outputs, inputs = self._weight.shape
+            self._gradients[0][:] = self.weight_gradient[:outputs, :inputs]
+            self._gradients[1][:] = self.bias_gradient[:outputs]
+
+    def apply(self, x: Floats, out: Floats, *, cut: bool) -> None:
+        """Set `out` [n, width] to the map of x [n, in], cut at 0 on request."""
+        _apply(x, self.transposed, self.bias, out, cut)
+
+    def apply_back(self, gradient: Floats, out: Floats) -> None:
+        """Set `out` [n, in] to the gradient of the input from that of the output [n, width]."""
+        products.multiply(gradient, self.weight, out)
+
+    def add_gradients(self, gradient: Floats, x: Floats) -> None:
+        """Set the gradients of weight and bias from that of the output [n, width], for input x [n, in]."""
+        _add_gradients(gradient, x, self.weight_gradient, self.bias_gradient)
+        self.store()
+
+    def add_gradients_by_columns(self, gradient: Floats, x: Floats) -> None:
+        """Do the same for inputs x [n, d] of any width d."""
+        by_columns = np.zeros((x.shape[1], self.width), np.float32)
+        _add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
+        self.weight_gradient += by_columns.T
+        _add_column_sums(gradient, self.bias_gradient)
+        self.store()
+
+
+def _view(vector: Floats, slot: Slot) -> Floats:
+    return vector[slot.start : slot.stop].reshape(slot.shape)
+
+
+@compiled
+def _transpose(weight: Floats, out: Floats) -> None:
+    for i in range(weight.shape[0]):
+        for j in range(weight.shape[1]):
+            out[j, i] = weight[i, j]
+
+
+@compiled
+def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, cut: bool) -> None:
+    for first in range(0, len(x), TILE):
+        count = min(TILE, len(x) - first)
+        products.rows_times(x, first, count, transposed, out, first)
+        if cut:
+            products.add_bias_relu(out, first, count, bias)
+        else:
+            products.add_bias(out, first, count, bias)
+
+
+@compiled
+def _add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
+    for first in range(0, len(x), TILE):
+        count = min(TILE, len(x) - first)
+        products.add_transposed_times(gradient, first, count, x, first, weight)
+        products.add_column_sums(gradient, first, count, bias)
+
+
+@compiled
+def _add_column_sums(gradient: Floats, bias: Floats) -> None:
+    for first in range(0, len(gradient), TILE):
+        products.add_column_sums(gradient, first, min(TILE, len(gradient) - first), bias)

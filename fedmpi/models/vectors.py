@@ -1,0 +1,77 @@
+"""Compiled passes over flat parameter vectors on the CPU; each reads its vector once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.jit import compiled
+
+Floats = npt.NDArray[np.float32]
+
+_LANES = 16
+
+
+@compiled
+def squared_norm(vector: Floats) -> float:
+    """Return the sum of squares in float64, in 16 lanes, then in order; finite only if all elements are."""
+    lanes = np.zeros(_LANES)
+    whole = len(vector) - len(vector) % _LANES
+    for first in range(0, whole, _LANES):
+        for lane in range(_LANES):
+            value = np.float64(vector[first + lane])
+            lanes[lane] += value * value
+    for rest in range(whole, len(vector)):
+        value = np.float64(vector[rest])
+        lanes[rest - whole] += value * value
+    total = 0.0
+    for lane in range(_LANES):
+        total += lanes[lane]
+    return total
+
+
+@compiled
+def digest(words: npt.NDArray[np.uint32]) -> np.uint64:
+    """Return a 64-bit hash of a vector's bits: a sum of SplitMix64 outputs of element and place."""
+    total = np.uint64(0)
+    for place in range(len(words)):
+        state = np.uint64(words[place]) + (np.uint64(place) << np.uint64(32))
+        state += np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        total += state ^ (state >> np.uint64(31))
+    return total
+
+
+@compiled
+def adam(
+    parameters: Floats,
+    gradient: Floats,
+    mean: Floats,
+    square: Floats,
+    weight_decay: np.float32,
+    keep_mean: np.float32,
+    keep_square: np.float32,
+    rate: np.float32,
+    correction: np.float32,
+    eps: np.float32,
+) -> None:
+    """Take one Adam step in place.
+
+    Parameters
+    ----------
+    parameters, gradient, mean, square : float32 [length]
+    weight_decay : float
+        Weight of the parameters that is added to the gradient.
+    keep_mean, keep_square : float
+        Decay rates beta1 and beta2.
+    rate, correction : float
+        ``lr / (1 - beta1^t)`` and ``sqrt(1 - beta2^t)``.
+    eps : float
+    """
+    new_mean, new_square = np.float32(1) - keep_mean, np.float32(1) - keep_square
+    for i in range(len(parameters)):
+        slope = gradient[i] + weight_decay * parameters[i]
+        mean[i] = mean[i] + new_mean * (slope - mean[i])
+        square[i] = keep_square * square[i] + new_square * (slope * slope)
+        parameters[i] -= rate * mean[i] / (np.sqrt(square[i]) / correction + eps)

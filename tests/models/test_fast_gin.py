@@ -1,0 +1,131 @@
+"""The compiled GIN equals torch-geometric's, dropout on, within 1e-5."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import GraphSet, Topology, pointers
+from fedmpi.graphs.quotient import levels, quotient
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.fast_gin import FastGin, Scratch
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.gin import build
+from fedmpi.models.options import GinOptions
+from fedmpi.objectives import supervised
+
+STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return build_features(generate(SyntheticOptions(graphs=30), 1), np.arange(30), "original")
+
+
+@pytest.fixture(scope="module")
+def cliques():
+    """Ten graphs, each two cliques that share a node: many twins, one-hot degrees."""
+    blocks, sizes = [], []
+    for number in range(10):
+        first, second = 3 + number, 2 + 30 * (number == 9) + number // 2
+        size = first + second - 1
+        matrix = np.zeros((size, size), bool)
+        matrix[:first, :first] = matrix[first - 1 :, first - 1 :] = True
+        np.fill_diagonal(matrix, False)
+        blocks.append(matrix)
+        sizes.append(size)
+    starts = pointers(sizes)
+    columns = [
+        start + np.flatnonzero(line) for start, block in zip(starts, blocks, strict=False) for line in block
+    ]
+    degrees = np.array([len(line) for line in columns])
+    topology = Topology(starts, pointers(degrees), np.concatenate(columns))
+    present, node_row = np.unique(degrees, return_inverse=True)
+    rows = np.zeros((len(present), degrees.max() + 1), np.float32)
+    rows[np.arange(len(present)), present] = 1
+    return GraphSet(topology, rows, node_row, np.arange(10) % 3)
+
+
+@pytest.fixture(scope="module")
+def attributed(labelled):
+    nodes = labelled.topology.num_nodes
+    rows = np.random.default_rng(3).standard_normal((nodes, 5)).astype(np.float32)
+    return replace(labelled, feature_rows=rows, node_row=np.arange(nodes))
+
+
+def reference(model, graphs):
+    """Return loss, gradient, and outputs without dropout, by torch-geometric."""
+    batch = Batch.of(graphs)
+    model.gradient.zero_()
+    loss = supervised.loss(model.module(batch, STREAMS, "reference"), batch.labels)
+    loss.backward()
+    with torch.no_grad():
+        logits = model.module(batch, None, "reference")
+    return loss.item(), model.gradient.numpy().copy(), logits.numpy()
+
+
+def check(graphs, batch=None, **options):
+    chosen = GinOptions(**options)
+    classes = int(graphs.labels.max()) + 1
+    model = FlatModel(build(chosen, graphs.feature_rows.shape[1], classes))
+    model.parameters.copy_(model.initialise(seed=5, owner=1))
+    fast = FastGin(chosen, model, Scratch())
+    loss, gradient, logits = reference(model, graphs)
+    outcome = fast.step(batch or quotient(graphs), STREAMS)
+    assert outcome.mean_loss == pytest.approx(loss, rel=1e-5)
+    assert np.abs(model.gradient.numpy() - gradient).max() <= 1e-5 * np.abs(gradient).max()
+    found = fast.logits(levels(graphs, chosen.layers))
+    assert np.abs(found - logits).max() <= 1e-5 * np.abs(logits).max()
+    right = fast.evaluate(levels(graphs, chosen.layers), graphs.labels)
+    assert np.array_equal(right.hits, logits.argmax(axis=1) == graphs.labels)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.25, 0.3, 0.5])
+@pytest.mark.parametrize("kind", ["labelled", "cliques", "attributed"])
+def test_equals_torch_geometric(kind, dropout, request):
+    check(request.getfixturevalue(kind), dropout=dropout)
+
+
+@pytest.mark.parametrize(
+    "options", [{"hidden": 20}, {"hidden": 128}, {"hidden": 1}, {"layers": 1}, {"layers": 5}]
+)
+def test_any_width_and_depth(options, cliques):
+    check(cliques, **options)
+
+
+@pytest.mark.parametrize("kind", ["labelled", "cliques", "attributed"])
+def test_a_batch_taken_from_more_graphs(kind, request):
+    graphs = request.getfixturevalue(kind)
+    chosen = np.array([7, 2, 9, 9, 0])
+    check(graphs.take(chosen), quotient(graphs).take(chosen))
+
+
+def test_a_class_of_more_than_255_twins(cliques):
+    size = 300
+    columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])
+    topology = Topology(np.array([0, size]), np.arange(size + 1) * (size - 1), columns)
+    big = GraphSet(topology, np.ones((1, 2), np.float32), np.zeros(size, int), np.array([1]))
+    assert quotient(big).largest_class == size
+    check(big, layers=1)  # sums of 300 nodes cubed would cancel in the loss
+
+
+def test_nan_parameters_give_a_nan_loss(labelled):
+    model = FlatModel(build(GinOptions(), labelled.feature_rows.shape[1], 2))
+    model.parameters.fill_(float("nan"))
+    assert np.isnan(FastGin(GinOptions(), model, Scratch()).step(quotient(labelled), STREAMS).loss_sum)
+
+
+def test_flops_of_a_hand_counted_step():
+    # One triangle of twins, one feature row of width 2: one row everywhere, hidden 16, one layer, 2 classes.
+    topology = Topology(np.array([0, 3]), np.array([0, 2, 4, 6]), np.array([1, 2, 0, 2, 0, 1]))
+    graphs = GraphSet(topology, np.ones((1, 2), np.float32), np.zeros(3, int), np.array([0]))
+    options = GinOptions(hidden=16, layers=1)
+    fast = FastGin(options, FlatModel(build(options, 2, 2)), Scratch())
+    forward = 2 * 2 * 16 + 2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 + 2 * 16
+    assert fast.evaluation_flops(levels(graphs, 1)) == forward
+    backward = 2 * 2 * 16 + 2 * (2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16) + 2 * 16 + 2 * 16
+    assert fast.step_flops(quotient(graphs)) == forward + backward
