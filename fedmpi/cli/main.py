@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 import fedmpi
+from fedmpi.cli import bench
+from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
 from fedmpi.comm import launch
 from fedmpi.errors import BadInput, FedmpiError
 
@@ -27,24 +29,20 @@ analyse_app = typer.Typer(
     help="Statistics of graphs and datasets; leakage between splits.", no_args_is_help=True
 )
 app.add_typer(analyse_app, name="analyse")
+app.add_typer(bench.app, name="bench")
 
 Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
 SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
-]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for upstream archives (FEDMPI_MIRROR).")]
-Cache = Annotated[Path | None, typer.Option("--data", help="Folder of prepared data (FEDMPI_DATA).")]
-Offline = Annotated[bool | None, typer.Option("--offline", help="Never download (FEDMPI_OFFLINE=1).")]
 Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
 AnalysisSeed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
 ]
+WalkLength = Annotated[int, typer.Option("--length", help="Steps of the anonymous walks.")]
+Walks = Annotated[int | None, typer.Option("--walks", help="Walks per graph; default by the bound.")]
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
 ]
@@ -89,6 +87,55 @@ def sweep(
 
     places = command.Places(out, data, mirror, offline)
     return sweeping.sweep(suite, set_ or [], places, workers, ranks, budget, plugin or [])
+
+
+@app.command()
+def figure(
+    suite: SuiteName,
+    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
+    budget: Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")] = None,
+    reuse: Annotated[
+        list[Path] | None, typer.Option(help="Folder with finished runs to take cases from; may be repeated.")
+    ] = None,
+    image: Annotated[
+        Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default figure.svg beside the cases.")
+    ] = None,
+    set_: Set = None,
+    out: Out = None,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+    plugin: Plugin = None,
+) -> int:
+    """Run what is missing of a suite, then draw its figure; resumable."""
+    from fedmpi.cli import figure as command
+    from fedmpi.cli.run import Places
+
+    places, effort = Places(out, data, mirror, offline), command.Effort(workers, ranks, budget)
+    return command.figure(suite, set_ or [], places, effort, reuse or [], image, plugin or [])
+
+
+@app.command()
+def plot(
+    kind: Annotated[str, typer.Argument(help="Kind of figure, such as losses; docs/figures.md lists them.")],
+    runs: Runs,
+    image: Annotated[
+        Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default KIND.svg here.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the kind; may be repeated.")
+    ] = None,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Draw a figure from finished runs."""
+    from fedmpi.cli import figure as command
+    from fedmpi.datasets.source import DataSource
+
+    source = DataSource.from_environment(data, mirror, offline)
+    return command.plot(kind, runs, image, option or [], source)
 
 
 @app.command()
@@ -206,8 +253,8 @@ def analyse_statistics(
 @analyse_app.command("heterogeneity")
 def analyse_heterogeneity(
     names: Datasets = None,
-    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4,
-    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None,
+    length: WalkLength = 4,
+    walks: Walks = None,
     seed: AnalysisSeed = 0,
     as_published: AsPublished = False,
     as_json: Json = False,
@@ -238,6 +285,26 @@ def analyse_leakage(
     from fedmpi.cli import analyse as command
 
     return command.leakage(target, command.Data(data, mirror, offline), case, set_ or [], as_json)
+
+
+@analyse_app.command("clusters")
+def analyse_clusters(
+    runs: Runs,
+    length: WalkLength = 4,
+    walks: Walks = None,
+    seed: AnalysisSeed = 0,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3)."""
+    from fedmpi.cli import analyse_clusters as command
+    from fedmpi.datasets.source import DataSource
+    from fedmpi.heterogeneity.distances import WalkOptions
+
+    source = DataSource.from_environment(data, mirror, offline)
+    return command.clusters(runs, source, WalkOptions(length, walks, seed), as_json)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,165 @@
+"""The collectives and reductions of a round over sizes, against pickled point-to-point of the same data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.comm import reductions
+from fedmpi.comm.benchmark import Pickled, line_up, slowest
+from fedmpi.comm.world import World
+
+SIZES = (1_000, 24_960, 1_000_000)
+"""Floats per rank; the middle one is what GCFL's clients share."""
+
+_REDUCTIONS = ("exact", "float32", "fixed32")
+_WEIGHT = 100
+_CLIP = 1.0
+
+Array = npt.NDArray[Any]
+Action = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """One exchange: the rank's payload in bytes, its steps by name, and the same by pickling."""
+
+    operation: str
+    payload_bytes: int
+    steps: dict[str, Action]
+    pickled: Action | None = None
+
+
+def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -> Report:
+    """Time every exchange on the ranks that there are (a collective call).
+
+    The ranks line up before each; its time is that of the slowest rank. Collective and pickled exchange
+    follow each other, so that their ratio is one of neighbours.
+
+    Returns
+    -------
+    Report
+        Per operation and size the seconds of the collective (of a reduction also of its steps), of the
+        pickled exchange, and their ratio; the same on every rank.
+    """
+    measurements = []
+    for exchange in _all_exchanges(world, sizes):
+        measurements.append(_measure(world, exchange, repetitions, warmup))
+    settings = {"ranks": world.size, "sizes": list(sizes), "repetitions": repetitions, "warmup": warmup}
+    return Report("comm", settings, measurements, {}, _statements(measurements))
+
+
+def _all_exchanges(world: World, sizes: Sequence[int]) -> list[_Exchange]:
+    exchanges = [_Exchange("Ibarrier", 0, {"collective": world.collectives.wait_for_all})]
+    for size in sizes:
+        delta = np.random.default_rng(world.rank).uniform(-0.1, 0.1, size).astype(np.float32)
+        exchanges += _collectives(world, delta)
+        exchanges += [_reduction(world, name, delta) for name in _REDUCTIONS]
+    return exchanges
+
+
+def _collectives(world: World, delta: Array) -> list[_Exchange]:
+    """Return the moves of a round; a rank hands over or gets one model. One rank has nobody to send to."""
+    collectives, pickled, ranks = world.collectives, Pickled(world.comm), world.size
+    counts = [len(delta)] * ranks
+    whole = np.concatenate([delta] * ranks) if world.is_root else None
+    integers = np.rint(delta * 2**30).astype(np.int64)
+
+    def pickled_sum() -> Array | None:
+        parts = pickled.gather(integers)
+        return None if parts is None else np.sum(parts, axis=0)
+
+    exchanges = [
+        _Exchange(
+            "Bcast",
+            delta.nbytes,
+            {"collective": lambda: collectives.bcast(delta)},
+            (lambda: pickled.send_to_all(delta)) if ranks > 1 else None,
+        ),
+        _Exchange(
+            "Gatherv",
+            delta.nbytes,
+            {"collective": lambda: collectives.gatherv(delta, counts)},
+            lambda: pickled.gather(delta),
+        ),
+        _Exchange(
+            "Scatterv",
+            delta.nbytes,
+            {"collective": lambda: collectives.scatterv(whole, counts, np.float32)},
+            (lambda: pickled.send_to_each([delta] * ranks)) if ranks > 1 else None,
+        ),
+        _Exchange(
+            "Reduce", integers.nbytes, {"collective": lambda: collectives.reduce(integers)}, pickled_sum
+        ),
+    ]
+    return exchanges
+
+
+def _reduction(world: World, name: str, delta: Array) -> _Exchange:
+    """Return a weighted mean of one delta per rank: encode, sum, decode; pickled: gather, then the mean."""
+    weights = [_WEIGHT + rank for rank in range(world.size)]
+    exponent = int(np.ceil(np.log2(max(weights))))
+    maker = reductions.make(name, _CLIP, world.size, exponent, sum(weights))
+    pickled, held = Pickled(world.comm), {"sum": np.zeros(len(delta), maker.dtype)}
+
+    def encode() -> None:
+        held["own"] = maker.encode(delta, weights[world.rank])
+
+    def reduce() -> None:
+        total = world.collectives.reduce(held["own"])
+        if total is not None:
+            held["sum"] = total
+
+    def decode() -> None:
+        if world.is_root:
+            maker.decode(held["sum"])
+
+    def pickled_mean() -> Array | None:
+        parts = pickled.gather(delta)
+        return None if parts is None else np.average(np.stack(parts), axis=0, weights=weights)
+
+    steps: dict[str, Action] = {"encode": encode, "reduce": reduce, "decode": decode}
+    return _Exchange(f"mean, {name}", len(delta) * maker.dtype().nbytes, steps, pickled_mean)
+
+
+def _measure(world: World, exchange: _Exchange, repetitions: int, warmup: int) -> Measurement:
+    actions = dict(exchange.steps)
+    if exchange.pickled is not None:
+        actions["pickled"] = exchange.pickled
+    taken = np.zeros((warmup + repetitions, len(actions)))
+    for repetition in range(warmup + repetitions):
+        for place, action in enumerate(actions.values()):
+            line_up(world.comm)
+            start = time.perf_counter()
+            action()
+            taken[repetition, place] = time.perf_counter() - start
+    seconds = slowest(world.comm, taken[warmup:])
+    figures = {
+        f"{name}_seconds": Samples.of("s", column) for name, column in zip(actions, seconds.T, strict=True)
+    }
+    steps = seconds[:, : len(exchange.steps)].sum(axis=1)
+    figures["collective_seconds"] = Samples.of("s", steps)
+    if exchange.pickled is not None:
+        figures["pickled_ratio"] = ratios(figures["pickled_seconds"], figures["collective_seconds"])
+    labels: dict[str, str | int] = {
+        "operation": exchange.operation,
+        "ranks": world.size,
+        "payload_bytes": exchange.payload_bytes,
+    }
+    return Measurement(labels, figures)
+
+
+def _statements(measurements: Sequence[Measurement]) -> list[str]:
+    """Say of each operation how much longer pickling takes at which payload."""
+    by_operation: dict[str, list[str]] = {}
+    for each in measurements:
+        if "pickled_ratio" in each.figures:
+            found = by_operation.setdefault(str(each.labels["operation"]), [])
+            found.append(f"{each.figures['pickled_ratio'].median:.2f}x at {each.labels['payload_bytes']} B")
+    return [f"{operation}: pickled {', '.join(found)}" for operation, found in by_operation.items()]

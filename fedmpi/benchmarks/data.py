@@ -1,0 +1,158 @@
+"""From raw files to packed clients: seconds and peak memory of each stage, in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fedmpi.benchmarks.samples import Measurement, Report, Samples
+from fedmpi.clock import Stopwatch
+from fedmpi.config.suite import CaseSettings
+from fedmpi.datasets import tu
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.case import Case
+from fedmpi.engine.federation import assemble
+from fedmpi.errors import BadInput
+from fedmpi.partition.partition import make
+from fedmpi.registry.check import build
+
+DEFAULT = ("PROTEINS", "NCI1", "gcfl/molecules")
+
+_CLIENTS = 10
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What a stage took, and the largest resident memory of its process: at the end, and at the start."""
+
+    name: str
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    start_bytes: int
+
+
+def measure(names: Sequence[str], source: DataSource, repetitions: int) -> Report:
+    """Prepare datasets from the mirror's archives.
+
+    Three fresh processes: parse (text to arrays); prepare (the same, checked by its digest and written to an
+    empty cache); clients: load (map the cache), partition (into 10 clients, of a group one per dataset), pack
+    (every client's graphs as its training gets them). Their memory starts with the interpreter and what it
+    has imported. There is no warm-up: archives and caches are read from memory if the system still has them.
+
+    Raises
+    ------
+    BadInput
+        There is no mirror, or it lacks a dataset.
+    """
+    for name in names:
+        for member in source.members(name):
+            _archive(source, member)
+        _case(name, source)
+    measurements = [each for name in names for each in _measure(name, source, repetitions)]
+    settings = {"datasets": list(names), "repetitions": repetitions, "warmup": 0}
+    return Report("data", settings, measurements, {}, _statements(measurements))
+
+
+def _archive(source: DataSource, member: str) -> Path:
+    if source.mirror is None:
+        raise BadInput("bench data reads archives from a mirror: give --mirror or FEDMPI_MIRROR")
+    path = source.mirror / "tudataset" / f"{member}.zip"
+    if not path.is_file():
+        raise BadInput(f"{path}: no such archive; 'fedmpi data list' shows what is at hand")
+    return path
+
+
+def _case(name: str, source: DataSource) -> Case:
+    members = source.members(name)
+    if not members:
+        raise BadInput(f"dataset {name} has no files; name TU datasets or groups")
+    partition = {"name": "per-dataset"} if len(members) > 1 else {"name": "chunks", "clients": _CLIENTS}
+    return build("bench", CaseSettings("data", {"dataset": name, "partition": partition})).case
+
+
+def _measure(name: str, source: DataSource, repetitions: int) -> list[Measurement]:
+    """Repeat all stages of a dataset; every submitted piece gets a fresh interpreter."""
+    taken: dict[tuple[str, str], list[_Stage]] = {}
+    pieces = {"parse": _parse, "prepare": _prepare, "clients": _clients}
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=spawn, max_tasks_per_child=1) as fresh:
+        for _ in range(repetitions):
+            with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
+                empty = replace(source, cache=Path(folder))
+                for process, piece in pieces.items():
+                    for stage in fresh.submit(piece, name, empty).result():
+                        taken.setdefault((process, stage.name), []).append(stage)
+    return [
+        Measurement(
+            {"dataset": name, "process": process, "stage": stage},
+            {
+                "wall_seconds": Samples.of("s", (each.wall_s for each in found)),
+                "cpu_seconds": Samples.of("s", (each.cpu_s for each in found)),
+                "peak_bytes": Samples.of("B", (each.peak_bytes for each in found)),
+                "added_bytes": Samples.of("B", (each.peak_bytes - each.start_bytes for each in found)),
+            },
+        )
+        for (process, stage), found in taken.items()
+    ]
+
+
+def _parse(name: str, source: DataSource) -> list[_Stage]:
+    start, watch = peak_bytes(), Stopwatch()
+    for member in source.members(name):
+        tu.read_archive(_archive(source, member), member, member)
+    return [_stage("parse", watch, start)]
+
+
+def _prepare(name: str, source: DataSource) -> list[_Stage]:
+    start, watch = peak_bytes(), Stopwatch()
+    source.prepare(name)
+    return [_stage("prepare", watch, start)]
+
+
+def _clients(name: str, source: DataSource) -> list[_Stage]:
+    import sklearn.model_selection  # noqa: F401  (what the partition uses, so that its import is not timed)
+
+    case, start, watch = _case(name, source), peak_bytes(), Stopwatch()
+    raws: tuple[RawGraphs, ...] = load_all(case.dataset, source)
+    stages = [_stage("load", watch, start)]
+    partition = make(case.partition, raws)
+    stages.append(_stage("partition", watch, start))
+    federation = assemble(case, raws, partition)
+    held = [federation.data(case, client) for client in range(federation.num_clients)]
+    stages.append(_stage("pack", watch, start))
+    assert len(held) == len(partition.clients)  # and so lived until its memory was read
+    return stages
+
+
+def _stage(name: str, watch: Stopwatch, start_bytes: int) -> _Stage:
+    """Close a stage and restart its watch for the next."""
+    stage = _Stage(name, watch.wall, watch.cpu, peak_bytes(), start_bytes)
+    watch.restart()
+    return stage
+
+
+def peak_bytes() -> int:
+    """Return the largest resident memory of this process (Linux).
+
+    Not `getrusage`: there a fresh interpreter starts with the peak of the process that started it.
+    """
+    text = Path(f"/proc/{os.getpid()}/status").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def _statements(measurements: Sequence[Measurement]) -> list[str]:
+    by_dataset: dict[str, list[str]] = {}
+    for each in measurements:
+        seconds, peak = each.figures["wall_seconds"].median, each.figures["peak_bytes"].median
+        text = f"{each.labels['stage']} {seconds:.2f} s ({peak / 1e6:.0f} MB)"
+        by_dataset.setdefault(str(each.labels["dataset"]), []).append(text)
+    return [f"{dataset}: {', '.join(stages)}" for dataset, stages in by_dataset.items()]

@@ -1,0 +1,63 @@
+"""A case made ready in this process, as a run makes it, without record and checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from fedmpi.comm.world import World
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.case import Case
+from fedmpi.engine.federation import Federation, assemble
+from fedmpi.engine.rounds import Rounds
+from fedmpi.engine.states import States
+from fedmpi.partition.partition import Partition, make
+from fedmpi.registry.check import Checked
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case before its first round: data, partition, and the rounds of all its clients."""
+
+    case: Case
+    raws: tuple[RawGraphs, ...]
+    partition: Partition
+    federation: Federation
+    rounds: Rounds
+
+
+def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
+    """Load the case's data, deal it out and start its clients; sets torch's threads.
+
+    Raises
+    ------
+    BadInput
+        Data or partition cannot be used.
+    """
+    case = checked.case
+    torch.set_num_threads(case.threads)
+    with deterministic(True):
+        source.prepare(case.dataset.name)
+        raws = load_all(case.dataset, source)
+        partition = make(case.partition, raws)
+        federation = assemble(case, raws, partition)
+        states = States(case, world, federation)
+        rounds = Rounds(case, checked.algorithm, world, federation, states)
+        rounds.begin(False, None)
+    return Prepared(case, raws, partition, federation, rounds)
+
+
+@contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Have torch choose deterministic algorithms (as a run does) or its defaults, inside the block only."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(wanted)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)

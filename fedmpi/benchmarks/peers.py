@@ -1,0 +1,123 @@
+"""The same rounds here and in a peer, ``bench/peers/reference.py`` in plain PyTorch Geometric."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.clock import Stopwatch
+from fedmpi.comm.world import World
+from fedmpi.config import locations
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.rounds import RoundReport
+from fedmpi.engine.signals import StopRequest
+from fedmpi.registry.check import Checked
+
+_RESAMPLES = 2000
+_SCALED = ("wall_seconds", "cpu_seconds")
+
+
+def load_reference() -> ModuleType:
+    """Import the peer's script, which lies among the suites."""
+    path = locations.find("peers/fedavg").with_name("reference.py")
+    spec = importlib.util.spec_from_file_location("fedmpi_peer_reference", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class Pair:
+    """A case in the engine, and the peer on the same graphs of the same clients."""
+
+    def __init__(self, checked: Checked, source: DataSource, world: World) -> None:
+        self.prepared: Prepared = prepare(checked, source, world)
+        case = self.prepared.case
+        self.peer = load_reference().federation(self.prepared.raws, self.prepared.partition, case.seed)
+        self._stop = StopRequest()
+        self._round = 0
+
+    def peer_round(self) -> None:
+        """Run a round of the peer, with torch as a user finds it."""
+        with deterministic(False):
+            self.peer.round()
+
+    def own_round(self) -> RoundReport:
+        """Run a round of the engine: everything but record and checkpoint."""
+        with deterministic(True):
+            _, report = self.prepared.rounds.run(self._round, stop=self._stop, checkpoint=False)
+        self._round += 1
+        assert report is not None
+        return report
+
+
+def compare_times(
+    cases: Sequence[Checked], source: DataSource, world: World, repetitions: int, warmup: int
+) -> Report:
+    """Time rounds of peer and engine in turn, case by case.
+
+    Returns
+    -------
+    Report
+        Per case and program the wall-clock and CPU seconds of each round, and per case the ratio peer /
+        fedmpi of each pair of rounds; in `results` its median with a 95 % interval.
+    """
+    measurements: list[Measurement] = []
+    results: dict[str, Any] = {}
+    statements = []
+    for checked in cases:
+        name = checked.case.name
+        peer, own = _times(Pair(checked, source, world), repetitions, warmup)
+        pairs = {key.replace("seconds", "ratio"): ratios(peer[key], own[key]) for key in _SCALED}
+        measurements.append(Measurement({"setting": name, "program": "peer"}, peer))
+        measurements.append(Measurement({"setting": name, "program": "fedmpi"}, own))
+        measurements.append(Measurement({"setting": name, "program": "peer / fedmpi"}, pairs))
+        results[name] = {key: _median_with_interval(pairs[key]) for key in pairs}
+        statements.append(_statement(name, peer, own, results[name]))
+    settings = {"settings": [c.case.name for c in cases], "repetitions": repetitions, "warmup": warmup}
+    return Report("peers", settings, measurements, results, statements)
+
+
+def _times(pair: Pair, repetitions: int, warmup: int) -> tuple[dict[str, Samples], dict[str, Samples]]:
+    """Return wall-clock and CPU seconds of peer and engine, a round of each in turn."""
+    for _ in range(warmup):
+        pair.peer_round()
+        pair.own_round()
+    taken: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
+    for _ in range(repetitions):
+        for action, (wall, cpu) in zip((pair.peer_round, pair.own_round), taken, strict=True):
+            watch = Stopwatch()
+            action()
+            wall.append(watch.wall)
+            cpu.append(watch.cpu)
+    peer, own = (
+        {key: Samples.of("s", values) for key, values in zip(_SCALED, each, strict=True)} for each in taken
+    )
+    return peer, own
+
+
+def _median_with_interval(samples: Samples) -> dict[str, float]:
+    """Return the median and its 95 % percentile-bootstrap interval, the same for the same samples."""
+    values = np.array(samples.values)
+    drawn = np.random.default_rng(0).choice(values, (_RESAMPLES, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
+    return {"median": samples.median, "low": float(low), "high": float(high)}
+
+
+def _statement(
+    name: str, peer: dict[str, Samples], own: dict[str, Samples], found: dict[str, dict[str, float]]
+) -> str:
+    parts = [
+        f"{key.split('_')[0]} {each['median']:.2f}x (95 %: {each['low']:.2f} to {each['high']:.2f})"
+        for key, each in found.items()
+    ]
+    times = [1e3 * each["wall_seconds"].median for each in (peer, own)]
+    return f"{name}: peer / fedmpi {', '.join(parts)}; {times[0]:.1f} and {times[1]:.1f} ms a round"

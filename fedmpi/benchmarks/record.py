@@ -1,0 +1,171 @@
+"""Writing a round: the event log, the HDF5 file, both together as a run does it, and the checkpoint."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates, repeat
+from fedmpi.clock import utc_stamp
+from fedmpi.errors import BadInput
+from fedmpi.store import checkpoint, events, runfile
+from fedmpi.store.events import EventLog, Life, Round, Start
+from fedmpi.store.record import RunRecord
+from fedmpi.store.runfile import RunFile
+from fedmpi.store.schema import axis_sizes, measurement_fields, result_fields
+
+CLIENTS = (10, 100, 1000)
+
+_RANKS = 3
+_COLLECTIVES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
+_STATE_FLOATS = 3 * 29_506
+"""A client's parameters and both moments: GCFL's GIN on PROTEINS."""
+
+_MOST_CHECKPOINTS = 5
+"""Repetitions of a checkpoint at most: at 1000 clients each writes 354 MB."""
+
+Rows = dict[str, npt.NDArray[Any]]
+
+
+def measure(clients: Sequence[int], out: Path | None, repetitions: int, warmup: int) -> Report:
+    """Write rounds of made-up numbers for several numbers of clients.
+
+    Parameters
+    ----------
+    clients : sequence of int
+    out : Path or None
+        Folder on the file system to be measured; what is written in it is removed. None: where the
+        system keeps temporary files.
+
+    Raises
+    ------
+    BadInput
+        The folder is missing or cannot be written.
+    """
+    measurements = []
+    try:
+        for number in clients:
+            with tempfile.TemporaryDirectory(prefix="fedmpi-bench-", dir=out) as folder:
+                measurements += _with_clients(Path(folder), number, repetitions, warmup)
+    except OSError as error:
+        place = out or tempfile.gettempdir()
+        raise BadInput(f"cannot write in {place} ({error.strerror}); choose another --out") from error
+    settings = {
+        "clients": list(clients),
+        "ranks": _RANKS,
+        "folder": str(out or tempfile.gettempdir()),
+        "repetitions": repetitions,
+        "warmup": warmup,
+    }
+    return Report("record", settings, measurements, {}, [_statement(each) for each in measurements])
+
+
+def _with_clients(folder: Path, clients: int, repetitions: int, warmup: int) -> list[Measurement]:
+    rows = _rows(clients)
+    names = tuple(f"client-{number:04d}" for number in range(clients))
+    rounds = warmup + repetitions
+    start = Start({}, names, rounds, {}, (), "", 0, utc_stamp())
+    life = Life(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
+    parts = {
+        "events": _events(folder / events.NAME, start, life, rows, repetitions, warmup),
+        "hdf5": _hdf5(folder / runfile.NAME, start, life, rows, repetitions, warmup),
+        "record": _record(folder / "record", names, rows, repetitions, warmup),
+        "checkpoint": _checkpoint(folder, clients, repetitions),
+    }
+    return [Measurement({"part": part, "clients": clients}, figures) for part, figures in parts.items()]
+
+
+def _rows(clients: int) -> tuple[Rows, Rows]:
+    """Return one round's results and measurements: random numbers, whose text has its usual length."""
+    draw = np.random.default_rng(0)
+    sizes = axis_sizes(clients, _RANKS, len(_COLLECTIVES))
+
+    def filled(fields: dict[str, Any]) -> Rows:
+        return {
+            name: draw.random(field.shape(sizes)).astype(field.dtype)
+            if field.dtype.startswith("f")
+            else draw.integers(0, 2, field.shape(sizes)).astype(field.dtype)
+            for name, field in fields.items()
+        }
+
+    return filled(result_fields()), filled(measurement_fields())
+
+
+def _figures(seconds: Samples, num_bytes: Sequence[float]) -> dict[str, Samples]:
+    return {
+        "seconds": seconds,
+        "rounds_per_second": rates("1/s", [1.0] * len(seconds.values), seconds),
+        "round_bytes": Samples.of("B", num_bytes),
+    }
+
+
+def _events(
+    path: Path, start: Start, life: Life, rows: tuple[Rows, Rows], repetitions: int, warmup: int
+) -> dict[str, Samples]:
+    log, lengths, index = EventLog(path), [], iter(range(start.rounds))
+    log.append(start)
+    log.append(life)
+
+    def write() -> None:
+        before = path.stat().st_size
+        log.append(Round(next(index), *rows, utc_stamp()))
+        lengths.append(path.stat().st_size - before)
+
+    seconds = repeat(write, warmup, repetitions).wall
+    log.close()
+    return _figures(seconds, lengths[warmup:])
+
+
+def _hdf5(
+    path: Path, start: Start, life: Life, rows: tuple[Rows, Rows], repetitions: int, warmup: int
+) -> dict[str, Samples]:
+    file, index = RunFile.create(path, start), iter(range(start.rounds))
+    file.reserve_life(life)
+    file.apply(life)
+    seconds = repeat(lambda: file.apply(Round(next(index), *rows, utc_stamp())), warmup, repetitions).wall
+    file.close()
+    size = sum(row.nbytes for part in rows for row in part.values())
+    return _figures(seconds, [size] * repetitions)
+
+
+def _record(
+    folder: Path, names: Sequence[str], rows: tuple[Rows, Rows], repetitions: int, warmup: int
+) -> dict[str, Samples]:
+    """Write through `RunRecord`: log, file, and the checks of every row."""
+    rounds = warmup + repetitions
+    index = iter(range(rounds))
+    with RunRecord.create(folder, config={}, clients=names, rounds=rounds, partition={}) as record:
+        record.begin_life(0, _RANKS, _COLLECTIVES, {})
+        log = folder / events.NAME
+        before = log.stat().st_size
+        seconds = repeat(lambda: record.write_round(next(index), *rows), warmup, repetitions).wall
+        logged = (log.stat().st_size - before) / rounds
+        record.finish("complete")
+    size = logged + sum(row.nbytes for part in rows for row in part.values())
+    return _figures(seconds, [size] * repetitions)
+
+
+def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Samples]:
+    """Save the states of all clients; the last two checkpoints stay, as in a run."""
+    states = np.random.default_rng(0).random(clients * _STATE_FLOATS, np.float32)
+    arrays = {"states": states, "sizes": np.full(clients, _STATE_FLOATS)}
+    count = min(repetitions, _MOST_CHECKPOINTS)
+    seconds = repeat(lambda: checkpoint.save(folder, {"rounds": 0}, arrays), 1, count).wall
+    size = (folder / checkpoint.NAME).stat().st_size
+    return {
+        "seconds": seconds,
+        "checkpoint_bytes": Samples.of("B", [size] * count),
+        "rate": rates("GB/s", [size / 1e9] * count, seconds),
+    }
+
+
+def _statement(found: Measurement) -> str:
+    part, clients = found.labels["part"], found.labels["clients"]
+    milliseconds = 1e3 * found.figures["seconds"].median
+    size = found.figures["checkpoint_bytes" if part == "checkpoint" else "round_bytes"].median
+    return f"{part}, {clients} clients: {milliseconds:.2f} ms, {size / 1e3:.1f} kB"

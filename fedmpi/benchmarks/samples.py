@@ -1,0 +1,126 @@
+"""Repeated measurements, kept raw, and the report that a benchmark makes of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedmpi.clock import Stopwatch
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One figure in all its repetitions, in the order in which they were taken."""
+
+    unit: str
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, unit: str, values: Iterable[float]) -> Samples:
+        """Return samples of plain floats."""
+        return cls(unit, tuple(float(value) for value in values))
+
+    @property
+    def median(self) -> float:
+        """Median of the repetitions."""
+        return statistics.median(self.values)
+
+    @property
+    def minimum(self) -> float:
+        """Smallest repetition."""
+        return min(self.values)
+
+    @property
+    def maximum(self) -> float:
+        """Largest repetition."""
+        return max(self.values)
+
+    def record(self) -> dict[str, Any]:
+        """Return unit, raw samples, median, minimum and maximum as JSON values."""
+        return {
+            "unit": self.unit,
+            "samples": list(self.values),
+            "median": self.median,
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+        }
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One thing that was measured: what tells it from the others, and its figures by name."""
+
+    labels: Mapping[str, str | int]
+    figures: Mapping[str, Samples]
+
+    def record(self) -> dict[str, Any]:
+        """Return labels and figures as JSON values."""
+        return {**self.labels, "figures": {name: each.record() for name, each in self.figures.items()}}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a benchmark found.
+
+    Attributes
+    ----------
+    benchmark : str
+        Its name.
+    settings : mapping
+        JSON values: what was asked for, repetitions and warm-up included.
+    measurements : sequence of Measurement
+        All repetitions.
+    results : mapping
+        JSON values that were computed from all measurements together.
+    statements : sequence of str
+        The same in words.
+    """
+
+    benchmark: str
+    settings: Mapping[str, Any]
+    measurements: Sequence[Measurement]
+    results: Mapping[str, Any]
+    statements: Sequence[str]
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "benchmark": self.benchmark,
+            "settings": dict(self.settings),
+            "measurements": [each.record() for each in self.measurements],
+            "results": dict(self.results),
+            "statements": list(self.statements),
+        }
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall-clock and CPU seconds of an action's repetitions."""
+
+    wall: Samples
+    cpu: Samples
+
+
+def repeat(action: Callable[[], object], warmup: int, repetitions: int) -> Timing:
+    """Do an action `warmup` times unmeasured, then `repetitions` times measured."""
+    for _ in range(warmup):
+        action()
+    wall, cpu = [], []
+    for _ in range(repetitions):
+        watch = Stopwatch()
+        action()
+        wall.append(watch.wall)
+        cpu.append(watch.cpu)
+    return Timing(Samples.of("s", wall), Samples.of("s", cpu))
+
+
+def ratios(above: Samples, below: Samples) -> Samples:
+    """Return the ratio of each pair of repetitions."""
+    return Samples.of("1", (a / b for a, b in zip(above.values, below.values, strict=True)))
+
+
+def rates(unit: str, amounts: Iterable[float], seconds: Samples) -> Samples:
+    """Return amount per second of each repetition."""
+    return Samples.of(unit, (a / s for a, s in zip(amounts, seconds.values, strict=True)))

@@ -1,0 +1,212 @@
+"""``fedmpi bench``: the commands and their options; each returns its exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
+from fedmpi.comm import launch
+from fedmpi.errors import BadInput, FedmpiError
+
+if TYPE_CHECKING:
+    from fedmpi.benchmarks.samples import Report
+    from fedmpi.comm.world import World
+    from fedmpi.registry.check import Checked
+
+app = typer.Typer(
+    help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.", no_args_is_help=True
+)
+
+_SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
+"""Those of GCFL's five repetitions, in their order, and more."""
+
+Repetitions = Annotated[int, typer.Option(min=1, help="Measured repetitions; all are kept.")]
+Warmup = Annotated[int, typer.Option(min=0, help="Repetitions before, not measured.")]
+
+
+@app.command()
+def train(
+    suite: Annotated[
+        str | None, typer.Argument(help="A suite with one case left; default gcfl/proteins with FedAvg.")
+    ] = None,
+    set_: Set = None,
+    repetitions: Repetitions = 10,
+    warmup: Warmup = 3,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Time local training and evaluation of all clients in one process, beside the machine's own rates."""
+    from fedmpi.benchmarks import cases
+
+    checked = cases.choose(suite, set_ or [])
+    checkout = _alone("train", checked.case.threads)
+    from fedmpi.benchmarks.train import measure
+    from fedmpi.datasets.source import DataSource
+
+    source = DataSource.from_environment(data, mirror, offline)
+    report = measure(checked, source, _world(), repetitions, warmup)
+    return _show(report, as_json, checkout, {"threads": checked.case.threads})
+
+
+@app.command()
+def comm(
+    sizes: Annotated[
+        list[int] | None, typer.Option("--size", min=1, help="Floats per rank; may be repeated.")
+    ] = None,
+    repetitions: Repetitions = 20,
+    warmup: Warmup = 3,
+    as_json: Json = False,
+) -> int:
+    """Time collectives and reductions on the ranks that mpiexec starts, against pickled point-to-point."""
+    from fedmpi.comm.start import load_world
+    from fedmpi.store.provenance import checkout_state
+
+    checkout = checkout_state() if launch.rank() == 0 else {}
+    launch.set_defaults(1)
+    module = load_world()
+    from fedmpi.benchmarks.comm import SIZES, measure
+
+    world: World = module.World()
+    try:
+        report = measure(world, sizes or SIZES, repetitions, warmup)
+        facts = world.describe()
+    except FedmpiError as error:
+        world.fail(error)
+    except BaseException as error:
+        module.abort(error)
+    return _show(report, as_json, checkout, {"threads": 1, "mpi": facts}) if world.is_root else 0
+
+
+@app.command()
+def record(
+    clients: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Number of clients; may be repeated; default 10, 100, 1000."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder on the file system to be measured.")] = None,
+    repetitions: Repetitions = 20,
+    warmup: Warmup = 3,
+    as_json: Json = False,
+) -> int:
+    """Time how rounds are written: event log, HDF5 file, both with their checks, checkpoint."""
+    checkout = _alone("record", 1)
+    from fedmpi.benchmarks.record import CLIENTS, measure
+
+    return _show(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
+
+
+@app.command("data")
+def data_(
+    names: Annotated[list[str] | None, typer.Argument(help="Datasets or groups of the mirror.")] = None,
+    repetitions: Repetitions = 3,
+    as_json: Json = False,
+    mirror: Mirror = None,
+) -> int:
+    """Time data from raw archives to packed clients, with peak memory; each repetition in fresh processes."""
+    checkout = _alone("data", 1)
+    from fedmpi.benchmarks.data import DEFAULT, measure
+    from fedmpi.datasets.source import DataSource
+
+    source = DataSource.from_environment(None, mirror, True)
+    return _show(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
+
+
+@app.command()
+def peers(
+    settings: Annotated[
+        str | None, typer.Option(help="Of proteins, nci1, molecules; default all, with --accuracy proteins.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(min=2, help="Pairs of rounds, all kept; default 15.")
+    ] = None,
+    warmup: Annotated[int | None, typer.Option(min=0, help="Pairs of rounds before; default 3.")] = None,
+    accuracy: Annotated[
+        bool, typer.Option("--accuracy", help="Compare accuracies over seeds instead of times.")
+    ] = False,
+    rounds: Annotated[int | None, typer.Option(min=1, help="With --accuracy: rounds; default 50.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=2, max=len(_SEEDS), help="With --accuracy: seeds; default 5.")
+    ] = None,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies."""
+    _refuse_idle_options(
+        accuracy, {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
+    )
+    cases = _peer_cases(settings or ("proteins" if accuracy else "proteins,nci1,molecules"))
+    checkout = _alone("peers", 1)
+    from fedmpi.benchmarks.peer_accuracy import compare_accuracies
+    from fedmpi.benchmarks.peers import compare_times
+    from fedmpi.datasets.source import DataSource
+
+    source, world = DataSource.from_environment(data, mirror, offline), _world()
+    if accuracy:
+        report = compare_accuracies(cases, source, world, rounds or 50, _SEEDS[: seeds or 5])
+    else:
+        report = compare_times(cases, source, world, repetitions or 15, 3 if warmup is None else warmup)
+    return _show(report, as_json, checkout, {"threads": 1})
+
+
+def _refuse_idle_options(accuracy: bool, timing: dict[str, Any], learning: dict[str, Any]) -> None:
+    """Refuse options that the chosen comparison would not read."""
+    for name, value in (timing if accuracy else learning).items():
+        if value is not None:
+            raise BadInput(f"--{name} is read {'without' if accuracy else 'with'} --accuracy only")
+
+
+def _peer_cases(settings: str) -> list[Checked]:
+    """Return the cases of the suite ``peers/fedavg`` by their labels, in the order given."""
+    from fedmpi.config import locations
+    from fedmpi.config.suite import read
+    from fedmpi.config.tables import closest
+    from fedmpi.registry.check import check_suite
+
+    known = {each.case.name: each for each in check_suite(read(locations.find("peers/fedavg")))}
+    for name in settings.split(","):
+        if name not in known:
+            raise BadInput(
+                f"--settings: there is no {name!r}{closest(name, known)} (valid: {', '.join(known)})"
+            )
+    return [known[name] for name in dict.fromkeys(settings.split(","))]
+
+
+def _alone(command: str, threads: int) -> dict[str, Any]:
+    """Refuse several ranks, set the number of threads before torch is loaded; return the state of the source.
+
+    Raises
+    ------
+    BadInput
+        Under a launcher with several ranks, or there are fewer cores than threads.
+    """
+    from fedmpi.store.provenance import checkout_state
+
+    if (launch.expected_size() or 1) > 1:
+        raise BadInput(f"bench {command} measures one process: start it without mpiexec")
+    if threads > launch.available_cores():
+        raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
+    checkout = checkout_state()
+    launch.set_defaults(threads)
+    return checkout
+
+
+def _world() -> World:
+    from fedmpi.comm.start import load_world
+
+    world: World = load_world().World()
+    return world
+
+
+def _show(report: Report, as_json: bool, checkout: dict[str, Any], facts: dict[str, Any]) -> int:
+    from fedmpi.cli.bench_report import show
+    from fedmpi.store.provenance import collect
+
+    show(report, as_json, collect(facts, checkout))
+    return 0

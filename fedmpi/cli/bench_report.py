@@ -1,0 +1,59 @@
+"""How a benchmark's report is shown: a table and what it says, or one JSON object."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from fedmpi.benchmarks.samples import Report, Samples
+from fedmpi.cli.terminal import console, plain_table, print_json
+
+_UNITS = {
+    "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
+    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)),
+}
+"""Units for the reader by the figure's own unit, largest first."""
+
+
+def show(report: Report, as_json: bool, provenance: dict[str, Any]) -> None:
+    """Print a report; as JSON with all samples and the provenance."""
+    if as_json:
+        print_json({**report.record(), "provenance": provenance})
+        return
+    screen = console(sys.stdout)
+    screen.print(_table(report))
+    for statement in report.statements:
+        screen.print(statement, markup=False, soft_wrap=True)
+    screen.print(_origin(provenance), markup=False, soft_wrap=True)
+
+
+def _table(report: Report) -> Any:
+    """Return a line per figure: what was measured, and the figure's median, minimum and maximum."""
+    labels = list(dict.fromkeys(name for each in report.measurements for name in each.labels))
+    headings = (*labels, "figure", "unit", "median", "min", "max", "samples")
+    table = plain_table(f"fedmpi bench {report.benchmark}", headings, len(labels) + 2)
+    for each in report.measurements:
+        named = [str(each.labels.get(label, "")) for label in labels]
+        for figure, samples in each.figures.items():
+            unit, scale = _readable(samples)
+            numbers = (samples.median, samples.minimum, samples.maximum)
+            shown = (f"{value / scale:.4g}" for value in numbers)
+            table.add_row(*named, figure, unit, *shown, str(len(samples.values)))
+            named = [""] * len(labels)
+    return table
+
+
+def _readable(samples: Samples) -> tuple[str, float]:
+    """Return a unit in which the largest sample has few digits, and its size in the figure's own unit."""
+    for unit, scale in _UNITS.get(samples.unit, ()):
+        if samples.maximum >= scale:
+            return unit, scale
+    return samples.unit, 1.0
+
+
+def _origin(provenance: dict[str, Any]) -> str:
+    source = provenance["source"]
+    commit = source.get("commit", "no checkout")[:12] + (" with changes" if source.get("dirty") else "")
+    versions = [f"{name} {found['version']}" for name, found in provenance["packages"].items()]
+    cores = f"{len(provenance['affinity'])} of {provenance['cores']} cores"
+    return f"{provenance['cpu_model']}, {cores}; {commit}; {', '.join(versions)}"

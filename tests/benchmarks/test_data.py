@@ -1,0 +1,41 @@
+from dataclasses import replace
+
+import pytest
+
+from fedmpi.benchmarks.data import measure, peak_bytes
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+
+
+def test_stages_of_a_dataset_and_of_a_group(real_data):
+    report = measure(["MUTAG"], DataSource.from_environment(), repetitions=2)
+    labels = [(each.labels["process"], each.labels["stage"]) for each in report.measurements]
+    assert labels == [
+        ("parse", "parse"),
+        ("prepare", "prepare"),
+        ("clients", "load"),
+        ("clients", "partition"),
+        ("clients", "pack"),
+    ]
+    for each in report.measurements:
+        assert {len(samples.values) for samples in each.figures.values()} == {2}
+        units = {name: samples.unit for name, samples in each.figures.items()}
+        assert units == {"wall_seconds": "s", "cpu_seconds": "s", "peak_bytes": "B", "added_bytes": "B"}
+        assert each.figures["peak_bytes"].minimum > 20e6
+
+
+def test_peak_memory_is_the_process_s_own(real_data):
+    ballast = bytearray(300 << 20)  # a child's getrusage would start with it
+    ballast[:: 1 << 12] = b"1" * len(ballast[:: 1 << 12])
+    assert peak_bytes() > len(ballast)
+    parse, *_ = measure(["MUTAG"], DataSource.from_environment(), repetitions=1).measurements
+    assert parse.figures["peak_bytes"].maximum < len(ballast)
+
+
+def test_archives_come_from_a_mirror(source, tmp_path):
+    with pytest.raises(BadInput, match="give --mirror"):
+        measure(["MUTAG"], source, repetitions=1)
+    with pytest.raises(BadInput, match="no such archive"):
+        measure(["MUTAG"], replace(source, mirror=tmp_path), repetitions=1)
+    with pytest.raises(BadInput, match="has no files"):
+        measure(["synthetic"], source, repetitions=1)

@@ -1,0 +1,78 @@
+import pytest
+import torch
+
+from fedmpi.benchmarks import machine
+from fedmpi.benchmarks.roofline import GinBytes, least_seconds
+from fedmpi.benchmarks.train import measure
+from fedmpi.models.flops import GraphCounts
+from fedmpi.models.options import GinOptions
+
+UNITS = {
+    "wall_seconds": "s",
+    "cpu_seconds": "s",
+    "model_rate": "GFLOP/s",
+    "executed_rate": "GFLOP/s",
+    "counted_bandwidth": "GB/s",
+    "model_peak_share": "1",
+    "executed_peak_share": "1",
+    "bandwidth_share": "1",
+    "roofline_share": "1",
+}
+
+
+@pytest.fixture
+def report(tiny, source, world):
+    return measure(tiny(), source, world, repetitions=2, warmup=1)
+
+
+def test_both_phases_keep_every_round_of_every_figure(report):
+    phases = {each.labels["phase"]: each.figures for each in report.measurements if "phase" in each.labels}
+    assert set(phases) == {"train", "evaluate"}
+    for figures in phases.values():
+        assert {name: samples.unit for name, samples in figures.items()} == UNITS
+        assert {len(samples.values) for samples in figures.values()} == {2}
+    assert report.settings["warmup"] == 1
+    assert report.settings["case"]["dataset"]["name"] == "synthetic"
+
+
+def test_rates_are_counted_work_over_measured_time(report):
+    for each in report.measurements[:2]:
+        work = report.results["model_gflop"][each.labels["phase"]]
+        for rate, seconds in zip(
+            each.figures["model_rate"].values, each.figures["wall_seconds"].values, strict=True
+        ):
+            assert rate * seconds == pytest.approx(work)
+        share = each.figures["model_peak_share"].values[0] * report.results["square_gflops"]
+        assert share == pytest.approx(each.figures["model_rate"].values[0])
+
+
+def test_the_machine_is_measured_in_the_same_run(report):
+    shapes = {each.labels.get("shape") for each in report.measurements}
+    assert {"square", "layer", "weight gradient", "array"} <= shapes
+    rows = report.results["nodes_per_step"]
+    assert f"{rows}x64x64" in {each.labels.get("size") for each in report.measurements}
+    assert report.results["square_gflops"] > 0
+    assert report.results["triad_gigabytes_per_second"] > 0
+
+
+def test_streams_larger_than_the_cache():
+    found = machine.streaming(torch.device("cpu"), repetitions=1)
+    size = int(str(found.labels["size"]).removesuffix(" B"))
+    assert size >= max(64 << 20, 4 * machine.last_level_cache_bytes())
+    assert found.figures["rate"].unit == "GB/s"
+
+
+def test_bytes_of_a_hand_counted_graph():
+    # One triangle (3 nodes, 6 directed edges), width 2, hidden 4, one layer, 2 classes.
+    counted, counts = GinBytes(GinOptions(hidden=4, layers=1), 2, 2), GraphCounts(1, 3, 6)
+    embed = 4 * (3 * 2 + 2 * 4 + 3 * 4)
+    layers = 2 * 4 * (3 * 4 + 4 * 4 + 3 * 4)
+    head = 4 * (4 + 4 * 4 + 4) + 4 * (4 + 4 * 2 + 2)
+    sums = 4 * (2 * 3 * 4 + 3 * 4 + 4) + 4 * (6 + 3 + 1)
+    assert counted.forward(counts) == embed + layers + head + sums
+    assert counted.training(counts) == 2 * embed + 3 * (layers + head) + 2 * sums
+
+
+def test_the_limit_is_computing_or_moving_whichever_takes_longer():
+    assert least_seconds(gflop=10, gigabytes=1, gflops=100, bandwidth=20) == 0.1
+    assert least_seconds(gflop=10, gigabytes=4, gflops=100, bandwidth=20) == 0.2

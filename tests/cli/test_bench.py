@@ -1,0 +1,99 @@
+"""``fedmpi bench``: tables, JSON with raw samples, and what is refused. Times are figures, never asserted."""
+
+import json
+
+import pytest
+
+TINY = ["synthetic/quick", "--set", "algorithm=fedavg", "--set", "dataset.synthetic.domains=2"]
+COUNTS = ["--repetitions", "2", "--warmup", "1"]
+
+
+def as_json(done):
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert set(report) == {"benchmark", "settings", "measurements", "results", "statements", "provenance"}
+    for each in report["measurements"]:
+        for figure in each["figures"].values():
+            assert set(figure) == {"unit", "samples", "median", "minimum", "maximum"}
+            assert len(figure["samples"]) == report["settings"]["repetitions"]
+            assert figure["minimum"] <= figure["median"] <= figure["maximum"]
+    provenance = report["provenance"]
+    assert {"source", "packages", "cpu_model", "affinity", "command"} <= set(provenance)
+    assert provenance["threads"] == 1
+    return report
+
+
+def test_train_prints_a_table_and_what_it_says(fedmpi):
+    done = fedmpi("bench", "train", *TINY, *COUNTS)
+    assert done.returncode == 0, done.stderr
+    assert "executed_rate" in done.stdout
+    assert "GFLOP/s in square products" in done.stdout
+    assert "% of the streaming bandwidth" in done.stdout
+
+
+def test_train_as_json(fedmpi):
+    report = as_json(fedmpi("bench", "train", *TINY, *COUNTS, "--json"))
+    assert report["benchmark"] == "train"
+    assert report["settings"]["case"]["suite"] == "synthetic/quick"
+    assert report["provenance"]["packages"]["torch"]["version"]
+
+
+def test_comm_as_json_on_one_rank(fedmpi):
+    report = as_json(fedmpi("bench", "comm", "--size", "10", "--size", "20", *COUNTS, "--json"))
+    assert report["settings"]["sizes"] == [10, 20]
+    assert report["provenance"]["mpi"]["size"] == 1
+
+
+def test_record_as_json(fedmpi, tmp_path):
+    report = as_json(fedmpi("bench", "record", "--clients", "4", "--out", tmp_path, *COUNTS, "--json"))
+    assert [each["part"] for each in report["measurements"]] == ["events", "hdf5", "record", "checkpoint"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_as_json(fedmpi, real_data):
+    report = as_json(fedmpi("bench", "data", "MUTAG", "--repetitions", "1", "--json"))
+    assert [each["stage"] for each in report["measurements"]] == [
+        "parse",
+        "prepare",
+        "load",
+        "partition",
+        "pack",
+    ]
+
+
+def test_peers_as_json(fedmpi, real_data):
+    report = as_json(fedmpi("bench", "peers", "--settings", "proteins", *COUNTS, "--json"))
+    assert [each["program"] for each in report["measurements"]] == ["peer", "fedmpi", "peer / fedmpi"]
+    assert set(report["results"]["proteins"]) == {"wall_ratio", "cpu_ratio"}
+    assert "torch-geometric" in report["provenance"]["packages"]
+
+
+def test_peers_accuracy(fedmpi, real_data):
+    done = fedmpi("bench", "peers", "--accuracy", "--rounds", "1", "--seeds", "2")
+    assert done.returncode == 0, done.stderr
+    assert "proteins, 2 seeds: last round peer" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "gcfl/proteins"], "gcfl/proteins has 3 cases, one is measured: choose it with --set"),
+        (["peers", "--settings", "protein"], 'did you mean "proteins"?'),
+        (["peers", "--rounds", "5"], "--rounds is read with --accuracy only"),
+        (["peers", "--accuracy", "--warmup", "0"], "--warmup is read without --accuracy only"),
+        (["record", "--out", "missing"], "choose another --out"),
+        (["data", "synthetic", "--mirror", "."], "dataset synthetic has no files"),
+    ],
+)
+def test_mistakes_are_one_line(fedmpi, arguments, message):
+    done = fedmpi("bench", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_measures_one_process_refuses_several(fedmpi, monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    done = fedmpi("bench", "record")
+    assert done.returncode == 2
+    assert "start it without mpiexec" in done.stderr
