@@ -153,6 +153,7 @@ def _cost_figures(run: Run) -> dict[str, Any]:
     return {
         "total_seconds": float(cost.seconds.sum()),
         "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
+        "overhead_seconds_median": _overhead(run),
         "repeated_rounds": written - run.rounds_completed,
         **{f"{phase}_seconds": value for phase, value in _phase_seconds(run).items()},
         "model_gflop": float(cost.model_flops.sum()) / 1e9,
@@ -161,6 +162,19 @@ def _cost_figures(run: Run) -> dict[str, Any]:
         "executed_gflop": _rank_total(run, "executed_flops") / 1e9,
         "virtual_seconds": float(cost.virtual_seconds.sum()),
     }
+
+
+def _overhead(run: Run) -> float:
+    """Return the median over rounds of the time beyond the busiest rank's training and evaluation."""
+    rounds = []
+    for life, kept in run.kept_rounds():
+        work = sum(
+            life.measurements["phase_seconds"][kept][:, :, life.phases.index(p)]
+            for p in ("train", "evaluate")
+        )
+        rounds.append(life.measurements["round_seconds"][kept] - np.max(work, axis=1, initial=0.0))
+    values = np.concatenate([np.zeros(0), *rounds])
+    return float(np.median(values)) if len(values) else math.nan
 
 
 def _phase_seconds(run: Run) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,10 @@ NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 """Order of the collectives in every count."""
 
 _NAP_S = (50e-6, 500e-6)
-"""Shortest and longest sleep between two looks at a pending barrier."""
+"""Shortest and longest sleep between two looks at a pending barrier that is late."""
+
+_REMEMBERED = 4
+"""Earlier waits at the same place whose shortest is expected again."""
 
 Array = npt.NDArray[Any]
 
@@ -33,6 +37,7 @@ class Collectives:
         self.calls = np.zeros(len(NAMES), np.int64)
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
+        self._waits: dict[str, deque[float]] = {}
 
     @property
     def is_root(self) -> bool:
@@ -95,21 +100,28 @@ class Collectives:
         self._time("Reduce", start)
         return total
 
-    def wait_for_all(self) -> float:
+    def wait_for_all(self, place: str = "") -> float:
         """Sleep until every rank is here; return the seconds waited.
 
         A barrier that is looked at between sleeps keeps waiting ranks off the
-        cores on which others still compute.
+        cores on which others still compute. The first sleep is nearly as long as the
+        waits at the same named `place` of the last rounds; looks are frequent then, and
+        rarer again when the barrier is late.
         """
         self.count("Ibarrier", 0)
         start = time.perf_counter()
         request = self._comm.Ibarrier()
-        nap = _NAP_S[0]
+        earlier = self._waits.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
+        expected = min(earlier, default=0.0)
+        if not request.Test() and expected > 4 * _NAP_S[1]:
+            time.sleep(0.9 * expected - _NAP_S[1])
         while not request.Test():
-            time.sleep(nap)
-            nap = min(2 * nap, _NAP_S[1])
+            late = time.perf_counter() - start - 2 * expected
+            time.sleep(min(max(late / 8, _NAP_S[0]), _NAP_S[1]))
         self._time("Ibarrier", start)
-        return time.perf_counter() - start
+        waited = time.perf_counter() - start
+        earlier.append(waited)
+        return waited
 
 
 def _displacements(counts: Sequence[int]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,8 @@ class Client:
         What of `row` is communicated.
     row : float32 [length]
         The client's own parameters.
+    adam : AdamState
+        Its own where it is kept from round to round; else one that all clients of a shape reset and use.
     """
 
     id: int
@@ -77,10 +79,7 @@ class Client:
     model: FlatModel
     shared: SharedPart
     row: Tensor
-    adam: AdamState = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.adam = AdamState(len(self.row), self.row.device)
+    adam: AdamState
 
     @property
     def weight(self) -> int:
@@ -147,8 +146,13 @@ class Client:
         """Return whether parameters and moments hold neither NaN nor infinity."""
         return all(math.isfinite(two_norm(v)) for v in (self.row, self.adam.mean, self.adam.square))
 
-    def state(self) -> npt.NDArray[np.float32]:
-        """Return parameters, both moments and the step count as one float32 vector (steps as two halves)."""
+    def state(self, kept: bool) -> npt.NDArray[np.float32]:
+        """Return the parameters, and if the optimizer's state is `kept` both moments and the step count.
+
+        All one float32 vector, the steps as two halves.
+        """
+        if not kept:
+            return self.row.cpu().numpy()
         steps = np.array([self.adam.steps % 2**20, self.adam.steps // 2**20], np.float32)
         vectors = [vector.cpu().numpy() for vector in (self.row, self.adam.mean, self.adam.square)]
         return np.concatenate([*vectors, steps])
@@ -158,6 +162,8 @@ class Client:
         length = len(self.row)
         values = torch.from_numpy(state.copy())
         self.row.copy_(values[:length])
+        if len(state) == length:
+            return
         self.adam.mean.copy_(values[length : 2 * length])
         self.adam.square.copy_(values[2 * length : 3 * length])
         self.adam.steps = int(state[-2]) + int(state[-1]) * 2**20
@@ -168,6 +174,6 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int) -> int:
-    """Return the number of floats of a client's state whose parameter vector has `length`."""
-    return 3 * length + 2
+def state_size(length: int, kept: bool) -> int:
+    """Return the floats of a client's state whose parameter vector has `length`; see `Client.state`."""
+    return 3 * length + 2 if kept else length

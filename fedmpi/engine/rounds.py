@@ -105,7 +105,7 @@ class Rounds:
         )
         deltas, rows = self._train(round, participants)
         with self.meter.phase("wait"):
-            self.world.collectives.wait_for_all()
+            self.world.collectives.wait_for_all("training")
         with self.meter.phase("communicate"):
             gathered = self._training.gather([float(stop.requested)], rows)
         plan = self._decide(round, gathered, participants, checkpoint)
@@ -117,7 +117,7 @@ class Rounds:
         self._average(plan, participants, deltas)
         evaluated, flags = self._evaluate(round, participants)
         with self.meter.phase("wait"):
-            self.world.collectives.wait_for_all()
+            self.world.collectives.wait_for_all("evaluation")
         hits: npt.NDArray[np.uint8] | None = np.zeros(self._num_tested, np.uint8)
         if self._is_evaluated(round):
             with self.meter.phase("communicate"):

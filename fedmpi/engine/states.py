@@ -14,6 +14,7 @@ from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
 from fedmpi.engine.federation import Federation, Shape
+from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.models.fast_gin import FastGin, Scratch
 from fedmpi.models.flat import FlatModel
@@ -51,6 +52,8 @@ class States:
             shape: FlatModel(build(case.model, shape.width, shape.classes), self.device)
             for shape in set(federation.shapes)
         }
+        self._keeps_optimizer = case.optimizer.state == "kept"
+        self._optimizers: dict[Shape, AdamState] = {}
         self._kernels: dict[Shape, FastGin] = {}
         self._scratch = Scratch()
         self._shared = {shape: model.shared(case.share) for shape, model in self._models.items()}
@@ -72,7 +75,13 @@ class States:
             model=model,
             shared=self._shared[shape],
             row=model.initialise(case.seed, number + 1),
+            adam=self._adam(shape),
         )
+
+    def _adam(self, shape: Shape) -> AdamState:
+        if self._keeps_optimizer or shape not in self._optimizers:
+            self._optimizers[shape] = AdamState(self._models[shape].length, self.device)
+        return self._optimizers[shape]
 
     def _passes(self, case: Case, federation: Federation, number: int) -> Passes:
         shape = self._shapes[number]
@@ -104,7 +113,7 @@ class States:
         return initial
 
     def _sizes(self) -> Ints:
-        lengths = {shape: state_size(model.length) for shape, model in self._models.items()}
+        lengths = {s: state_size(model.length, self._keeps_optimizer) for s, model in self._models.items()}
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
 
     def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:
@@ -117,7 +126,7 @@ class States:
         """Bring all client states to rank 0: float32 `states` by client id, int64 `sizes`; None elsewhere."""
         sizes = self._sizes()
         counts, order = self._by_rank(sizes)
-        parts = [client.state() for client in self.clients.values()]
+        parts = [client.state(self._keeps_optimizer) for client in self.clients.values()]
         whole = self._world.collectives.gatherv(np.concatenate([np.empty(0, np.float32), *parts]), counts)
         if whole is None:
             return None

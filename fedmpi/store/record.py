@@ -204,7 +204,8 @@ class RunRecord:
             unequal = np.argwhere(exact.different(row, stored))
             if len(unequal):
                 where = tuple(int(part) for part in unequal[0])
-                client = f", client {where[0]} ({self._file.clients[where[0]]})" if where else ""
+                by_client = self._results[name].axes[1:2] == ("client",)
+                client = f", client {where[0]} ({self._file.clients[where[0]]})" if by_client else ""
                 raise RunFailed(
                     f"{self.folder}: round {index + 1}{client}: {name} is {row[where]}, was {stored[where]}: "
                     "recomputed round differs from the record: other processor or versions?"

@@ -47,6 +47,23 @@ def hdf5_errors() -> Iterator[None]:
 _STRUCTURE_BYTES = 128 * 1024
 
 
+class _Rows:
+    """Writes single rows of a dataset, without the cost of h5py's general selections (0.1 ms a row)."""
+
+    def __init__(self, dataset: h5py.Dataset) -> None:
+        self._dataset, self._shape, self._dtype = dataset.id, dataset.shape[1:], dataset.dtype
+        self._file_space = dataset.id.get_space()
+        self._memory_space = h5py.h5s.create_simple(self._shape or (1,))
+
+    def write(self, index: int, row: Array) -> None:
+        """Set row `index`."""
+        if 0 in self._shape:
+            return
+        self._file_space.select_hyperslab((index, *(0 for _ in self._shape)), (1, *self._shape))
+        values = np.ascontiguousarray(row, self._dtype)
+        self._dataset.write(self._memory_space, self._file_space, values)
+
+
 class RunFile:
     """`run.h5` open for writing. Events are applied to it; all failures are OSError."""
 
@@ -54,9 +71,12 @@ class RunFile:
         self.path = path
         self._file = file
         self._extra = _read_extra(file)
-        self._results = {name: file["rounds"][name] for name in result_fields(self._extra)}
-        self._measured: dict[str, h5py.Dataset] = {}
+        self._results = {name: _Rows(file["rounds"][name]) for name in result_fields(self._extra)}
+        self._measured: dict[str, _Rows] = {}
         self._first_round = 0
+        self._completed = int(file["rounds_completed"][()])
+        self._written = 0
+        self._life_sizes: dict[str, int] = {}
         if self.lives:
             self._bind_life(self.lives - 1)
 
@@ -94,7 +114,7 @@ class RunFile:
     @property
     def rounds_completed(self) -> int:
         """Rounds whose rows are whole."""
-        return int(self._file["rounds_completed"][()])
+        return self._completed
 
     @property
     def lives(self) -> int:
@@ -118,8 +138,7 @@ class RunFile:
 
     def sizes(self) -> dict[str, int]:
         """Return the axis lengths of a row in the newest life."""
-        life = self._file[f"lives/{self.lives - 1}"]
-        return self._sizes(int(life.attrs["ranks"]), len(life.attrs["collectives"]))
+        return self._life_sizes
 
     def _sizes(self, ranks: int, collectives: int) -> dict[str, int]:
         tested = num_test_graphs(self._file["partition"])
@@ -127,7 +146,7 @@ class RunFile:
 
     def result_row(self, name: str, index: int) -> Array:
         """Return the recorded row of a result."""
-        return np.asarray(self._results[name][index])
+        return np.asarray(self._file["rounds"][name][index])
 
     def apply(self, event: Event) -> None:
         """Write what the event says."""
@@ -176,22 +195,25 @@ class RunFile:
     def _bind_life(self, number: int) -> None:
         group = self._file[f"lives/{number}"]
         self._first_round = int(group.attrs["first_round"])
-        self._measured = {name: group[name] for name in measurement_fields(self._extra)}
+        self._written = int(group["rounds_written"][()])
+        self._life_sizes = self._sizes(int(group.attrs["ranks"]), len(group.attrs["collectives"]))
+        self._measured = {name: _Rows(group[name]) for name in measurement_fields(self._extra)}
 
     def _write_round(self, event: Round) -> None:
         index = event.round - self._first_round
         for name, row in event.results.items():
-            self._results[name][event.round] = row
+            self._results[name].write(event.round, row)
         for name, row in event.measurements.items():
-            self._measured[name][index] = row
+            self._measured[name].write(index, row)
         # A kill may hit between any two writes, so each count goes out after what it vouches for.
-        self._raise_to(f"lives/{self.lives - 1}/rounds_written", index + 1)
-        self._raise_to("rounds_completed", event.round + 1)
-
-    def _raise_to(self, name: str, value: int) -> None:
         self._file.flush()
-        if value > self._file[name][()]:
-            self._file[name][()] = value
+        if index + 1 > self._written:
+            self._written = index + 1
+            self._file[f"lives/{self.lives - 1}/rounds_written"][()] = self._written
+        self._file.flush()
+        if event.round + 1 > self._completed:
+            self._completed = event.round + 1
+            self._file["rounds_completed"][()] = self._completed
 
     def _set_status(self, event: Status) -> None:
         self._file["status"][()] = np.bytes_(event.status.encode())

@@ -203,3 +203,15 @@ def test_clusters_and_sequences_go_on_after_an_interruption(fedmpi, tmp_path, ti
     groups = load_run(tmp_path / "whole" / "plus").results["group"]
     assert groups[4].tolist() != groups[8].tolist()
     assert len(set(groups[8].tolist())) == 3
+
+
+def test_without_kept_moments_a_checkpoint_holds_the_parameters_alone(
+    fedmpi, interrupted, tiny_suite, tmp_path
+):
+    reset = ("--set", "optimizer.state=reset")
+    folder = interrupted(*reset)
+    _, arrays = checkpoint.load(folder)
+    assert arrays["sizes"].max() < 30_000  # floats: the models have about 29,600 parameters
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    fedmpi("run", tiny_suite, "--case", "0", "--out", "whole", *reset)
+    assert differences(folder, tmp_path / "whole" / folder.name) == []
