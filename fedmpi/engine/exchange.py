@@ -31,6 +31,8 @@ class RoundPlan:
         1 at place g if group g may split in this round.
     failed_client : int
         First client whose result is not finite; -1 when all are.
+    lost_client : int
+        The same for the scores on the models of the round before.
     checkpoint : bool
         Whether the round ends with a checkpoint.
     stop : bool
@@ -41,20 +43,21 @@ class RoundPlan:
     exponent: Ints
     suspects: Ints
     failed_client: int
+    lost_client: int
     checkpoint: bool
     stop: bool
 
     def pack(self) -> Ints:
-        """Return the plan as one int64 vector [3 clients + 3]."""
-        flags = [self.failed_client, int(self.checkpoint), int(self.stop)]
+        """Return the plan as one int64 vector [3 clients + 4]."""
+        flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop)]
         return np.concatenate([self.group, self.exponent, self.suspects, np.array(flags, np.int64)])
 
     @classmethod
     def unpack(cls, message: Ints) -> RoundPlan:
         """Return the plan that `pack` made a vector of."""
-        group, exponent, suspects = message[:-3].reshape(3, -1)
-        failed, checkpoint, stop = message[-3:].tolist()
-        return cls(group, exponent, suspects, failed, bool(checkpoint), bool(stop))
+        group, exponent, suspects = message[:-4].reshape(3, -1)
+        failed, lost, checkpoint, stop = message[-4:].tolist()
+        return cls(group, exponent, suspects, failed, lost, bool(checkpoint), bool(stop))
 
 
 class Exchange:

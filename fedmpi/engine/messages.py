@@ -1,4 +1,4 @@
-"""What ranks report in a round: one float64 vector per rank, columns by name; and a flag per test graph."""
+"""What ranks report in a round: rows of float64 by client, columns by name, and flags."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ EVALUATION = (
 
 @dataclass(frozen=True)
 class Gathered:
-    """A gathered table: one row per client in client order, and one header per rank."""
+    """A gathered table: a row and some flags per client in client order, and one header per rank."""
 
     headers: Floats
     rows: Floats
+    flags: npt.NDArray[np.uint8]
     columns: tuple[str, ...]
 
     def __getitem__(self, column: str) -> Floats:
@@ -53,57 +54,68 @@ class Gathered:
 
 
 class ClientTable:
-    """Gathers a header per rank and a row per client to rank 0 in one `Gatherv`.
+    """Gathers a header per rank, and a row and some flags per client, to rank 0 in one `Gatherv` of bytes.
 
     Counts and 53-bit integers travel exactly in float64.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    columns : tuple of str
+        Of a row.
+    header : int
+        Numbers of a header.
+    flags : int64 [clients], optional
+        Flags of each client; none by default.
     """
 
-    def __init__(self, collectives: Collectives, hosts: Ints, columns: tuple[str, ...], header: int) -> None:
+    def __init__(
+        self,
+        collectives: Collectives,
+        hosts: Ints,
+        columns: tuple[str, ...],
+        header: int,
+        flags: Ints | None = None,
+    ) -> None:
         self._collectives = collectives
-        self._columns = columns
-        self._header = header
+        self._columns, self._header = columns, header
+        lengths = np.zeros_like(hosts) if flags is None else flags
         self._order = np.argsort(hosts, kind="stable")
         hosted = np.bincount(hosts, minlength=collectives.size)
-        self._counts = [header + int(clients) * len(columns) for clients in hosted]
+        self._floats = [header + int(clients) * len(columns) for clients in hosted]
+        self._flags = np.bincount(hosts, lengths, collectives.size).astype(int).tolist()
+        starts = np.empty_like(lengths)
+        starts[self._order] = pointers(lengths[self._order])[:-1]
+        self._flag_order = gather_ranges(starts, lengths)
 
     def nbytes(self, rank: int) -> int:
         """Return the payload of one gather on `rank`."""
-        return 8 * self._counts[rank]
+        return 8 * self._floats[rank] + int(self._flags[rank])
 
-    def gather(self, header: npt.ArrayLike, rows: Floats, *, counted: bool = False) -> Gathered | None:
-        """Gather this rank's header and the rows of its clients, ascending by id; None away from rank 0."""
-        part = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
-        whole = self._collectives.gatherv(part, self._counts, counted=counted)
+    def gather(
+        self,
+        header: npt.ArrayLike,
+        rows: Floats,
+        flags: npt.NDArray[np.uint8] | None = None,
+        *,
+        counted: bool = False,
+    ) -> Gathered | None:
+        """Gather a header, and rows and flags of clients ascending by id; None away from rank 0."""
+        numbers = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
+        part = np.concatenate([numbers.view(np.uint8), np.zeros(0, np.uint8) if flags is None else flags])
+        sizes = [self.nbytes(rank) for rank in range(self._collectives.size)]
+        whole = self._collectives.gatherv(part, sizes, counted=counted)
         if whole is None:
             return None
         width = len(self._columns)
         table = np.empty((len(self._order), width))
-        headers, blocks = [], []
-        for piece in np.split(whole, np.cumsum(self._counts)[:-1]):
-            headers.append(piece[: self._header])
-            blocks.append(piece[self._header :].reshape(-1, width))
+        headers, blocks, tails = [], [], []
+        for count, piece in zip(self._floats, np.split(whole, np.cumsum(sizes)[:-1]), strict=True):
+            floats = piece[: 8 * count].copy().view(np.float64)
+            headers.append(floats[: self._header])
+            blocks.append(floats[self._header :].reshape(-1, width))
+            tails.append(piece[8 * count :])
         table[self._order] = np.concatenate(blocks)
-        return Gathered(np.stack(headers), table, self._columns)
-
-
-class FlagTable:
-    """Gathers a flag (uint8) for every test graph to rank 0 in one `Gatherv`.
-
-    Parameters
-    ----------
-    lengths : int64 [clients]
-        Test graphs of each client.
-    """
-
-    def __init__(self, collectives: Collectives, hosts: Ints, lengths: Ints) -> None:
-        self._collectives = collectives
-        self._counts = np.bincount(hosts, weights=lengths, minlength=collectives.size).astype(int).tolist()
-        arrival = np.argsort(hosts, kind="stable")
-        starts = np.empty_like(lengths)
-        starts[arrival] = pointers(lengths[arrival])[:-1]
-        self._order = gather_ranges(starts, lengths)
-
-    def gather(self, flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8] | None:
-        """Gather the flags of this rank's clients, ascending by id; rank 0 gets all in client order."""
-        whole = self._collectives.gatherv(flags, self._counts)
-        return None if whole is None else whole[self._order]
+        return Gathered(np.stack(headers), table, np.concatenate(tails)[self._flag_order], self._columns)

@@ -18,7 +18,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, FlagTable, Gathered
+from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
@@ -67,9 +67,12 @@ class Rounds:
             world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.size
         )
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
-        self._evaluation = ClientTable(world.collectives, states.hosts, EVALUATION, header=self.meter.width)
         tested = np.array([len(split.test) for split in federation.partition.clients], np.int64)
-        self._hits, self._num_tested = FlagTable(world.collectives, states.hosts, tested), int(tested.sum())
+        self._evaluation = ClientTable(
+            world.collectives, states.hosts, EVALUATION, header=self.meter.width, flags=tested
+        )
+        self._lost = -1
+        """Client whose scores on the new models were not finite in the last round; rank 0 only."""
 
     def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
         """Start all clients from the server's model, or from the checkpoint whose arrays rank 0 has."""
@@ -109,40 +112,41 @@ class Rounds:
         with self.meter.phase("communicate"):
             gathered = self._training.gather([float(stop.requested)], rows)
         plan = self._decide(round, gathered, participants, checkpoint)
+        if plan.lost_client >= 0:
+            raise self._diverged(round - 1, plan.lost_client)
         if plan.failed_client >= 0:
-            name = self.names[plan.failed_client]
-            raise Diverged(f"round {round + 1}: client {name} has a NaN or infinite loss or update")
+            raise self._diverged(round, plan.failed_client)
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
         evaluated, flags = self._evaluate(round, participants)
         with self.meter.phase("wait"):
             self.world.collectives.wait_for_all("evaluation")
-        hits: npt.NDArray[np.uint8] | None = np.zeros(self._num_tested, np.uint8)
-        if self._is_evaluated(round):
-            with self.meter.phase("communicate"):
-                hits = self._hits.gather(flags)
         self.world.collectives.count("Gatherv", self._evaluation.nbytes(self.world.rank))
-        closing = self._evaluation.gather(self.meter.snapshot(), evaluated, counted=True)
-        self._refuse_lost_scores(round, closing)
+        closing = self._evaluation.gather(self.meter.snapshot(), evaluated, flags, counted=True)
+        self._lost = -1 if closing is None else _first_lost(closing)
+        if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
+            self._refuse_lost_scores(round)
         report = None
-        if gathered is not None and closing is not None:
+        if gathered is not None and closing is not None and self._lost < 0:
             report = self._report(round, participants, gathered, closing)
-            report.results["test_correct"] = np.asarray(hits)
+            report.results["test_correct"] = closing.flags
             report.results.update(self._found(before, gathered, findings))
         return plan, report
 
-    def _refuse_lost_scores(self, round: int, closing: Gathered | None) -> None:
-        """Raise Diverged on every rank when a client's loss on the new models is NaN or infinite."""
-        verdict = np.array([-1], np.int64)
-        if closing is not None:
-            scored = closing["evaluated"] == 1.0
-            losses = closing["val_loss"] + closing["test_loss"]
-            lost = np.flatnonzero(scored & ~np.isfinite(losses))
-            verdict[0] = lost[0] if len(lost) else -1
-        self.world.collectives.bcast(verdict)
+    def _diverged(self, round: int, client: int) -> Diverged:
+        return Diverged(
+            f"round {round + 1}: client {self.names[client]} has a NaN or infinite loss or update"
+        )
+
+    def _refuse_lost_scores(self, round: int) -> None:
+        """Raise Diverged on every rank when a client's loss on the new models is NaN or infinite.
+
+        Where nothing is saved after a round, the next round's plan says so instead.
+        """
+        verdict = self.world.collectives.bcast(np.array([self._lost], np.int64))
         if verdict[0] >= 0:
-            raise Diverged(f"round {round + 1}: client {self.names[verdict[0]]} has a NaN or infinite loss")
+            raise self._diverged(round, int(verdict[0]))
 
     def _train(
         self, round: int, participants: Ints
@@ -177,7 +181,7 @@ class Rounds:
     ) -> RoundPlan:
         """Have rank 0 decide and tell everybody in one small broadcast (step 4)."""
         num_clients = len(self.names)
-        message = np.empty(3 * num_clients + 3, np.int64)
+        message = np.empty(3 * num_clients + 4, np.int64)
         if gathered is not None:
             with self.meter.phase("server"):
                 message = self._plan(round, gathered, participants, checkpoint).pack()
@@ -196,7 +200,7 @@ class Rounds:
         suspects = np.zeros_like(self.group)
         if failed < 0:
             suspects[self._suspects(round, gathered)] = 1
-        return RoundPlan(self.group, exponent, suspects, failed, checkpoint or stop, stop)
+        return RoundPlan(self.group, exponent, suspects, failed, self._lost, checkpoint or stop, stop)
 
     def _suspects(self, round: int, gathered: Gathered) -> list[int]:
         """Show the algorithm the round's reports; return the groups that may split."""
@@ -313,6 +317,13 @@ class Rounds:
         link = self.case.link
         travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
         return float(np.nanmax(cpu_s)) + travel
+
+
+def _first_lost(closing: Gathered) -> int:
+    """Return the first client that was scored and has no finite loss; -1 if there is none."""
+    losses = closing["val_loss"] + closing["test_loss"]
+    lost = np.flatnonzero((closing["evaluated"] == 1.0) & ~np.isfinite(losses))
+    return int(lost[0]) if len(lost) else -1
 
 
 def _digest(client: Client) -> tuple[int, int]:

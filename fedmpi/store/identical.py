@@ -66,7 +66,7 @@ def _arrays(
     right: Mapping[str, Array],
     owners: Mapping[str, tuple[str, ...]] | None,
 ) -> list[str]:
-    """Return a line per array that differs; `owners` names the clients of an array's second axis, "" of most."""
+    """Return a line per array that differs; `owners`: an array's clients, "" for most."""
     lines: list[str] = []
     for name in sorted({*left, *right}):
         if name not in left or name not in right:

@@ -177,7 +177,7 @@ def split(algorithm, deltas, samples, group=None, suspects=(0,)):
         np.array(samples),
         deltas.shape[1],
     )
-    plan = RoundPlan(group, exponent, flags, -1, False, False)
+    plan = RoundPlan(group, exponent, flags, -1, -1, False, False)
     return splitter.run(plan, np.arange(count), dict(enumerate(deltas)), exponents)
 
 

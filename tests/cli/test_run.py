@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from fedmpi.engine.clients import Client
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 
@@ -98,6 +99,24 @@ def test_a_diverging_run_says_where_and_ends_with_3(fedmpi, tiny_suite, tmp_path
     assert run.status == "diverged"
     assert "round 1: client synthetic-0" in run.reason
     assert run.rounds_completed == 0
+
+
+@pytest.mark.parametrize("last", [1, 3])
+def test_scores_that_are_lost_end_the_run_before_their_round(fedmpi, tiny_suite, tmp_path, monkeypatch, last):
+    original, seen = Client.evaluate, []
+
+    def evaluate(self):
+        seen.append(self.id)
+        found = original(self)
+        if seen.count(1) == last + 1 and self.id == 1:
+            found.test.losses[:] = np.inf
+        return found
+
+    monkeypatch.setattr(Client, "evaluate", evaluate)
+    assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "0").returncode == 3
+    run = load_run(tmp_path / "runs" / "fedavg")
+    assert (run.status, run.rounds_completed) == ("diverged", last)
+    assert run.reason.startswith(f"round {last + 1}: client synthetic-1 ")
 
 
 def test_a_run_is_repeated_bit_for_bit(fedmpi, tiny_suite, tmp_path):

@@ -26,7 +26,7 @@ def average(group, participants, weights, deltas, models, reduction="exact"):
         2,
         {number: np.array(model, np.float32) for number, model in models.items()},
     )
-    plan = RoundPlan(group, exponent, np.zeros_like(group), -1, False, False)
+    plan = RoundPlan(group, exponent, np.zeros_like(group), -1, -1, False, False)
     exchange.run(plan, np.array(participants), np.array(weights), deltas)
     return {number: model.tolist() for number, model in exchange.models.items()}
 
@@ -59,9 +59,10 @@ def test_a_group_without_participants_keeps_its_model():
 
 def test_the_plan_survives_its_message():
     plan = RoundPlan(
-        np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0]), 1, True, False
+        np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0]), 1, 4, True, False
     )
     again = RoundPlan.unpack(plan.pack())
     assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
     assert again.suspects.tolist() == [1, 0]
-    assert (again.failed_client, again.checkpoint, again.stop) == (1, True, False)
+    assert (again.failed_client, again.lost_client) == (1, 4)
+    assert (again.checkpoint, again.stop) == (True, False)

@@ -55,20 +55,20 @@ def check_bytes(run, ranks):
     header = phases + 3 * names + 5
     tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
     gathered = 8 * (1 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int)
-    plan = 8 * (3 * clients + 3)
+    plan = 8 * (3 * clients + 4)
     spans = ranks > 2
     model = 24_960
     rounds = np.arange(4)[:, None]
     expected = {
-        # The first row also holds the broadcast of the initial model, the others the verdict of 8 bytes
-        # on the scores of the round before.
-        "Bcast": plan + spans * 4 * model + np.where(rounds == 0, 4 * model, 8) + 0 * hosted,
+        # The first row also holds the broadcast of the initial model.
+        "Bcast": plan + spans * 4 * model + np.where(rounds == 0, 4 * model, 0) + 0 * hosted,
         "Gatherv": gathered + 0 * rounds,
         "Reduce": spans * 8 * model + 0 * hosted + 0 * rounds,
         "Scatterv": 0 * hosted + 0 * rounds,
         "Ibarrier": 0 * hosted + 0 * rounds,
     }
-    calls = {"Bcast": 2 + spans, "Gatherv": 3, "Reduce": spans, "Scatterv": 0, "Ibarrier": 2}
+    once = 1 + spans + (rounds == 0)
+    calls = {"Bcast": once, "Gatherv": 2, "Reduce": spans, "Scatterv": 0, "Ibarrier": 2}
     for place, name in enumerate(life.collectives):
         assert (life.measurements["collective_calls"][:, :, place] == calls[name]).all(), name
         assert np.array_equal(life.measurements["collective_bytes"][:, :, place], expected[name]), name
