@@ -22,6 +22,9 @@ from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology, pointers
 
+_ROWS_AT_ONCE = 1 << 20
+"""Edge rows looked at together; bounds memory (COLLAB has 24.6 million)."""
+
 _MOST_LABELS = 100_000
 """One-hot width beyond which node labels are no categories."""
 
@@ -204,19 +207,20 @@ def _topology(
             f"{where}: node numbers run from {edges.min()} to {edges.max()}, "
             f"but graph_indicator has {num_nodes} nodes"
         )
-    source, target = edges[:, 0] - 1, edges[:, 1] - 1
-    if order is not None:
-        place = np.argsort(order)
-        source, target = place[source], place[target]
-    apart = np.flatnonzero(graph_of[source] != graph_of[target])
-    if len(apart):
-        row = int(apart[0])
-        first, second = (int(node) for node in edges[row])
-        raise BadInput(f"{where}: row {row + 1} links nodes {first} and {second} of two graphs")
-    keys = target * num_nodes
-    keys += source
-    keys = keys[source != target]
+    place = np.arange(num_nodes) if order is None else np.argsort(order)
+    keys = np.empty(len(edges), np.int64)
+    for first in range(0, len(edges), _ROWS_AT_ONCE):
+        source, target = place[edges[first : first + _ROWS_AT_ONCE] - 1].T
+        apart = np.flatnonzero(graph_of[source] != graph_of[target])
+        if len(apart):
+            row = first + int(apart[0])
+            raise BadInput(
+                f"{where}: row {row + 1} links nodes {edges[row, 0]} and {edges[row, 1]} of two graphs"
+            )
+        keys[first : first + _ROWS_AT_ONCE] = np.where(source == target, -1, target * num_nodes + source)
+    del table, edges
     keys.sort()
+    keys = keys[np.searchsorted(keys, 0) :]  # without self-loops, which were marked -1
     if len(keys):
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
     rows, columns = np.divmod(keys, num_nodes)
