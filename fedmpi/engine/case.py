@@ -72,8 +72,10 @@ class Case(_Options):
     local_epochs: int = Field(1, ge=1, le=10_000)
     batch_size: int = Field(128, ge=1, le=10_000_000)
     evaluation: EvaluationOptions = EvaluationOptions()
-    kernels: Literal["compiled", "csr", "reference"] = "compiled"
-    """By default "compiled" on one thread of a CPU, else torch's products of CSR matrices, "csr"."""
+    kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
+    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, else torch's CSR products, "csr"."""
+    group_size: int = Field(16, ge=1, le=4096)
+    """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
     threads: int = Field(1, ge=1, le=1024)
     checkpoint_seconds: float = Field(30.0, ge=0)
@@ -82,12 +84,13 @@ class Case(_Options):
     @model_validator(mode="before")
     @classmethod
     def _choose_kernels(cls, values: Any) -> Any:
-        alone = values.get("device", "cpu") == "cpu" and values.get("threads", 1) == 1
-        return {"kernels": "compiled" if alone else "csr", **values}
+        alone = "compiled" if values.get("threads", 1) == 1 else "csr"
+        return {"kernels": "grouped" if values.get("device") == "cuda" else alone, **values}
 
     def config(self) -> dict[str, Any]:
         """Return the resolved configuration as plain data, as it is stored in the record."""
-        return self.model_dump(mode="json")
+        unused = None if self.kernels == "grouped" else {"group_size"}
+        return self.model_dump(mode="json", exclude=unused)
 
     def digest(self) -> str:
         """Return the sha256 of the configuration, as the record has it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from fedmpi.clock import Stopwatch
 from fedmpi.engine.case import Case
 from fedmpi.engine.optimizer import AdamState, adam_step
 from fedmpi.engine.passes import Pass, Passes
+from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.models.outcome import Outcome
@@ -59,8 +59,9 @@ class Client:
         Place in the federation; what every random number of the client hangs on.
     num_train, num_validation, num_test : int
         Graphs of its splits.
-    passes : Passes
-        Its training graphs, and its validation graphs followed by its test graphs.
+    passes : Passes or None
+        Its training graphs, and its validation graphs followed by its test graphs; None for a member
+        of a `ClientGroup`, which holds them.
     model : FlatModel
         Workspace, shared by all clients of one shape on this rank.
     shared : SharedPart
@@ -75,7 +76,7 @@ class Client:
     num_train: int
     num_validation: int
     num_test: int
-    passes: Passes
+    passes: Passes | None
     model: FlatModel
     shared: SharedPart
     row: Tensor
@@ -86,18 +87,19 @@ class Client:
         """The client's weight in averages: its number of training graphs."""
         return self.num_train
 
-    def _epoch_batches(self, case: Case, round: int, epoch: int) -> Iterator[Any]:
-        """Yield the epoch's batches; a client whose graphs fit one batch keeps it for the whole run."""
+    def batch_numbers(self, case: Case, round: int, epoch: int) -> Iterator[Int | None]:
+        """Yield the numbers of each batch's training graphs; None for a client whose graphs fit one batch."""
         if self.num_train <= case.batch_size:
-            yield self.passes.batch(None)
+            yield None
             return
         stream = key(case.seed, Purpose.SHUFFLE, self.id, round, epoch)
         order = permutation(stream, self.num_train)
         for cut in range(0, len(order), case.batch_size):
-            yield self.passes.batch(order[cut : cut + case.batch_size])
+            yield order[cut : cut + case.batch_size]
 
     def train_locally(self, case: Case, algorithm: Algorithm, round: int) -> Training:
         """Run the round's local epochs on `row` and return what they did."""
+        assert self.passes is not None
         watch = Stopwatch()
         model = self.model
         done: list[Pass] = []
@@ -106,9 +108,9 @@ class Client:
         if case.optimizer.state == "reset":
             self.adam.reset()
         for epoch in range(case.local_epochs):
-            for batch in self._epoch_batches(case, round, epoch):
+            for numbers in self.batch_numbers(case, round, epoch):
                 streams = DropoutStreams(case.seed, self.id, round, len(done))
-                done.append(self.passes.step(batch, streams))
+                done.append(self.passes.step(self.passes.batch(numbers), streams))
                 self._descend(case, algorithm, reference)
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
@@ -137,6 +139,7 @@ class Client:
 
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of `row`."""
+        assert self.passes is not None
         self.model.parameters.copy_(self.row)
         found, cut = self.passes.evaluate(), self.num_validation
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))

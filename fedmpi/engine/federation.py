@@ -67,9 +67,15 @@ class Federation:
         """Training graphs of each client, int64 [clients]."""
         return np.array([len(split.train) for split in self.partition.clients], np.int64)
 
-    def hosts(self, workers: Sequence[int]) -> Ints:
-        """Return the rank that hosts each client, int64 [clients]."""
-        return place(self.costs, workers)
+    def hosts(self, case: Case, workers: Sequence[int]) -> Ints:
+        """Return the rank that hosts each client, int64 [clients]; clients of a group share one."""
+        size = case.group_size if case.kernels == "grouped" else 1
+        groups = groups_of(self.shapes, size)
+        ranks = place([sum(self.costs[client] for client in group) for group in groups], workers)
+        hosts = np.empty(self.num_clients, np.int64)
+        for group, rank in zip(groups, ranks, strict=True):
+            hosts[group] = rank
+        return hosts
 
     def data(self, case: Case, client: int) -> tuple[GraphSet, GraphSet]:
         """Return a client's training graphs, and its validation graphs followed by its test graphs."""
@@ -131,3 +137,15 @@ def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shap
     )
     parts = [flops.training(train)] * case.local_epochs + [flops.forward(evaluate)]
     return sum(part.dense + _SPARSE * part.sparse for part in parts)
+
+
+def groups_of(shapes: Sequence[Shape], size: int) -> list[list[int]]:
+    """Return the clients of each group: up to `size` of one model shape, in the order of their ids."""
+    found: list[list[int]] = []
+    latest: dict[Shape, list[int]] = {}
+    for client, shape in enumerate(shapes):
+        if shape not in latest or len(latest[shape]) == size:
+            latest[shape] = []
+            found.append(latest[shape])
+        latest[shape].append(client)
+    return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -52,3 +53,36 @@ def adam_step(options: OptimizerOptions, state: AdamState, parameters: Tensor, g
     state.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
     denominator = (state.square.sqrt() / correction).add_(options.eps)
     parameters.addcdiv_(state.mean, denominator, value=-rate)
+
+
+class HasAdam(Protocol):
+    """Whose optimizer state lies in the rows of a group's matrices."""
+
+    adam: AdamState
+
+
+@torch.no_grad()
+def adam_step_of_group(
+    options: OptimizerOptions,
+    owners: Sequence[HasAdam],
+    active: Sequence[bool],
+    rows: Tensor,
+    gradient: Tensor,
+) -> None:
+    """Take one step of each active owner, whose parameters and gradient are rows [k, length]."""
+    states = [owner.adam for owner, acts in zip(owners, active, strict=True) if acts]
+    for state in states:
+        state.steps += 1
+    chosen = torch.tensor([place for place, acts in enumerate(active) if acts], device=rows.device)
+    rates = [options.lr / (1 - options.beta1**state.steps) for state in states]
+    corrections = [math.sqrt(1 - options.beta2**state.steps) for state in states]
+    rate, correction = (torch.tensor(values, device=rows.device)[:, None] for values in (rates, corrections))
+    parameters = rows[chosen]
+    slope = gradient[chosen].add(parameters, alpha=options.weight_decay)
+    mean = torch.stack([state.mean for state in states]).lerp_(slope, 1 - options.beta1)
+    square = torch.stack([state.square for state in states]).mul_(options.beta2)
+    square.addcmul_(slope, slope, value=1 - options.beta2)
+    rows[chosen] = parameters - rate * mean / (square.sqrt() / correction + options.eps)
+    for state, new_mean, new_square in zip(states, mean, square, strict=True):
+        state.mean.copy_(new_mean)
+        state.square.copy_(new_square)

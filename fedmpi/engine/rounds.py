@@ -15,7 +15,7 @@ from fedmpi.algorithms.clustered import longest_update
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
-from fedmpi.engine.clients import Client, two_norm
+from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
@@ -155,17 +155,20 @@ class Rounds:
         deltas = {}
         rows = np.full((len(self.clients), len(TRAINING)), np.nan)
         chosen = set(participants.tolist())
+        places = {number: place for place, number in enumerate(self.clients)}
         with self.meter.phase("train"):
-            for place, (number, client) in enumerate(self.clients.items()):
-                if number in chosen:
-                    deltas[number], rows[place] = self._train_client(client, round)
+            for group in self.states.groups:
+                before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
+                found = group.train(self.case, self.algorithm, round, chosen)
+                for number, done in found.items():
+                    client = self.clients[number]
+                    deltas[number], rows[places[number]] = self._result(client, before[number], done)
         return deltas, rows
 
-    def _train_client(
-        self, client: Client, round: int
+    def _result(
+        self, client: Client, before: torch.Tensor, done: Training
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-        before = client.shared.pack(client.row)
-        done = client.train_locally(self.case, self.algorithm, round)
+        """Return a trained client's delta and its row of the training table."""
         change = client.shared.pack(client.row) - before
         delta = change.cpu().numpy()
         self.meter.executed_flops += done.executed_flops
@@ -256,9 +259,12 @@ class Rounds:
         rows = np.full((len(self.clients), len(EVALUATION)), np.nan)
         rows[:, 5] = 0.0
         with self.meter.phase("evaluate"):
+            outcomes: dict[int, Evaluation] = {}
+            for group in self.states.groups if due else ():
+                outcomes.update(group.evaluate(chosen))
             for place, (number, client) in enumerate(self.clients.items()):
-                if due and number in chosen:
-                    found = client.evaluate()
+                if number in outcomes:
+                    found = outcomes[number]
                     scores = [
                         score for part in (found.val, found.test) for score in (part.mean_loss, part.accuracy)
                     ]

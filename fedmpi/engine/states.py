@@ -13,13 +13,15 @@ from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
-from fedmpi.engine.federation import Federation, Shape
+from fedmpi.engine.federation import Federation, Shape, groups_of
+from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.models.fast_gin import FastGin, Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GinFlops
 from fedmpi.models.gin import build
+from fedmpi.models.grouped_gin import GroupedGin
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
@@ -45,7 +47,7 @@ class States:
 
     def __init__(self, case: Case, world: World, federation: Federation) -> None:
         self._world = world
-        self.hosts = federation.hosts(world.workers)
+        self.hosts = federation.hosts(case, world.workers)
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
         self._models = {
@@ -53,6 +55,7 @@ class States:
             for shape in set(federation.shapes)
         }
         self._keeps_optimizer = case.optimizer.state == "kept"
+        self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
         self._kernels: dict[Shape, FastGin] = {}
         self._scratch = Scratch()
@@ -62,6 +65,7 @@ class States:
             int(number): self._make(case, federation, int(number))
             for number in np.flatnonzero(self.hosts == world.rank)
         }
+        self.groups = self._groups(case, federation)
 
     def _make(self, case: Case, federation: Federation, number: int) -> Client:
         shape = self._shapes[number]
@@ -79,11 +83,32 @@ class States:
         )
 
     def _adam(self, shape: Shape) -> AdamState:
-        if self._keeps_optimizer or shape not in self._optimizers:
+        if self._owns_moments or shape not in self._optimizers:
             self._optimizers[shape] = AdamState(self._models[shape].length, self.device)
         return self._optimizers[shape]
 
-    def _passes(self, case: Case, federation: Federation, number: int) -> Passes:
+    def _groups(self, case: Case, federation: Federation) -> list[Group]:
+        """Return the hosted clients as they train: together where the kernels are "grouped"."""
+        if case.kernels != "grouped":
+            return [Alone(client) for client in self.clients.values()]
+        found: list[Group] = []
+        for members in groups_of(self._shapes, case.group_size):
+            if members[0] in self.clients:  # a group is hosted by one rank
+                shape = self._shapes[members[0]]
+                model = self._models[shape]
+                found.append(
+                    ClientGroup(
+                        [self.clients[number] for number in members],
+                        [federation.data(case, number) for number in members],
+                        GroupedGin(case.model, model.slots, model.length),
+                        GinFlops(case.model, shape.width, shape.classes),
+                    )
+                )
+        return found
+
+    def _passes(self, case: Case, federation: Federation, number: int) -> Passes | None:
+        if case.kernels == "grouped":
+            return None
         shape = self._shapes[number]
         flops = GinFlops(case.model, shape.width, shape.classes)
         train, held_out = federation.data(case, number)

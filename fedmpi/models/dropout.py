@@ -25,6 +25,10 @@ class DropoutStreams:
         bits = 1 if drop == 0.5 else 8 if (drop * 256).is_integer() else 32
         return np.uint64(self._stream(layer)), bits, round(drop * 2**bits)
 
+    def keys(self, layers: int) -> list[int]:
+        """Return the keys of the first `layers` streams, as int64."""
+        return [_signed(self._stream(layer)) for layer in range(layers)]
+
     def _stream(self, layer: int) -> int:
         return key(self.seed, Purpose.DROPOUT, self.client, self.round, self.step, layer)
 
@@ -34,3 +38,42 @@ class DropoutStreams:
             return x
         keep = torch.from_numpy(keep_bits(self._stream(layer), x.numel(), drop)).view(x.shape)
         return x * keep.to(x.device, x.dtype).mul_(1.0 / (1.0 - drop))
+
+
+def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:
+    """Return `fedmpi.seeds.keep_bits` of several streams, on their device.
+
+    Parameters
+    ----------
+    streams : int64 [k]
+        Keys, as two's complement.
+    count : int
+        Elements per stream.
+    drop : float
+
+    Returns
+    -------
+    bool [k, count]
+    """
+    bits = 1 if drop == 0.5 else 8 if (drop * 256).is_integer() else 32
+    per_word = 64 // bits
+    numbers = torch.arange(1, -(-count // per_word) + 1, device=streams.device)
+    state = streams[:, None] + numbers * _signed(0x9E3779B97F4A7C15)
+    state = (state ^ _shifted(state, 30)) * _signed(0xBF58476D1CE4E5B9)
+    state = (state ^ _shifted(state, 27)) * _signed(0x94D049BB133111EB)
+    state = state ^ _shifted(state, 31)
+    places = torch.arange(0, 64, bits, device=streams.device)
+    cells = (state[:, :, None] >> places) & (2**bits - 1)
+    kept: Tensor = cells.flatten(1)[:, :count] >= round(drop * 2**bits)
+    return kept
+
+
+def _signed(word: int) -> int:
+    """Return a 64-bit word as torch's int64 has it; products wrap around."""
+    return word - 2**64 if word >= 2**63 else word
+
+
+def _shifted(state: Tensor, places: int) -> Tensor:
+    """Return a logical shift to the right; torch's keeps the sign."""
+    shifted: Tensor = (state >> places) & (2 ** (64 - places) - 1)
+    return shifted

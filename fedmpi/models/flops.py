@@ -72,5 +72,8 @@ class GinFlops:
         if kernels == "reference":
             return flops.total
         hidden, layers = self.options.hidden, self.options.layers
+        if kernels == "grouped":  # additions alone, in bags; `counts` has what padding adds
+            sums = (layers * (counts.edges + counts.nodes) + counts.nodes) * hidden
+            return flops.dense + (2 if training else 1) * sums
         products = 2 * layers * (counts.edges + counts.nodes) * hidden
         return flops.dense + (2 if training else 1) * products + 2 * counts.nodes * hidden

@@ -33,13 +33,14 @@ OBJECTIVES: dict[str, type[BaseModel]] = {"supervised": SupervisedOptions}
 OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": OptimizerOptions}
 REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
 
-_AXES = {
+AXES = {
     "partition": (PARTITIONS, "per-dataset"),
     "model": (MODELS, "gin"),
     "objective": (OBJECTIVES, "supervised"),
     "optimizer": (OPTIMIZERS, "adam"),
     "reduction": (REDUCTIONS, "exact"),
 }
+"""Option classes by name, and the default's name, of each axis but dataset and algorithm."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,13 @@ def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
     values: dict[str, Any] = {"suite": suite, "name": settings.name}
     values["dataset"] = DatasetOptions()
-    for axis, (classes, default) in _AXES.items():
+    for axis, (classes, default) in AXES.items():
         values[axis] = _options(axis, {}, classes, default)
     algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
     values["algorithm"] = algorithm.options
     for key, value in settings.settings.items():
-        if key in _AXES:
-            classes, default = _AXES[key]
+        if key in AXES:
+            classes, default = AXES[key]
             values[key] = _options(key, value, classes, default)
         elif key == "dataset":
             values[key] = _validated(DatasetOptions, _as_table(key, value), key)
@@ -169,5 +170,7 @@ def _fits(case: Case) -> None:
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
+    if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
+        raise _Refused("group_size", 'is read by kernels = "grouped" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
         raise _Refused("reduction.clip", 'is read by "fixed32" only')

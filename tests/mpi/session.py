@@ -126,7 +126,8 @@ def check_idle_ranks_are_named(world, root):
     ]
     run(job, world, notes, StopRequest())
     idle = world.is_root and world.size > 3
-    assert notes.notes == (["warning: 4 ranks for 2 clients and a server: ranks 3 are idle"] if idle else [])
+    said = [note for note in notes.notes if not note.startswith("compiled the kernels")]
+    assert said == (["warning: 4 ranks for 2 clients and a server: ranks 3 are idle"] if idle else [])
 
 
 def check_divergence(world, root):

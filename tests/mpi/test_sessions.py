@@ -11,7 +11,7 @@ from tests.mpi.launcher import find
 from tests.mpi.session import SUITE
 
 LIMIT_S = 120
-CASES = ("fedavg", "fedprox", "self-train", "sampled", "gcfl", "fixed32")
+CASES = ("fedavg", "fedprox", "self-train", "sampled", "gcfl", "grouped", "fixed32")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,82 @@
+"""Clients trained together learn what each would learn alone."""
+
+import numpy as np
+import pytest
+
+from fedmpi.engine.federation import groups_of
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+
+SUITE = """
+name = "grouped"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 130 } }
+partition = { name = "dirichlet-quantity", clients = 5, alpha = 2.0 }
+rounds = 3
+seed = 3
+batch_size = 16
+[matrix]
+algorithm = ["fedavg", "fedprox", "gcfl"]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    path = tmp_path / "grouped.toml"
+    path.write_text(SUITE)
+    return path
+
+
+def results(fedmpi, suite, folder, *settings):
+    options = [part for setting in settings for part in ("--set", setting)]
+    done = fedmpi("run", suite, "--out", folder.name, *options)
+    assert done.returncode == 0, done.stderr
+    (run,) = folder.iterdir()
+    return load_run(run).results
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
+def test_a_group_equals_its_clients_one_by_one(fedmpi, suite, tmp_path, algorithm):
+    common = (f"algorithm={algorithm}", "local_epochs=2", "participation=0.7")
+    alone = results(fedmpi, suite, tmp_path / "alone", *common, "kernels=csr")
+    grouped = results(fedmpi, suite, tmp_path / "grouped", *common, "kernels=grouped", "group_size=3")
+    assert len(set(alone["steps"].ravel())) > 2  # clients sit out, and take different numbers of steps
+    for name in ("participated", "samples", "steps", "model_flops", "evaluation_flops"):
+        assert np.array_equal(alone[name], grouped[name]), name
+    for name in ("train_loss", "test_loss", "delta_norm", "gradient_norm"):
+        first = (alone[name][0], grouped[name][0])  # Adam's steps magnify what rounding begins
+        assert np.allclose(*first, rtol=1e-4, equal_nan=True), name
+
+
+def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
+    import os
+    import signal
+
+    from fedmpi.engine.groups import ClientGroup
+
+    options = ("--case", "0", "--set", "kernels=grouped", "--set", "group_size=2")
+    fedmpi("run", suite, "--out", "whole", *options)
+    original = ClientGroup.train
+
+    def train(self, case, algorithm, round, chosen):
+        if round == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, case, algorithm, round, chosen)
+
+    monkeypatch.setattr(ClientGroup, "train", train)
+    assert fedmpi("run", suite, "--out", "parts", *options).returncode == 75
+    monkeypatch.setattr(ClientGroup, "train", original)
+    (folder,) = (tmp_path / "parts").iterdir()
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    assert differences(tmp_path / "whole" / folder.name, folder) == []
+
+
+def test_groups_are_of_one_shape_and_follow_the_ids():
+    assert groups_of(["a", "b", "a", "a", "b", "a"], 2) == [[0, 2], [1, 4], [3, 5]]
+    assert groups_of(["a", "a", "a"], 1) == [[0], [1], [2]]
+
+
+def test_a_group_size_that_nothing_reads_is_refused(fedmpi, suite):
+    done = fedmpi("run", suite, "--case", "0", "--set", "group_size=4")
+    assert done.returncode == 2
+    assert 'group_size: is read by kernels = "grouped" only' in done.stderr
