@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -72,7 +73,8 @@ class Console:
         if self._progress is None:
             width = len(str(self._rounds))
             self._rich.print(f"round {report.round + 1:{width}d}/{self._rounds}  {text}")
-            self._rich.file.flush()
+            with suppress(BrokenPipeError):  # the next line finds out
+                self._rich.file.flush()
 
     def note(self, text: str) -> None:
         """Show a line."""

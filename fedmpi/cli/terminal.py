@@ -20,6 +20,16 @@ _LOG_WIDTH = 200
 """Columns where there is no terminal, as in a job's log: nothing is folded."""
 
 
+class _Screen(Console):
+    """A console that says nothing more once its reader has gone away, as with ``fedmpi run ... | head``."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on in silence: a run is not lost with whoever watched it."""
+        self.quiet = True
+        with suppress(OSError, ValueError), open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), self.file.fileno())
+
+
 def console(stream: TextIO) -> Console:
     """Return a console on `stream` as wide as what shows it.
 
@@ -27,7 +37,7 @@ def console(stream: TextIO) -> Console:
     that it was started from, so that terminal's width counts.
     """
     width = None if stream.isatty() else _launcher_width() or _LOG_WIDTH
-    return Console(file=stream, highlight=False, width=width)
+    return _Screen(file=stream, highlight=False, width=width)
 
 
 def _launcher_width() -> int | None:

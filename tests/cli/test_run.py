@@ -203,3 +203,13 @@ def test_a_case_is_chosen_by_number_or_name(fedmpi, tiny_suite):
         listed = fedmpi("run", tiny_suite, "--case", wanted, "--set", "rounds=2", "--list")
         assert listed.stdout.splitlines()[1].split() == ["1", "fedprox-rounds=2"]
     assert fedmpi("run", tiny_suite, "--case", "fed", "--list").returncode == 2
+
+
+def test_a_run_goes_on_when_nobody_reads_its_output(fedmpi_process, tiny_suite, tmp_path):
+    process = fedmpi_process("run", str(tiny_suite), "--case", "0", "--set", "rounds=60", "--out", "runs")
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, "")
+    assert load_run(tmp_path / "runs" / "fedavg-rounds=60").status == "complete"
