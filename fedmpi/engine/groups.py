@@ -183,6 +183,8 @@ class ClientGroup:
     @torch.no_grad()
     def evaluate(self, chosen: set[int]) -> dict[int, Evaluation]:
         """Evaluate those of its clients that are chosen."""
+        if not any(client.id in chosen for client in self.clients):
+            return {}
         logits = self._gin.logits(self._rows, self._held_out, None)
         nats = losses(logits.double(), self._held_out).cpu().numpy()
         hits = (logits.argmax(dim=2) == self._held_out.labels).cpu().numpy().astype(np.uint8)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.clustered import longest_update
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
+from fedmpi.engine import rows as record_rows
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
 from fedmpi.engine.exchange import Exchange, RoundPlan
@@ -129,9 +129,9 @@ class Rounds:
             self._refuse_lost_scores(round)
         report = None
         if gathered is not None and closing is not None and self._lost < 0:
-            report = self._report(round, participants, gathered, closing)
-            report.results["test_correct"] = closing.flags
-            report.results.update(self._found(before, gathered, findings))
+            fields = self.algorithm.fields(len(self.names))
+            found = record_rows.findings(fields, before, gathered["delta_norm"], findings)
+            report = self._report(round, participants, gathered, closing, found)
         return plan, report
 
     def _diverged(self, round: int, client: int) -> Diverged:
@@ -274,55 +274,18 @@ class Rounds:
                 rows[place, 6:] = _digest(client)
         return rows, np.concatenate([np.zeros(0, np.uint8), *flags])
 
-    def _report(self, round: int, participants: Ints, training: Gathered, closing: Gathered) -> RoundReport:
-        """Put the gathered columns into the record's fields."""
-        took_part = np.zeros(len(self.names), bool)
-        took_part[participants] = True
+    def _report(
+        self, round: int, participants: Ints, training: Gathered, closing: Gathered, found: record_rows.Rows
+    ) -> RoundReport:
+        """Return the round as the record has it; `found` holds the algorithm's own fields."""
         shared = self.exchange.num_bytes if self.algorithm.communicates else 0
-        results: dict[str, npt.NDArray[Any]] = {
-            "participated": took_part.astype(np.uint8),
-            "group": self.group.astype(np.int32),
-            "client_bytes_up": took_part * np.int64(shared),
-            "client_bytes_down": took_part * np.int64(shared),
-            "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
-        }
-        for field in ("samples", "steps", "model_flops"):
-            results[field] = np.nan_to_num(training[field]).astype(np.int64)
-        results["evaluation_flops"] = np.nan_to_num(closing["evaluation_flops"]).astype(np.int64)
-        for field in ("train_loss", "train_accuracy", "delta_norm", "gradient_norm"):
-            results[field] = training[field]
-        for field in ("val_loss", "val_accuracy", "test_loss", "test_accuracy"):
-            results[field] = closing[field]
-        measurements = self.meter.table(closing.headers)
-        measurements["client_wall_seconds"] = training["wall_s"]
-        measurements["client_cpu_seconds"] = training["cpu_s"]
-        measurements["virtual_seconds"] = np.array(self._virtual_seconds(training["cpu_s"], 2 * shared))
-        return RoundReport(round, results, measurements)
-
-    def _found(self, before: Ints, gathered: Gathered, findings: Findings) -> dict[str, npt.NDArray[Any]]:
-        """Return the algorithm's own fields of the record, by client."""
-        num_clients = len(self.names)
-        found: dict[str, npt.NDArray[Any]] = {}
-        for field in self.algorithm.fields(num_clients):
-            found[field.name] = np.full((num_clients,) * (len(field.axes) - 1), np.nan)
-        if "delta_mean" in found:
-            found["delta_max"] = longest_update(before, gathered["delta_norm"])[before]
-            for group, norm in findings.delta_mean.items():
-                found["delta_mean"][before == group] = norm
-        if "split_weights" in found:
-            for members, weights in findings.divided:
-                found["split_weights"][np.ix_(members, members)] = weights
-        return found
+        results = record_rows.results(training, closing, self.group, participants, shared)
+        measured = record_rows.measurements(training, self.case.link, shared)
+        return RoundReport(round, {**results, **found}, {**self.meter.table(closing.headers), **measured})
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
         return {"group": self.group, **self.algorithm.state()}
-
-    def _virtual_seconds(self, cpu_s: npt.NDArray[np.float64], num_bytes: int) -> float:
-        """Return what the round would take if each client had a machine and the stated link."""
-        link = self.case.link
-        travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
-        return float(np.nanmax(cpu_s)) + travel
 
 
 def _first_lost(closing: Gathered) -> int:
@@ -335,7 +298,3 @@ def _first_lost(closing: Gathered) -> int:
 def _digest(client: Client) -> tuple[int, int]:
     """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
     return divmod(int(digest(client.row.cpu().numpy().view(np.uint32))), 2**32)
-
-
-def _join(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)

@@ -15,6 +15,7 @@ import torch
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.clock import Stopwatch
+from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.devices import describe
 from fedmpi.comm.world import World
@@ -29,7 +30,7 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
 from fedmpi.heterogeneity.leakage import leakage
-from fedmpi.models.fast_gin import warm_up
+from fedmpi.models import fast_gin, vectors
 from fedmpi.partition.partition import make
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
@@ -88,11 +89,11 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
             if world.is_root:
                 observer.note(opening.notice)
             return
-        if case.kernels == "compiled":
-            _compile(world, observer)
+        _compile(case, world, observer)
         states = world.together(partial(States, case, world, federation))
         rounds = Rounds(case, job.algorithm, world, federation, states)
         rounds.begin(opening.from_checkpoint, keeper.arrays)
+        keeper.arrays = None  # the clients hold them now
         facts = {**_facts(world, federation, states), "datasets": digests}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
@@ -102,13 +103,21 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         _loop(rounds, keeper, stop, observer, opening.first_round)
 
 
-def _compile(world: World, observer: Observer) -> None:
+def _compile(case: Case, world: World, observer: Observer) -> None:
     """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
     watch = Stopwatch()
-    world.agree(warm_up)
+    world.agree(partial(_warm_up, case))
     if world.is_root and watch.wall > 2:
         observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
-    world.together(warm_up)
+    world.together(partial(_warm_up, case))
+
+
+def _warm_up(case: Case) -> None:
+    """Call every compiled kernel of a round, so that none is compiled while a round is timed."""
+    vectors.warm_up()
+    reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
+    if case.kernels == "compiled":
+        fast_gin.warm_up()
 
 
 def _federation(job: Job) -> tuple[Federation, PartitionTable]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +21,9 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _FAST = {"contract", "nsz"}
 """Products may be contracted with sums (FMA); nothing is reordered, so the sources decide the results."""
+
+_ROOM_BYTES = 1 << 23
+"""Twice what the kernels of one kind of processor take."""
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -39,16 +45,50 @@ def compiled(function: Kernel) -> Kernel:
 
 @cache
 def _folder() -> Path:
-    """Return the cache's folder: in the user's cache, or a temporary one where that cannot be written."""
+    """Return the cache's folder: in the user's cache, or a temporary one where that cannot hold it."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
     text = b"".join(source.read_bytes() for source in sources)
     about = f"{numba.__version__} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     name = hashlib.blake2b(text + about.encode(), digest_size=8).hexdigest()
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(home) / "fedmpi" / "kernels" / name
+    for place in (_users_cache(), _users_temporary_folder()):
+        if place is not None and _can_hold_kernels(place / name):
+            return place / name
+    alone = Path(tempfile.mkdtemp(prefix="fedmpi-kernels-"))
+    atexit.register(shutil.rmtree, alone, ignore_errors=True)
+    return alone
+
+
+def _users_cache() -> Path | None:
+    home = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(home) if home else Path.home() / ".cache") / "fedmpi" / "kernels"
+    except RuntimeError:  # no HOME, and a user without an entry in the password file, as in some containers
+        return None
+
+
+def _users_temporary_folder() -> Path | None:
+    """Return a folder that nobody else can write: what lies in a cache is executed."""
+    folder = Path(tempfile.gettempdir()) / f"fedmpi-kernels-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    alone = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return folder if alone else None
+
+
+def _can_hold_kernels(folder: Path) -> bool:
+    """Return whether the folder can be written and, where it is empty, has room for all kernels.
+
+    Numba lets a failed write end the program, so a full home must be noticed before.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
+        room = 0 if any(folder.iterdir()) else _ROOM_BYTES
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(room))
+            probe.flush()
     except OSError:
-        return Path(tempfile.gettempdir()) / f"fedmpi-kernels-{os.getuid()}-{name}"
+        return False
+    return True

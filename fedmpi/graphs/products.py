@@ -50,28 +50,20 @@ def rows_times(a: Floats, first: int, count: int, b: Floats, out: Floats, out_fi
     """
     depth, width = a.shape[1], b.shape[1]
     for i in range(0, count - count % ROWS, ROWS):
-        j = 0
+        at, to, j = (first + i) * depth, (out_first + i) * width, 0
         while j + WIDE <= width:
-            rows_wide(
-                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
-            )
+            rows_wide(a, at, depth, b, j, width, out, to + j, width, depth)
             j += WIDE
         while j < width:
-            rows_narrow(
-                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
-            )
+            rows_narrow(a, at, depth, b, j, width, out, to + j, width, depth)
             j += NARROW
     for i in range(count - count % ROWS, count):
-        j = 0
+        at, to, j = (first + i) * depth, (out_first + i) * width, 0
         while j + WIDE <= width:
-            row_wide(
-                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
-            )
+            row_wide(a, at, depth, b, j, width, out, to + j, width, depth)
             j += WIDE
         while j < width:
-            row_narrow(
-                a, (first + i) * depth, depth, b, j, width, out, (out_first + i) * width + j, width, depth
-            )
+            row_narrow(a, at, depth, b, j, width, out, to + j, width, depth)
             j += NARROW
 
 
@@ -90,65 +82,22 @@ def add_transposed_times(a: Floats, first: int, count: int, b: Floats, b_first: 
     if count == 0:
         return
     width, columns = b.shape[1], a.shape[1]
+    start, other = first * columns, b_first * width
     for i in range(0, columns - columns % ROWS, ROWS):
         j = 0
         while j + WIDE <= width:
-            columns_wide(
-                a,
-                first * columns + i,
-                columns,
-                b,
-                b_first * width + j,
-                width,
-                out,
-                i * width + j,
-                width,
-                count,
-            )
+            columns_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += WIDE
         while j < width:
-            columns_narrow(
-                a,
-                first * columns + i,
-                columns,
-                b,
-                b_first * width + j,
-                width,
-                out,
-                i * width + j,
-                width,
-                count,
-            )
+            columns_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += NARROW
     for i in range(columns - columns % ROWS, columns):
         j = 0
         while j + WIDE <= width:
-            column_wide(
-                a,
-                first * columns + i,
-                columns,
-                b,
-                b_first * width + j,
-                width,
-                out,
-                i * width + j,
-                width,
-                count,
-            )
+            column_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += WIDE
         while j < width:
-            column_narrow(
-                a,
-                first * columns + i,
-                columns,
-                b,
-                b_first * width + j,
-                width,
-                out,
-                i * width + j,
-                width,
-                count,
-            )
+            column_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += NARROW
 
 

@@ -51,6 +51,7 @@ def _kernel(rows: int, columns: int, transposed: bool) -> Callable[..., None]:
         def generate(target: Any, builder: Any, typed: Any, given: Any) -> Any:
             places = []
             for number in (0, 3, 6):
+                _require_contiguous(typed.args[number])
                 array = target.make_array(typed.args[number])(target, builder, given[number])
                 places.append((builder.gep(array.data, [given[number + 1]]), given[number + 2]))
             (a, a_stride), (b, b_stride), target_place = places
@@ -92,6 +93,7 @@ def _gathering_kernel(columns: int) -> Callable[..., None]:
 
         def generate(target: Any, builder: Any, typed: Any, given: Any) -> Any:
             def data(number: int, offset: Any) -> Any:
+                _require_contiguous(typed.args[number])
                 array = target.make_array(typed.args[number])(target, builder, given[number])
                 return builder.gep(array.data, [offset])
 
@@ -146,16 +148,32 @@ def _accumulate(
         sums[cell].add_incoming(new[cell], loop)
     builder.cbranch(builder.icmp_signed("<", following, depth), loop, after)
     builder.position_at_end(after)
+    _store(builder, new, result, vector, add=add)
+
+
+def _store(
+    builder: Any,
+    values: dict[tuple[int, int], Any],
+    result: tuple[Any, Any],
+    vector: Any,
+    *,
+    add: bool,
+) -> None:
+    """Store or add the vectors of a block by row and part."""
     start, stride = result
-    for row, part in cells:
+    for (row, part), value in values.items():
         line = start if row == 0 else builder.gep(start, [builder.mul(ir.Constant(_INDEX, row), stride)])
         place = _place(builder, line, part * _LANES, vector)
-        value = new[row, part]
         if add:
             before = builder.load(place)
             before.align = 4
             value = builder.fadd(before, value)
         builder.store(value, place).align = 4
+
+
+def _require_contiguous(array: types.Array) -> None:
+    """Refuse, when a call is compiled, an array whose rows need not follow one another."""
+    assert array.layout == "C", f"the kernels take C-contiguous arrays, not {array}"
 
 
 def _element(builder: Any, a: Any, stride: Any, row: int, k: Any, transposed: bool) -> Any:

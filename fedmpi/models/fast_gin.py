@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs import products
+from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.products import TILE, padded
-from fedmpi.graphs.quotient import Csr, Levels, Quotient, levels, quotient
+from fedmpi.graphs.quotient import Levels, Quotient, levels, quotient
 from fedmpi.models import gin_kernels as kernels
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
@@ -257,14 +258,15 @@ def multiply(matrix: Csr, x: Floats, out: Floats) -> None:
 
 
 def warm_up() -> None:
-    """Compile every kernel of this module, or take it from the cache, on a graph of two nodes."""
+    """Compile every kernel of this module, or take it from the cache, on a pair and on many twins."""
     options = GinOptions(hidden=16, layers=2)
     model = FlatModel(build(options, 1, 2))
     fast, streams = FastGin(options, model, Scratch()), DropoutStreams(0, 0, 0, 0)
-    pair = Topology(np.array([0, 2]), np.array([0, 1, 2]), np.array([1, 0]))
-    graphs = GraphSet(pair, np.ones((1, 1), np.float32), np.zeros(2, np.int64), np.zeros(1, np.int64))
-    batch = quotient(graphs).take(np.array([0, 0]))
-    fast.step(batch, streams)
-    wide = fast._scratch("wide", 1, 16, np.uint16)
-    kernels.count_kept(np.uint64(0), 1, 1, batch.member_ptr[:2], batch.members, 16, wide)
-    fast.evaluate(levels(graphs, options.layers), graphs.labels)
+    for size in (2, 256):  # so many twins are counted in 8 and in 16 bits
+        columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])
+        clique = Topology(np.array([0, size]), np.arange(size + 1) * (size - 1), columns)
+        nodes, labels = np.zeros(size, np.int64), np.zeros(1, np.int64)
+        graphs = GraphSet(clique, np.ones((1, 1), np.float32), nodes, labels)
+        fast.step(quotient(graphs).take(np.array([0, 0])), streams)
+    pair = graphs.take(np.array([0, 0]))
+    fast.evaluate(levels(pair, options.layers), pair.labels)

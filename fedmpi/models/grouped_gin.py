@@ -3,9 +3,9 @@
 Each client has parameters and graphs of its own; node and graph numbers are
 padded to the largest of the group, and padded rows are read by nobody. Sums over
 neighbours and graphs go through bags of rows, each summed in a fixed order by one
-thread, forwards and backwards, so that results do not depend on timing. Nothing
-here waits for the device, and a step's shapes are fixed by its group: it can be
-captured in a CUDA graph.
+thread, forwards and backwards, so that results do not depend on timing. A pass
+brings nothing back from the device, and its shapes are fixed by its batch: it can
+be captured in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def group_batch(parts: Sequence[GraphSet | None], device: torch.device) -> Group
     width = given[0].feature_rows.shape[1]
     nodes = max(part.topology.num_nodes for part in given)
     graphs = max(part.num_graphs for part in given)
-    x = np.zeros((len(parts), nodes, width), np.float32)
+    x = torch.zeros(len(parts), nodes, width)  # aligned, unlike NumPy's: products may round by alignment
     labels = np.zeros((len(parts), graphs), np.int64)
     weights = np.zeros((len(parts), graphs), np.float32)
     receivers, senders, pooled, sizes = [], [], [], []
@@ -91,7 +91,7 @@ def group_batch(parts: Sequence[GraphSet | None], device: torch.device) -> Group
             sizes.append((0, 0, 0))
             continue
         topology, first = part.topology, k * nodes
-        x[k, : topology.num_nodes] = part.features
+        x[k, : topology.num_nodes] = torch.from_numpy(part.features)
         labels[k, : part.num_graphs], weights[k, : part.num_graphs] = part.labels, 1 / part.num_graphs
         own = np.arange(topology.num_nodes)
         receivers += [first + np.repeat(own, np.diff(topology.row_ptr)), first + own]
@@ -102,7 +102,7 @@ def group_batch(parts: Sequence[GraphSet | None], device: torch.device) -> Group
     to, of, rows = len(parts) * nodes, len(parts) * graphs, np.concatenate(pooled)
     into, outof = np.concatenate(receivers), np.concatenate(senders)
     return GroupBatch(
-        x=torch.from_numpy(x).to(device),
+        x=x.to(device),
         closed=_bags(into, outof, to, device),
         closed_back=_bags(outof, into, to, device),
         pooling=_bags(rows, everyone, of, device),
@@ -151,16 +151,16 @@ class GroupedGin:
             for slot, piece in zip(self._slots, torch.split(rows, self._pieces, dim=1), strict=True)
         ]
         maps = list(zip(tensors[::2], tensors[1::2], strict=True))
-        (count, nodes, _), graphs = batch.x.shape, batch.labels.shape[1]
+        (count, nodes, _), graphs, hidden = batch.x.shape, batch.labels.shape[1], self._options.hidden
         x = _linear(batch.x, maps[0])
         for layer in range(self._options.layers):
             first, second = maps[1 + 2 * layer : 3 + 2 * layer]
             summed = _sum(batch.closed, batch.closed_back, x)
-            hidden = torch.relu(_linear(summed.view(count, nodes, -1), first))
-            x = self._drop(torch.relu(_linear(hidden, second)), streams, layer)
+            inner = torch.relu(_linear(summed.view(count, nodes, hidden), first))
+            x = self._drop(torch.relu(_linear(inner, second)), streams, layer)
         pooled = _sum(batch.pooling, batch.pooling_back, x)
-        hidden = torch.relu(_linear(pooled.view(count, graphs, -1), maps[-2]))
-        return _linear(self._drop(hidden, streams, self._options.layers), maps[-1])
+        post = torch.relu(_linear(pooled.view(count, graphs, hidden), maps[-2]))
+        return _linear(self._drop(post, streams, self._options.layers), maps[-1])
 
     def _drop(self, x: Tensor, streams: Tensor | None, layer: int) -> Tensor:
         drop = self._options.dropout

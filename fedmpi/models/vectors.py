@@ -75,3 +75,11 @@ def adam(
         mean[i] = mean[i] + new_mean * (slope - mean[i])
         square[i] = keep_square * square[i] + new_square * (slope * slope)
         parameters[i] -= rate * mean[i] / (np.sqrt(square[i]) / correction + eps)
+
+
+def warm_up() -> None:
+    """Compile every kernel of this module, or take it from the cache."""
+    parameters, gradient, mean, square = np.zeros((4, 1), np.float32)
+    adam(parameters, gradient, mean, square, *np.ones(6, np.float32))
+    squared_norm(parameters)
+    digest(parameters.view(np.uint32))

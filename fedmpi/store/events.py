@@ -92,14 +92,15 @@ def _described(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "data": exact.encode(array)}
 
 
-class _Decoder:
-    """Turns lines back into events; knows the sizes that earlier lines stated."""
+class Decoder:
+    """Turns the lines of one log, in their order, back into events: later ones need the sizes of earlier."""
 
     def __init__(self) -> None:
         self._start: Start | None = None
         self._life: Life | None = None
 
     def event(self, body: dict[str, Any]) -> Event:
+        """Return the event of a parsed line; BadInput for another schema, KeyError if it is foreign."""
         kind = body.pop("event")
         if kind == "start":
             if (version := body.pop("schema_version")) != SCHEMA_VERSION:
@@ -148,7 +149,7 @@ def read(path: Path) -> list[Event]:
     BadInput
         The file is missing, is no event log, or has a bad line before its end.
     """
-    decoder = _Decoder()
+    decoder = Decoder()
     events: list[Event] = []
     for number, line in enumerate(_whole_lines(path), start=1):
         try:

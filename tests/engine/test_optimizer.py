@@ -1,8 +1,10 @@
+from dataclasses import dataclass
+
 import pytest
 import torch
 
 from fedmpi.engine.case import OptimizerOptions
-from fedmpi.engine.optimizer import AdamState, adam_step
+from fedmpi.engine.optimizer import AdamState, adam_step, adam_step_of_group
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 5e-4])
@@ -24,3 +26,24 @@ def test_the_gradient_is_left_as_it_was():
     gradient = torch.ones(3)
     adam_step(OptimizerOptions(), AdamState(3), torch.ones(3), gradient)
     assert gradient.tolist() == [1, 1, 1]
+
+
+@dataclass
+class Owner:
+    adam: AdamState
+
+
+def test_a_group_steps_as_its_active_members_do_alone():
+    torch.manual_seed(1)
+    options, rows = OptimizerOptions(lr=0.1, beta1=0.5, beta2=0.75), torch.randn(3, 50)
+    alone, owners = rows.clone(), [Owner(AdamState(50)) for _ in range(3)]
+    states = [AdamState(50) for _ in range(3)]
+    for active in ([True, True, True], [True, False, True], [False, False, True]):
+        gradient = torch.randn(3, 50)
+        adam_step_of_group(options, owners, active, rows, gradient)
+        for client in range(3):
+            if active[client]:
+                adam_step(options, states[client], alone[client], gradient[client])
+    assert torch.allclose(rows, alone, rtol=1e-5, atol=1e-6)
+    assert [owner.adam.steps for owner in owners] == [2, 1, 3]
+    assert torch.allclose(owners[1].adam.square, states[1].square)

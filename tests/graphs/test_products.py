@@ -46,3 +46,8 @@ def test_relu_lets_nan_through():
     products.add_bias_relu(out, 0, 1, np.full(16, 0.5, np.float32))
     assert np.isnan(out[0, 0])
     assert out[0, 1:4].tolist() == [0, 2.5, 0.5]
+
+
+def test_rows_that_do_not_follow_one_another_are_refused():
+    with pytest.raises(Exception, match="C-contiguous"):
+        products.multiply(random(4, 32)[:, :16], random(16, 16), np.empty((4, 16), np.float32))

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from fedmpi.graphs.quotient import Csr, levels, quotient
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.quotient import levels, quotient
 
 
 def dense(matrix):
@@ -55,6 +57,22 @@ def test_where_edges_have_a_direction_no_class_counts_too_much(directed, closed)
     batch = quotient(directed)
     assert batch.num_rows == 5
     check(batch, directed, closed)
+
+
+def test_a_node_that_sees_itself_or_another_twice_counts_both(closed):
+    # Node 0 has a loop, and is seen twice by node 1; both see the same nodes as node 2 does.
+    topology = Topology(np.array([0, 3]), np.array([0, 3, 6, 8]), np.array([0, 1, 2, 0, 0, 2, 0, 1]))
+    graphs = GraphSet(topology, np.array([[1], [5]], np.float32), np.array([0, 1, 1]), np.array([0]))
+    batch = quotient(graphs)
+    assert batch.num_rows == 3
+    check(batch, graphs, closed)
+
+
+def test_graphs_without_nodes(closed):
+    topology = Topology(np.array([0, 0, 2, 2]), np.array([0, 1, 2]), np.array([1, 0]))
+    graphs = GraphSet(topology, np.ones((1, 1), np.float32), np.zeros(2, int), np.array([0, 1, 0]))
+    check(quotient(graphs), graphs, closed)
+    check(quotient(graphs).take(np.array([2, 0])), graphs.take(np.array([2, 0])), closed)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

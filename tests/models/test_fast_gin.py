@@ -113,6 +113,30 @@ def test_a_class_of_more_than_255_twins(cliques):
     check(big, layers=1)  # sums of 300 nodes cubed would cancel in the loss
 
 
+def test_graphs_without_nodes_and_with_one_class(labelled):
+    sizes = np.diff(labelled.topology.graph_ptr)[:3]
+    starts = pointers([0, *sizes, 0])
+    whole = labelled.take(np.arange(3))
+    topology = replace(whole.topology, graph_ptr=starts)
+    check(replace(whole, topology=topology, labels=np.zeros(5, int)))
+    check(replace(whole, topology=topology, labels=np.array([0, 1, 0, 2, 1])))
+
+
+def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(labelled, cliques, attributed):
+    scratch = Scratch()
+    found = []
+    for graphs, hidden in ((labelled, 20), (cliques, 64), (attributed, 16), (labelled, 20)):
+        options = GinOptions(hidden=hidden)
+        model = FlatModel(build(options, graphs.feature_rows.shape[1], int(graphs.labels.max()) + 1))
+        model.parameters.copy_(model.initialise(seed=5, owner=1))
+        fast = FastGin(options, model, scratch)
+        fast.evaluate(levels(graphs, 3), graphs.labels)
+        losses = fast.step(quotient(graphs), STREAMS).losses
+        found.append((losses, model.gradient.numpy().copy()))
+    assert np.array_equal(found[0][0], found[-1][0])
+    assert np.array_equal(found[0][1], found[-1][1])
+
+
 def test_nan_parameters_give_a_nan_loss(labelled):
     model = FlatModel(build(GinOptions(), labelled.feature_rows.shape[1], 2))
     model.parameters.fill_(float("nan"))

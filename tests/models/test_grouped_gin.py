@@ -7,6 +7,7 @@ import torch
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.gin import build
@@ -52,6 +53,18 @@ def test_a_client_that_sits_out_gets_no_gradient():
     ).sum().backward()
     assert not leaf.grad[0].any()
     assert leaf.grad[1].any()
+
+
+def test_graphs_without_nodes():
+    empty = Topology(np.zeros(3, int), np.zeros(1, int), np.zeros(0, int))
+    part = GraphSet(empty, np.zeros((0, 3), np.float32), np.zeros(0, int), np.array([0, 1]))
+    model = FlatModel(build(GinOptions(), 3, 2))
+    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    row = model.initialise(4, 0)
+    logits = gin.logits(row[None], group_batch([part], torch.device("cpu")), None)
+    model.parameters.copy_(row)
+    expected = model.module(Batch.of(part), None).detach()
+    assert torch.allclose(logits[0], expected)
 
 
 @pytest.mark.parametrize("drop", [0.25, 0.3, 0.5])

@@ -1,0 +1,95 @@
+"""The record's rows of a round, from what rank 0 gathered and what the algorithm found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.algorithms.clustered import longest_update
+from fedmpi.engine.case import LinkOptions
+from fedmpi.engine.messages import Gathered
+from fedmpi.engine.splitting import Findings
+from fedmpi.store.schema import Field
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Rows = dict[str, npt.NDArray[Any]]
+
+
+def results(training: Gathered, closing: Gathered, group: Ints, participants: Ints, shared: int) -> Rows:
+    """Return the results that every algorithm has.
+
+    Parameters
+    ----------
+    training, closing : Gathered
+        The training and the evaluation table.
+    group : int64 [clients]
+        Group of each client after the round.
+    participants : int64 [k]
+    shared : int
+        Bytes that a participant sends, and gets.
+    """
+    took_part = np.zeros(len(group), bool)
+    took_part[participants] = True
+    found: Rows = {
+        "participated": took_part.astype(np.uint8),
+        "group": group.astype(np.int32),
+        "client_bytes_up": took_part * np.int64(shared),
+        "client_bytes_down": took_part * np.int64(shared),
+        "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
+        "test_correct": closing.flags,
+        "evaluation_flops": np.nan_to_num(closing["evaluation_flops"]).astype(np.int64),
+    }
+    for field in ("samples", "steps", "model_flops"):
+        found[field] = np.nan_to_num(training[field]).astype(np.int64)
+    for field in ("train_loss", "train_accuracy", "delta_norm", "gradient_norm"):
+        found[field] = training[field]
+    for field in ("val_loss", "val_accuracy", "test_loss", "test_accuracy"):
+        found[field] = closing[field]
+    return found
+
+
+def measurements(training: Gathered, link: LinkOptions, shared: int) -> Rows:
+    """Return the measurements that the training table holds."""
+    return {
+        "client_wall_seconds": training["wall_s"],
+        "client_cpu_seconds": training["cpu_s"],
+        "virtual_seconds": np.array(_virtual_seconds(training["cpu_s"], link, 2 * shared)),
+    }
+
+
+def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, found: Findings) -> Rows:
+    """Return the algorithm's own fields, by client.
+
+    Parameters
+    ----------
+    fields : sequence of Field
+        Those that the algorithm records.
+    before : int64 [clients]
+        Group of each client before the round.
+    delta_norm : float64 [clients]
+    found : Findings
+    """
+    num_clients = len(before)
+    rows: Rows = {field.name: np.full((num_clients,) * (len(field.axes) - 1), np.nan) for field in fields}
+    if "delta_mean" in rows:
+        rows["delta_max"] = longest_update(before, delta_norm)[before]
+        for group, norm in found.delta_mean.items():
+            rows["delta_mean"][before == group] = norm
+    if "split_weights" in rows:
+        for members, weights in found.divided:
+            rows["split_weights"][np.ix_(members, members)] = weights
+    return rows
+
+
+def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:
+    """Return what the round would take if each client had a machine and the stated link."""
+    travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
+    return float(np.nanmax(cpu_s)) + travel
+
+
+def _join(high: Floats, low: Floats) -> npt.NDArray[np.uint64]:
+    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)

@@ -1,0 +1,37 @@
+"""No kernel is compiled while a round is timed."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import gc, sys
+from numba.core.dispatcher import Dispatcher
+from fedmpi.cli.main import main
+from fedmpi.engine import run
+
+def compiled():
+    found = [thing for thing in gc.get_objects() if isinstance(thing, Dispatcher)]
+    return {(d.py_func.__qualname__, s) for d in found if "fedmpi" in d.py_func.__module__ for s in d.signatures}
+
+known, compile = set(), run._compile
+
+def note(*arguments):
+    compile(*arguments)
+    known.update(compiled())
+
+run._compile = note
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code
+assert known
+for name, signature in compiled() - known:
+    print("LATE", name, signature)
+"""
+
+
+def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path):
+    command = [sys.executable, "-c", SCRIPT, "run", str(tiny_suite), "--case", "0", "--out", "runs"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "round 4/4" in done.stdout
+    assert "LATE" not in done.stdout
