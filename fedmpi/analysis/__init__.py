@@ -1,1 +1,5 @@
-"""Reads records and turns them into figures, tables and verdicts."""
+"""Reports, comparisons and pictures from records: never torch, never MPI."""
+
+from fedmpi.analysis.frames import Frames, load
+
+__all__ = ["Frames", "load"]

@@ -1,30 +1,77 @@
-"""Finds the run folders that a user means."""
+"""Finds the run folders that a user means, and reads them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fedmpi.config import suite
 from fedmpi.errors import BadInput
 from fedmpi.store import events, runfile
+from fedmpi.store.reader import Run, load_run
+
+RUNS = Path("results") / "runs"
+"""Where `fedmpi run` puts a suite's cases unless told otherwise, below the suite's name."""
 
 _MARKS = (runfile.NAME, events.NAME)
 
 
 def run_paths(path: Path) -> list[Path]:
-    """Return the runs under `path`, sorted by name.
+    """Return the runs that `path` stands for, sorted by name.
 
-    A file or a run folder stands for itself; any other folder for the run folders below it.
+    A record or a run folder stands for itself; any other folder for the run folders below it; a suite, by its
+    file or its name, for its cases in ``results/runs``.
 
     Raises
     ------
     BadInput
         There is nothing at `path`, or no run below it.
     """
-    if not path.exists():
-        raise BadInput(f"{path}: no such file or folder")
-    if path.is_file() or any((path / mark).exists() for mark in _MARKS):
-        return [path]
-    found = sorted({mark.parent for name in _MARKS for mark in path.rglob(name)})
+    place = folder_of(path)
+    if place.is_file() or any((place / mark).exists() for mark in _MARKS):
+        return [place]
+    found = sorted({mark.parent for name in _MARKS for mark in place.rglob(name)})
     if not found:
-        raise BadInput(f"{path}: no run ({runfile.NAME}) in it or below")
+        raise BadInput(f"{place}: no run ({runfile.NAME}) in it or below")
     return found
+
+
+def folder_of(path: Path) -> Path:
+    """Return where the runs are that `path` stands for: itself, or a suite's folder.
+
+    Raises
+    ------
+    BadInput
+        There is nothing there.
+    """
+    if path.suffix == ".toml" and path.is_file():
+        path = Path(suite.read(path).name)
+    elif path.exists():
+        return path
+    if not path.is_absolute() and (RUNS / path).is_dir():
+        return RUNS / path
+    raise BadInput(f"{path}: no such file or folder, and no suite's runs in {RUNS}")
+
+
+def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
+    """Yield the runs that `paths` stand for, each once and read when its turn comes.
+
+    What cannot be read is left out, and a line about it is added to `complaints`.
+    """
+    seen: set[Path] = set()
+    for path in paths:
+        try:
+            found = run_paths(path)
+        except BadInput as error:
+            complaints.append(str(error))
+            continue
+        for item in found:
+            real = item.resolve()
+            folder = real.parent if real.name == runfile.NAME else real
+            if folder in seen:
+                continue
+            seen.add(folder)
+            try:
+                yield load_run(item)
+            except BadInput as error:
+                complaints.append(str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis.discovery import folder_of, run_paths
 from fedmpi.store import identical
 
 
@@ -45,7 +45,7 @@ def compare_identical(first: Path, second: Path) -> Verdict:
 
 def _named(path: Path) -> dict[str, Path]:
     """Return the runs by their place below `path`; "." where `path` is a run itself."""
-    found = run_paths(path)
-    if found == [path]:
-        return {".": path}
-    return {run.relative_to(path).as_posix(): run for run in found}
+    found, place = run_paths(path), folder_of(path)
+    if found == [place]:
+        return {".": place}
+    return {run.relative_to(place).as_posix(): run for run in found}

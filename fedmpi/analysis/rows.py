@@ -9,7 +9,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from fedmpi.analysis.summary import per_client, setting
+from fedmpi.analysis.options import option_text
+from fedmpi.analysis.summary import per_client, setting, summarise
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 
@@ -18,8 +19,10 @@ COLUMNS = (
     "case",
     "dataset",
     "algorithm",
-    "seed",
     "rounds",
+    "options",
+    "split_seed",
+    "seed",
     "client",
     "train_graphs",
     "test_graphs",
@@ -31,14 +34,27 @@ COLUMNS = (
     "test_accuracy_without_twins_best_by_validation",
     "test_accuracy_without_twins_as_published",
     "test_loss",
+    "parameters",
+    "shared_parameters",
     "train_cpu_seconds",
+    "train_wall_seconds",
+    "run_wall_seconds",
     "model_gflop",
+    "run_executed_gflop",
     "client_megabytes",
     "commit",
     "numerics_version",
     "config_digest",
 )
-"""Columns in file order; accuracies are shares of 1, see docs/metrics.md."""
+"""Columns in file order; accuracies are shares of 1, see docs/metrics.md. What begins with ``run_`` is of
+the whole run and stands in each of its rows."""
+
+RULES = {
+    "last round": "test_accuracy",
+    "best by validation": "test_accuracy_best_by_validation",
+    "as published": "test_accuracy_as_published",
+}
+"""Columns of the accuracy by selection rule; only the last rule looks at test data to choose."""
 
 
 def client_rows(run: Run) -> list[dict[str, Any]]:
@@ -52,15 +68,22 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     if run.status != "complete":
         raise BadInput(f"{run.folder}: {run.status}, not complete; finish it first or leave it out")
     sizes = run.partition["sizes"]
-    cpu = np.nansum(run.measured("client_cpu_seconds"), axis=0)
+    provenance, whole = run.lives[-1].provenance, summarise(run)
+    parameters = provenance.get("parameters", [""] * len(run.clients))
+    cpu, wall = (np.nansum(run.measured(f"client_{name}_seconds"), axis=0) for name in ("cpu", "wall"))
     common = {
         "suite": run.config["suite"],
         "case": run.config["name"],
         "dataset": setting(run.config, "dataset"),
         "algorithm": setting(run.config, "algorithm"),
-        "seed": run.config["seed"],
         "rounds": run.rounds,
-        "commit": run.lives[-1].provenance["source"].get("commit", ""),
+        "options": option_text(run.config),
+        "split_seed": run.config["partition"]["seed"],
+        "seed": run.config["seed"],
+        "shared_parameters": provenance.get("shared_parameters", ""),
+        "run_wall_seconds": round(whole["total_seconds"], 3),
+        "run_executed_gflop": whole["executed_gflop"],
+        "commit": provenance["source"].get("commit", ""),
         "numerics_version": run.numerics_version,
         "config_digest": run.config_digest,
     }
@@ -70,7 +93,9 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
             **common,
             "train_graphs": int(sizes[place, 0]),
             "test_graphs": int(sizes[place, 2]),
+            "parameters": parameters[place],
             "train_cpu_seconds": round(float(cpu[place]), 3),
+            "train_wall_seconds": round(float(wall[place]), 3),
         }
         for place, row in enumerate(per_client(run))
     ]

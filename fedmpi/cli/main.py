@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 import fedmpi
-from fedmpi.cli import bench
+from fedmpi.cli import bench, jobs, reading
 from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
 from fedmpi.comm import launch
-from fedmpi.errors import BadInput, FedmpiError
+from fedmpi.errors import FedmpiError
 
 app = typer.Typer(
     name="fedmpi",
@@ -30,6 +30,7 @@ analyse_app = typer.Typer(
 )
 app.add_typer(analyse_app, name="analyse")
 app.add_typer(bench.app, name="bench")
+app.add_typer(jobs.app, name="jobs")
 
 Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
 SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
@@ -138,44 +139,24 @@ def plot(
     return command.plot(kind, runs, image, option or [], source)
 
 
-@app.command()
-def report(
-    runs: Runs,
-    target: Annotated[float | None, typer.Option(help="Accuracy for the to-target figures, 0 to 1.")] = None,
-    as_json: Json = False,
-    csv: Annotated[Path | None, typer.Option(help="Also write one row per complete run and client.")] = None,
-) -> int:
-    """Print a table of finished or running cases."""
-    from fedmpi.cli.report import report as command
-
-    return command(runs, target, as_json, csv)
+reading.add_to(app)
 
 
 @app.command()
 def reproduction(
-    rows: Annotated[list[Path], typer.Argument(help="Files made by `fedmpi report --csv`.")],
-    published: Annotated[Path, typer.Option(help="Published figures, as bench/gcfl/published.csv.")],
+    rows: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files of `fedmpi report --csv`, or folders of such; default results/reference."),
+    ] = None,
+    cells: Annotated[
+        Path, typer.Option(help="The table to write: a row per published cell and metric.")
+    ] = Path("results/reference/cells.csv"),
+    document: Annotated[Path, typer.Option(help="The document to write.")] = Path("docs/reproduction.md"),
 ) -> int:
-    """Print Markdown tables: our rows beside published figures, and against baselines paired by seed."""
-    from fedmpi.cli.report import reproduction as command
+    """Write from stored rows what became of published figures: confirmed, refuted, undecided, open."""
+    from fedmpi.cli.reproduction import reproduction as command
 
-    return command(rows, published)
-
-
-@app.command()
-def compare(
-    a: Annotated[Path, typer.Argument(help="A run folder or a suite's folder.")],
-    b: Annotated[Path, typer.Argument(help="Another.")],
-    identical: Annotated[
-        bool, typer.Option("--identical", help="Results must be equal bit for bit.")
-    ] = False,
-) -> int:
-    """Compare two runs or two suites' folders."""
-    from fedmpi.cli.report import compare as command
-
-    if not identical:
-        raise BadInput("compare: say --identical; equality bit for bit is the one comparison so far")
-    return command(a, b)
+    return command(rows or [Path("results/reference")], cells, document)
 
 
 @app.command()

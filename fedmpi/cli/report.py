@@ -6,16 +6,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedmpi.analysis import gains, paired, published, rows
-from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis import rows
+from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.analysis.tables import client_table, run_table
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
-from fedmpi.store.reader import Run, load_run
 from fedmpi.store.rebuild import rebuild
+
+
+def check_target(target: float | None) -> None:
+    """Raise BadInput for a target that is no share."""
+    if target is not None and not 0 < target <= 1:
+        raise BadInput(f"--target {target}: give an accuracy between 0 and 1, for instance 0.7")
 
 
 def report(
@@ -30,9 +35,9 @@ def report(
     int
         0, or 2 if anything was left out (named on the standard error).
     """
-    if target is not None and not 0 < target <= 1:
-        raise BadInput(f"--target {target}: give an accuracy between 0 and 1, for instance 0.7")
-    runs, complaints = _load(paths)
+    check_target(target)
+    complaints: list[str] = []
+    runs = list(each_run(paths, complaints))
     for line in complaints:
         print(f"fedmpi: {line}", file=sys.stderr)
     summaries = [summarise(run, target) for run in runs]
@@ -52,44 +57,6 @@ def report(
         with csv.open("w", newline="") as stream:
             rows.write((row for run in complete for row in rows.client_rows(run)), stream)
     return 2 if complaints else 0
-
-
-def reproduction(paths: Sequence[Path], figures: Path) -> int:
-    """Print as Markdown tables: our rows beside published figures, against baselines, gains, spreads."""
-    ours = [row for path in paths for row in rows.read(path)]
-    theirs = published.read(figures)
-    print(published.table(ours, theirs))
-    print("Against baselines, paired by seed: difference of the averages over clients, 95 % interval.\n")
-    print(paired.table(ours))
-    print(
-        "Gains over self-train: each client's mean over the seeds that both have, minus self-train's under "
-        "the same rule.\nMean over clients with the 95 % interval over seeds; smallest gain and whose; "
-        "clients that gain at least 0.\n"
-    )
-    print(gains.table(ours))
-    print(
-        "Standard deviation over seeds (ddof 1), both kinds: of a client (mean over clients; the paper's ±), "
-        "and of the average over clients.\n"
-    )
-    print(gains.spread_table(ours, theirs), end="")
-    return 0
-
-
-def _load(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
-    runs: list[Run] = []
-    complaints: list[str] = []
-    for path in paths:
-        try:
-            found = run_paths(path)
-        except BadInput as error:
-            complaints.append(str(error))
-            continue
-        for item in found:
-            try:
-                runs.append(load_run(item))
-            except BadInput as error:
-                complaints.append(str(error))
-    return runs, complaints
 
 
 def compare(first: Path, second: Path) -> int:

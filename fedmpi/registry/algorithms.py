@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -23,10 +24,7 @@ def known() -> dict[str, type[Algorithm]]:
     BadInput
         Two algorithms share a name.
     """
-    for module in pkgutil.iter_modules(fedmpi.algorithms.__path__):
-        importlib.import_module(f"fedmpi.algorithms.{module.name}")
-    for point in entry_points(group="fedmpi.algorithms"):
-        point.load()
+    _load_installed()
     found: dict[str, type[Algorithm]] = {}
     for algorithm in _subclasses(Algorithm):
         name = getattr(algorithm, "name", None)
@@ -36,6 +34,15 @@ def known() -> dict[str, type[Algorithm]]:
         if name is not None:
             found[name] = algorithm
     return dict(sorted(found.items()))
+
+
+@functools.cache
+def _load_installed() -> None:
+    """Import all algorithms that are installed, once: to look for entry points takes milliseconds."""
+    for module in pkgutil.iter_modules(fedmpi.algorithms.__path__):
+        importlib.import_module(f"fedmpi.algorithms.{module.name}")
+    for point in entry_points(group="fedmpi.algorithms"):
+        point.load()
 
 
 def _subclasses(parent: type[Algorithm]) -> list[type[Algorithm]]:

@@ -1,3 +1,4 @@
+import h5py
 import numpy as np
 import pytest
 
@@ -7,28 +8,53 @@ from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, res
 
 @pytest.fixture
 def make_run():
-    """Return a function that records a made-up run: test accuracies [round][client] and a seed."""
+    """Return a function that records a made-up run: test accuracies [round][client] and a seed.
 
-    def make(folder, accuracy, seed=10, status="complete", partition=None, correct=None):
+    `settings` are added to its configuration; all its times are `slowness` times the usual ones.
+    """
+
+    def make(
+        folder,
+        accuracy,
+        seed=10,
+        status="complete",
+        partition=None,
+        correct=None,
+        settings=None,
+        ranks=2,
+        slowness=1.0,
+        numerics=None,
+    ):
         clients = [f"client-{index}" for index in range(len(accuracy[0]))]
-        config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed}
+        config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
         with RunRecord.create(
             folder, config=config, clients=clients, rounds=len(accuracy), partition=partition or {}
         ) as record:
-            record.begin_life(0, 2, ["Bcast"], {})
+            record.begin_life(0, ranks, ["Bcast"], {})
             for index, values in enumerate(accuracy):
-                results, measurements = _rows(index, values)
+                results, measurements = _rows(index, values, ranks)
+                for name in ("round_seconds", "phase_seconds"):
+                    measurements[name] = measurements[name] * slowness
                 if correct is not None:
                     results["test_correct"] = np.array(correct[index], np.uint8)
                 record.write_round(index, results, measurements)
             record.finish(status, "" if status == "complete" else "made up")
+        if numerics is not None:
+            with h5py.File(folder / "run.h5", "r+") as file:
+                file.attrs["numerics_version"] = numerics
         return folder
 
     return make
 
 
-def _rows(index, values):
-    sizes = axis_sizes(len(values), 2, 1)
+@pytest.fixture
+def make_rows():
+    """Return a function that makes up one round's results and measurements, on some ranks."""
+    return _rows
+
+
+def _rows(index, values, ranks=2):
+    sizes = axis_sizes(len(values), ranks, 1)
     results = blank_round(result_fields(), sizes)
     results["participated"][:] = 1
     results["test_accuracy"][:] = values
@@ -40,7 +66,7 @@ def _rows(index, values):
     measurements = blank_round(measurement_fields(), sizes)
     measurements["round_seconds"][()] = 1.0 + index
     measurements["virtual_seconds"][()] = 10.0
-    measurements["phase_seconds"][:] = [[0.5] * 6, [0.25] * 6]
+    measurements["phase_seconds"][:] = [[0.5] * 6, *[[0.25] * 6] * (ranks - 1)]
     measurements["collective_bytes"][:] = 3_000_000
     measurements["executed_flops"][:] = 1_500_000_000
     return results, measurements

@@ -28,6 +28,7 @@ KINDS: dict[str, str] = {
     "losses": "fedmpi.analysis.figures.losses",
     "pair-heterogeneity": "fedmpi.analysis.figures.pair_heterogeneity",
     "gains": "fedmpi.analysis.figures.gains",
+    "scaling": "fedmpi.analysis.figures.scaling",
 }
 """Modules of the kinds by name; each has a class `Options` and a function `draw`."""
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import RULES, Cell, Float, cells, key, seeds_text, titles, without
+from fedmpi.analysis.names import COLOURS, algorithm_name, algorithm_place, dataset_name
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -88,7 +89,7 @@ def gain(cell: Cell, alone: Cell, rule: str) -> tuple[Float, tuple[int, ...]]:
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return split violins of the clients' gains; a cell without its self-train is named in the caption."""
-    found = sorted(cells(runs), key=lambda cell: style.place(cell.algorithm))
+    found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
     references = _references(found, options)
     drawn, bare = _gains(found, references, options)
     if not drawn:
@@ -175,8 +176,8 @@ def _panel_key(cell: Cell, options: Options) -> str:
 def _headings(panels: Sequence[Sequence[Gain]], options: Options) -> list[str]:
     firsts = [members[0].cell for members in panels]
     if options.by == "dataset":
-        return [style.algorithm_name(cell.algorithm) for cell in firsts]
-    names = [f"{style.dataset_name(cell.dataset)}, {len(cell.clients)} clients" for cell in firsts]
+        return [algorithm_name(cell.algorithm) for cell in firsts]
+    names = [f"{dataset_name(cell.dataset)}, {len(cell.clients)} clients" for cell in firsts]
     return titles(names, [without(cell.config, "algorithm", "rounds", *_apart(options)) for cell in firsts])
 
 
@@ -188,9 +189,9 @@ def _panel(axis: Axes, members: Sequence[Gain], options: Options) -> None:
     firsts = [halves[0].cell for halves in violins.values()]
     by_dataset = options.by == "dataset"
     names = [
-        f"{style.dataset_name(cell.dataset)}, n = {len(cell.clients)}"
+        f"{dataset_name(cell.dataset)}, n = {len(cell.clients)}"
         if by_dataset
-        else style.algorithm_name(cell.algorithm)
+        else algorithm_name(cell.algorithm)
         for cell in firsts
     ]
     axis.axhline(0, color="#333333", linewidth=0.8, zorder=1)
@@ -205,7 +206,7 @@ def _panel(axis: Axes, members: Sequence[Gain], options: Options) -> None:
 
 def _half(axis: Axes, place: int, half: Gain, whole: bool) -> None:
     """Draw a density, the clients as dots and their mean as a bar; equal values have no density."""
-    colour = style.COLOURS[half.side]
+    colour = COLOURS[half.side]
     if len(np.unique(half.values)) > 1:
         side = "both" if whole else _SIDES[half.side]
         parts = axis.violinplot(half.values, [place], widths=_WIDTH, showextrema=False, side=side)
@@ -226,8 +227,7 @@ def _legend(figure: Figure, options: Options) -> None:
         left, right = (f"{options.split} = {str(value).lower()}" for value in options.sides)
         labels = (left, right)
     handles = [
-        Patch(facecolor=style.COLOURS[side], alpha=0.5, label=label)
-        for side, label in enumerate(labels or ())
+        Patch(facecolor=COLOURS[side], alpha=0.5, label=label) for side, label in enumerate(labels or ())
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
 
@@ -243,8 +243,6 @@ def _caption(
         f"{seeds_text([each.seeds for each in drawn])}. Dots: clients; bars: means over clients."
     ]
     if bare:
-        names = [
-            f"{style.algorithm_name(cell.algorithm)} on {style.dataset_name(cell.dataset)}" for cell in bare
-        ]
+        names = [f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}" for cell in bare]
         lines.append(f"Left out, without self-train of the same seeds: {', '.join(dict.fromkeys(names))}.")
     return lines

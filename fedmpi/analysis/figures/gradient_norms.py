@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import titles, without
+from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
@@ -77,7 +78,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
 
 
 def _name(run: Run, axis: str) -> str:
-    named = style.algorithm_name if axis == "algorithm" else style.dataset_name
+    named = algorithm_name if axis == "algorithm" else dataset_name
     return named(str(setting(run.config, axis)))
 
 
@@ -106,7 +107,7 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
         axis.plot(
             rounds,
             values[:, place],
-            color=style.COLOURS[drawn.index(group) % len(style.COLOURS)],
+            color=COLOURS[drawn.index(group) % len(COLOURS)],
             linestyle=dashes,
             linewidth=0.9,
             label=f"{run.clients[place]} (cluster {clusters.index(group) + 1})",

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import Cell, Float, cells, key, seeds_text, titles, without
+from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -45,7 +46,7 @@ class Options(BaseModel):
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return one panel per dataset with a line and a band per algorithm."""
     panels: dict[str, list[Cell]] = {}
-    found = sorted(cells(runs), key=lambda cell: style.place(cell.algorithm))
+    found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
     for cell in found:
         if options.first_round > cell.config["rounds"]:
             raise BadInput(
@@ -53,7 +54,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             )
         panels.setdefault(key(cell.config, "algorithm", "rounds"), []).append(cell)
     firsts = [members[0] for members in panels.values()]
-    names = [style.dataset_name(cell.dataset) for cell in firsts]
+    names = [dataset_name(cell.dataset) for cell in firsts]
     headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
     figure, axes = style.panels(len(panels), height=2.9)
     for axis, heading, members in zip(axes, headings, panels.values(), strict=True):
@@ -78,9 +79,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
 
 def _lines(members: Sequence[Cell]) -> list[tuple[str, Cell, dict[str, Any]]]:
     """Return label, cell and look of a panel's lines."""
-    labels = titles(
-        [style.algorithm_name(cell.algorithm) for cell in members], [cell.config for cell in members]
-    )
+    labels = titles([algorithm_name(cell.algorithm) for cell in members], [cell.config for cell in members])
     return list(zip(labels, members, style.looks([cell.algorithm for cell in members]), strict=True))
 
 

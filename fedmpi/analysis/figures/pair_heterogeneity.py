@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedmpi.analysis.clusterings import datasets_of
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import RULES, Cell, cells, key, seeds_text, titles, without
+from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -140,7 +141,7 @@ class _Distances:
 def _labelled(series: Sequence[Sequence[Cell]]) -> list[tuple[str, str, Sequence[Cell]]]:
     """Return label, colour and cells of each series."""
     firsts = [members[0] for members in series]
-    names = [style.algorithm_name(cell.algorithm) for cell in firsts]
+    names = [algorithm_name(cell.algorithm) for cell in firsts]
     labels = titles(names, [without(cell.config, "dataset") for cell in firsts])
     looks = style.looks([cell.algorithm for cell in firsts])
     return [
@@ -190,7 +191,7 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
     for place, (partner, point) in enumerate(highest.items()):
         side = 1 if place % 2 else -1
         axis.annotate(
-            style.dataset_name(partner),
+            dataset_name(partner),
             (point.across, point.mean),
             (6 * side, 4),
             textcoords="offset points",

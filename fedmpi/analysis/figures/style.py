@@ -1,4 +1,4 @@
-"""How all pictures look: colours, sizes, names, the caption, and files that are the same every time."""
+"""How all pictures look: colours, sizes, the caption, and files that are the same every time."""
 
 from __future__ import annotations
 
@@ -16,26 +16,14 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 
+from fedmpi.analysis.names import COLOURS, ORDER
 from fedmpi.errors import BadInput
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8B5A2B")
-"""Told apart with any colour vision: seven after Okabe and Ito (2008), and a brown."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (9, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 WIDTH = 7.2
 """Inches; the text width of a page with small margins."""
-
-_ALGORITHMS = {
-    "self-train": "self-train",
-    "fedavg": "FedAvg",
-    "fedprox": "FedProx",
-    "gcfl": "GCFL",
-    "gcfl-plus": "GCFL+",
-    "gcfl-plus-dws": "GCFL+dWs",
-}
-_ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train")
 
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
@@ -161,29 +149,13 @@ def save(figure: Figure, image: Path) -> None:
         raise BadInput(f"--image {image}: cannot write it ({error.strerror})") from error
 
 
-def algorithm_name(name: str) -> str:
-    """Return an algorithm's name as papers write it."""
-    return _ALGORITHMS.get(name, name)
-
-
-def dataset_name(name: str) -> str:
-    """Return a dataset's name as papers write it: MIX for ``gcfl/mix``, the folder's name for own data."""
-    last = name.rstrip("/").rpartition("/")[2]
-    return last.upper() if name.startswith("gcfl/") else last
-
-
-def place(algorithm: str) -> int:
-    """Return an algorithm's place among lines and violins; those of plug-ins come last."""
-    return _ORDER.index(algorithm) if algorithm in _ORDER else len(_ORDER)
-
-
 def looks(algorithms: Sequence[str]) -> list[dict[str, Any]]:
     """Return colour and dashes of each line of a panel by its algorithm.
 
     An algorithm has one colour in all pictures; further lines of it have other dashes.
     """
-    others = [name for name in dict.fromkeys(algorithms) if name not in _ORDER]
-    places = [(*_ORDER, *others).index(name) for name in algorithms]
+    others = [name for name in dict.fromkeys(algorithms) if name not in ORDER]
+    places = [(*ORDER, *others).index(name) for name in algorithms]
     repeats = [places[:number].count(place) for number, place in enumerate(places)]
     return [
         {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[(place + repeat) % len(DASHES)]}

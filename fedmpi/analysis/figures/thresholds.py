@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import RULES, Cell, cells, key, seeds_text, titles, without
+from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -50,7 +51,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for cell in found:
         rows.setdefault(key(cell.config, _EPS1, _EPS2), []).append(cell)
     firsts = [row[0] for row in rows.values()]
-    names = [f"{style.algorithm_name(c.algorithm)} on {style.dataset_name(c.dataset)}" for c in firsts]
+    names = [f"{algorithm_name(c.algorithm)} on {dataset_name(c.dataset)}" for c in firsts]
     headings = titles(names, [without(cell.config, _EPS1, _EPS2) for cell in firsts])
     count = len(options.rules)
     figure, axes = style.panels(len(rows) * count, columns=count, height=2.5, sharex=True, sharey="row")
@@ -91,7 +92,7 @@ def _panel(axis: Axes, row: Sequence[Cell], rule: str) -> None:
 def _look(number: int) -> dict[str, Any]:
     """Return the look of a line: open markers of falling size, so that equal points stay visible."""
     return {
-        "color": style.COLOURS[number % len(style.COLOURS)],
+        "color": COLOURS[number % len(COLOURS)],
         "marker": style.MARKERS[number % len(style.MARKERS)],
         "markersize": max(8.5 - 1.3 * number, 3.0),
         "markerfacecolor": "none",

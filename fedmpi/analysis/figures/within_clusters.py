@@ -21,13 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Int, TableMaker, clustered
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import titles, without
+from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.analysis.summary import setting
 from fedmpi.datasets.source import DataSource
 from fedmpi.heterogeneity.clusters import DRAWS, PairTable, control, within_one
 from fedmpi.heterogeneity.distances import WalkOptions
 from fedmpi.store.reader import Run
 
-_LOOKS = {"structure": (style.COLOURS[0], "o", -0.17), "features": (style.COLOURS[1], "s", 0.17)}
+_LOOKS = {"structure": (COLOURS[0], "o", -0.17), "features": (COLOURS[1], "s", 0.17)}
 """Colour, marker and place below the row's middle of each kind."""
 
 _DASHES = (0, (4, 2))
@@ -68,8 +69,8 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     found = [clustered(run, maker) for run in runs]
     rows = [_rows(each, maker) for each in found]
     names = [
-        f"{style.algorithm_name(setting(run.config, 'algorithm'))} on "
-        f"{style.dataset_name(setting(run.config, 'dataset'))}, seed {run.config['seed']}"
+        f"{algorithm_name(setting(run.config, 'algorithm'))} on "
+        f"{dataset_name(setting(run.config, 'dataset'))}, seed {run.config['seed']}"
         for run in runs
     ]
     headings = titles(names, [without(run.config, "suite", "name", "seed") for run in runs])
@@ -115,8 +116,8 @@ def _of_cluster(table: PairTable, group: Int, cluster: int, seed: int) -> Compar
 
 def _label(members: Sequence[str]) -> str:
     """Return a cluster's clients in a few lines; many are counted."""
-    names = [style.dataset_name(name).removeprefix("client-") for name in members]
-    numbered = names != [style.dataset_name(name) for name in members]
+    names = [dataset_name(name).removeprefix("client-") for name in members]
+    numbered = names != [dataset_name(name) for name in members]
     text = f"{'client' + 's' * (len(names) > 1) + ' ' if numbered else ''}{', '.join(names)}"
     lines = textwrap.wrap(text, _LABEL_LETTERS, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines[:2]) + (f" ... ({len(names)})" if len(lines) > 2 else "")

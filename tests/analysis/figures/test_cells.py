@@ -1,6 +1,6 @@
 import pytest
 
-from fedmpi.analysis import paired
+from fedmpi.analysis import rows
 from fedmpi.analysis.figures.cells import RULES, cells, seeds_text, titles, without
 from fedmpi.errors import BadInput
 
@@ -56,4 +56,4 @@ def test_what_is_said_of_seeds():
 
 
 def test_the_rules_are_those_of_the_tables():
-    assert list(RULES) == list(paired.RULES)
+    assert list(RULES) == list(rows.RULES)

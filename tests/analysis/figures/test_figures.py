@@ -5,6 +5,7 @@ import pytest
 
 from fedmpi.analysis import figures
 from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.errors import BadInput
 
 
@@ -102,10 +103,10 @@ def test_a_caption_grows_the_figure_and_stays_within_its_width():
 
 
 def test_names_are_the_papers():
-    assert style.dataset_name("gcfl/mix") == "MIX"
-    assert style.dataset_name("./mydata/FOO") == "FOO"
-    assert style.algorithm_name("gcfl-plus") == "GCFL+"
-    assert style.algorithm_name("mine") == "mine"
+    assert dataset_name("gcfl/mix") == "MIX"
+    assert dataset_name("./mydata/FOO") == "FOO"
+    assert algorithm_name("gcfl-plus") == "GCFL+"
+    assert algorithm_name("mine") == "mine"
 
 
 def test_an_algorithm_has_one_colour_and_a_second_line_of_it_other_dashes():

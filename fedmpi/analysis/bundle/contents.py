@@ -1,0 +1,138 @@
+"""What lies in a bundle, and what follows from its records."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedmpi.analysis import rows
+from fedmpi.config import suite as suites
+from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
+from fedmpi.store.reader import Run
+
+FORMAT = 1
+INDEX, SUITE, SYSTEMS, CLIENTS, README = (
+    "bundle.json",
+    "suite.toml",
+    "systems.json",
+    "tables/clients.csv",
+    "README.md",
+)
+
+_SYSTEM = ("cpu_model", "cores", "memory_bytes", "platform", "python", "device", "torch_threads")
+
+READ_ME = """# Results of {name}
+
+A bundle of fedmpi {version}: the records of {count} finished runs and what belongs to them.
+
+| | |
+|---|---|
+| `runs/CASE/run.h5` | the records (HDF5; docs/results-format.md of fedmpi says what is in them) |
+| `tables/clients.csv` | a row per run and client; follows from the records |
+| `systems.json` | the machines and versions, and which cases ran where |
+| `suite.toml` | the suite, where it was known |
+| `bundle.json` | versions, cases, size and SHA-256 of every file |
+
+Check it with `fedmpi verify BUNDLE`; look at it with `fedmpi report DIR --html page.html` after unpacking.
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """A machine with the software on it, and the cases that ran there."""
+
+    facts: Mapping[str, Any]
+    cases: Sequence[str]
+
+
+def system_of(run: Run) -> dict[str, Any]:
+    """Return what a reader must know of the machine and software of a run's last life."""
+    given = run.lives[-1].provenance
+    mpi, source = given.get("mpi", {}), given.get("source", {})
+    return {
+        **{name: given[name] for name in _SYSTEM if name in given},
+        "hosts": sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])}),
+        "ranks": run.lives[-1].ranks,
+        "mpi": mpi.get("library"),
+        "packages": {name: each.get("version") for name, each in given.get("packages", {}).items()},
+        "commit": source.get("commit"),
+        "dirty": source.get("dirty"),
+        "numerics_version": run.numerics_version,
+    }
+
+
+def systems_json(found: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """Return the systems of (case, system) pairs as JSON: each once, with its cases."""
+    grouped: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for case, facts in found:
+        grouped.setdefault(json.dumps(facts, sort_keys=True), (facts, []))[1].append(case)
+    return (
+        json.dumps([{"system": facts, "cases": cases} for facts, cases in grouped.values()], indent=2) + "\n"
+    )
+
+
+def clients_csv(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows of `rows.client_rows` as a file."""
+    stream = io.StringIO()
+    rows.write((dict(row) for row in found), stream)
+    return stream.getvalue()
+
+
+def expected(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the configuration of every case of a suite, by name.
+
+    Raises
+    ------
+    BadInput
+        The suite cannot be checked here, for instance as its algorithm is a plug-in.
+    """
+    return {each.case.name: each.case.config() for each in check_suite(suites.read(path))}
+
+
+def incompleteness(
+    wanted: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return a line for each case of a suite that is not there, or there with other settings.
+
+    Settings that the record does not know are those of a later fedmpi and count as its defaults.
+    """
+    lines = [f"case {name}: not in the bundle" for name in wanted if name not in found]
+    for name, config in wanted.items():
+        other = [] if name not in found else _differences(config, found[name])
+        if other:
+            lines.append(f"case {name}: other settings than the suite's ({', '.join(other)})")
+    return lines
+
+
+def _differences(wanted: Mapping[str, Any], recorded: Mapping[str, Any], prefix: str = "") -> list[str]:
+    lines = []
+    for name, value in recorded.items():
+        if isinstance(value, Mapping) and isinstance(wanted.get(name), Mapping):
+            lines += _differences(wanted[name], value, f"{prefix}{name}.")
+        elif name in wanted and wanted[name] != value and name != "suite":
+            lines.append(f"{prefix}{name}: {wanted[name]} -> {value}")
+    return lines
+
+
+def read_index(text: bytes) -> dict[str, Any]:
+    """Return the index of a bundle.
+
+    Raises
+    ------
+    BadInput
+        It is none, or one of a later format.
+    """
+    try:
+        index = json.loads(text)
+        version = int(index["format"])
+        files = {str(each["path"]): (int(each["bytes"]), str(each["sha256"])) for each in index["files"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{INDEX} is not the index of a bundle") from error
+    if version > FORMAT:
+        raise BadInput(f"a bundle of format {version}, this fedmpi reads up to {FORMAT}; update fedmpi")
+    return {**index, "files": files}

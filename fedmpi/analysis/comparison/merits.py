@@ -1,0 +1,141 @@
+"""Figures of merit, their directions, and their ratios over pairs with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, Pair
+from fedmpi.analysis.estimates import estimate
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Merit:
+    """One figure of merit: its name in docs/metrics.md, its title, direction, kind, digits, factor."""
+
+    name: str
+    title: str
+    better: Better
+    kind: str
+    digits: int = 2
+    factor: float = 1.0
+
+
+def _accuracy(name: str, title: str) -> Merit:
+    return Merit(name, title, "higher", ACCURACY, 2, 100.0)
+
+
+MERITS: tuple[Merit, ...] = (
+    _accuracy("test_accuracy", "test accuracy %, last round"),
+    _accuracy("test_accuracy_best_by_validation", "best by validation"),
+    _accuracy("test_accuracy_without_twins", "without twins"),
+    _accuracy("worst_client_accuracy", "worst client"),
+    _accuracy("lowest_decile_accuracy", "lowest decile"),
+    Merit("rounds_to_target", "rounds to target", "lower", ACCURACY, 1),
+    Merit("seconds_to_target", "seconds to target", "lower", SPEED, 2),
+    Merit("round_seconds_median", "seconds per round, median", "lower", SPEED, 4),
+    Merit("total_seconds", "total seconds", "lower", SPEED),
+    Merit("train_seconds", "seconds training", "lower", SPEED),
+    Merit("evaluate_seconds", "seconds evaluating", "lower", SPEED),
+    Merit("wait_seconds", "seconds waiting", "lower", SPEED),
+    Merit("communicate_seconds", "seconds communicating", "lower", SPEED),
+    Merit("server_seconds", "seconds of the server", "lower", SPEED),
+    Merit("record_seconds", "seconds recording", "lower", SPEED),
+    Merit("overhead_seconds_median", "overhead seconds per round", "lower", SPEED, 4),
+    Merit("cpu_seconds", "CPU seconds, all ranks", "lower", SPEED),
+    Merit("model_rate", "model GFLOP/s per rank", "higher", SPEED),
+    Merit("executed_rate", "executed GFLOP/s per rank", "higher", SPEED),
+    Merit("peak_host_gigabytes", "peak memory of a rank, GB", "lower", SPEED),
+    Merit("model_gflop", "model GFLOP", "lower", SPEED),
+    Merit("executed_gflop", "executed GFLOP", "lower", SPEED),
+    Merit("client_megabytes", "client MB", "lower", SPEED),
+    Merit("collective_megabytes", "collective MB", "lower", SPEED),
+    Merit("virtual_seconds", "virtual seconds", "lower", SPEED),
+)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The second side over the first, by pair.
+
+    Attributes
+    ----------
+    merit : Merit
+    first, second : float
+        Means over pairs, in the figure's own unit.
+    ratio, low, high : float
+        Geometric mean of the pairs' ratios and its 95 % interval (Student's t of the logarithms; NaN for one
+        pair).
+    difference, half : float
+        Mean of the pairs' differences and half the width of its 95 % interval.
+    pairs : int
+    flagged : int
+        How many of them are not like for like.
+    """
+
+    merit: Merit
+    first: float
+    second: float
+    ratio: float
+    low: float
+    high: float
+    difference: float
+    half: float
+    pairs: int
+    flagged: int
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says: of the difference for accuracies, of the ratio for all else."""
+        if self.pairs == self.flagged or not self.pairs:
+            return "not like for like"
+        if self.first == self.second and (math.isnan(self.half) or self.half == 0):
+            return "the same"
+        if math.isnan(self.half):
+            return "one pair: no interval"
+        if self.merit.kind == ACCURACY or math.isnan(self.ratio):
+            seen, higher = abs(self.difference) > self.half, self.difference > 0
+        else:
+            seen, higher = not self.low <= 1.0 <= self.high, self.ratio > 1.0
+        if not seen:
+            return "no difference seen"
+        return "better" if higher == (self.merit.better == "higher") else "worse"
+
+
+def ratios(pairs: Sequence[Pair]) -> list[Ratio]:
+    """Return the ratio of every figure that both runs of some pair have; refused pairs are left out.
+
+    Pairs that are like for like count alone where there are any; else the flagged ones are shown.
+    """
+    found = []
+    for merit in MERITS:
+        usable = [pair for pair in pairs if not pair.refused and _has(pair, merit)]
+        alike = [pair for pair in usable if not pair.spoilt(merit.kind)]
+        if usable:
+            found.append(_ratio(merit, alike or usable, 0 if alike else len(usable)))
+    return found
+
+
+def _has(pair: Pair, merit: Merit) -> bool:
+    values = (run.figures.get(merit.name, math.nan) for run in (pair.first, pair.second))
+    return all(math.isfinite(value) for value in values)
+
+
+def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int) -> Ratio:
+    values = np.array([[run.figures[merit.name] for run in (pair.first, pair.second)] for pair in pairs])
+    gap = estimate(values[:, 1] - values[:, 0])
+    first, second = (float(mean) for mean in values.mean(axis=0))
+    ratio = low = high = math.nan
+    if (values > 0).all():
+        logs = estimate(np.log(values[:, 1] / values[:, 0]))
+        ratio = math.exp(logs.mean)
+        low, high = ratio / math.exp(logs.half), ratio * math.exp(logs.half)
+    elif not values.any():
+        ratio = 1.0
+    return Ratio(merit, first, second, ratio, low, high, gap.mean, gap.half, len(pairs), flagged)

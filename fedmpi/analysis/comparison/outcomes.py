@@ -1,0 +1,167 @@
+"""What a comparison needs of each run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedmpi.analysis.discovery import each_run, folder_of
+from fedmpi.analysis.summary import setting, summarise
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run.
+
+    Attributes
+    ----------
+    name : str
+        Its place below the side's folder, or its folder's name.
+    config : dict
+        With `numerics_version`.
+    figures : dict
+        Figures of merit by name (docs/metrics.md), and `rounds_to_target`, `seconds_to_target`.
+    reached : bool
+        Whether the target was reached; True without one.
+    data, partition : str
+        Digests of the datasets' contents, and of who holds what.
+    ranks : tuple of int
+        Of each life.
+    system : dict
+        Processor, hosts, MPI, device, threads, commit, versions.
+    """
+
+    folder: Path
+    name: str
+    config: dict[str, Any]
+    status: str
+    reason: str
+    clients: tuple[str, ...]
+    figures: dict[str, float]
+    reached: bool
+    data: str
+    partition: str
+    ranks: tuple[int, ...]
+    system: dict[str, str]
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return str(setting(self.config, "algorithm"))
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name."""
+        return str(setting(self.config, "dataset"))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs that one argument stands for."""
+
+    label: str
+    runs: tuple[Outcome, ...]
+
+
+def read_side(path: Path, target: float | None, complaints: list[str]) -> Side:
+    """Read the runs of one side; what cannot be read is named in `complaints`."""
+    try:
+        root = folder_of(path)
+    except BadInput as error:
+        complaints.append(str(error))
+        return Side(str(path), ())
+    runs = tuple(_outcome(run, root, target) for run in each_run([path], complaints))
+    return Side(str(path), runs)
+
+
+def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
+    below = run.folder.is_relative_to(root) and run.folder != root
+    summary = summarise(run, target)
+    return Outcome(
+        folder=run.folder,
+        name=run.folder.relative_to(root).as_posix() if below else run.folder.resolve().name,
+        config={**run.config, "rounds": run.rounds, "numerics_version": run.numerics_version},
+        status=run.status,
+        reason=run.reason,
+        clients=run.clients,
+        figures=_figures(run, summary),
+        reached=target is None or summary["to_target"] is not None,
+        data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
+        partition=_partition(run),
+        ranks=tuple(life.ranks for life in run.lives),
+        system=_system(run),
+    )
+
+
+def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
+    figures = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
+    reached = summary.get("to_target")
+    if reached is not None:
+        figures |= {f"{name}_to_target": float(value) for name, value in reached.items()}
+    if run.lives:
+        figures["cpu_seconds"] = _sum(run, "cpu_seconds")
+        peaks = [life.measurements["peak_host_bytes"].max(initial=0) for life in run.lives]
+        figures["peak_host_gigabytes"] = float(max(peaks)) / 1e9
+        busy = _busy_seconds(run)
+        if busy:
+            figures["executed_rate"] = figures["executed_gflop"] / busy
+            counted = run.results["model_flops"].sum() + run.results["evaluation_flops"].sum()
+            figures["model_rate"] = float(counted) / 1e9 / busy
+    return figures
+
+
+def _sum(run: Run, name: str) -> float:
+    return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
+
+
+def _busy_seconds(run: Run) -> float:
+    """Return the seconds of all ranks in training and evaluation."""
+    total = 0.0
+    for life, kept in run.kept_rounds():
+        places = [life.phases.index(name) for name in ("train", "evaluate")]
+        total += float(life.measurements["phase_seconds"][kept][:, :, places].sum())
+    return total
+
+
+def _partition(run: Run) -> str:
+    mark = hashlib.sha256()
+    for name in sorted(run.partition):
+        if name.endswith(("_index", "_ptr")) or name == "sizes":
+            mark.update(name.encode() + run.partition[name].tobytes())
+    return mark.hexdigest()
+
+
+def _system(run: Run) -> dict[str, str]:
+    if not run.lives:
+        return {}
+    given = run.lives[-1].provenance
+    mpi, source = given.get("mpi", {}), given.get("source", {})
+    hosts = sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])})
+    return {
+        "processor": str(given.get("cpu_model", "-")),
+        "hosts": ", ".join(hosts) or str(given.get("host", "-")),
+        "MPI": str(mpi.get("library", "-")),
+        "device": str(given.get("device", "-")),
+        "threads": str(given.get("torch_threads", "-")),
+        "commit": str(source.get("commit", "-"))[:12] + (" with changes" if source.get("dirty") else ""),
+    }
+
+
+def described(side: Side) -> str:
+    """Return a side's systems in a line: what all runs share, or how many values there are."""
+    parts = [f"{len(side.runs)} run{'s' * (len(side.runs) != 1)}"]
+    ranks = sorted({count for run in side.runs for count in run.ranks})
+    parts.append(f"{', '.join(map(str, ranks)) or 'no'} rank{'s' * (ranks != [1])}")
+    for name in ("processor", "hosts", "MPI", "device", "commit"):
+        values = sorted({run.system.get(name, "-") for run in side.runs})
+        parts.append(values[0] if len(values) == 1 else f"{len(values)} kinds of {name}" if values else "")
+    return ", ".join(_distinct(parts))
+
+
+def _distinct(parts: Sequence[str]) -> list[str]:
+    return [part for part in dict.fromkeys(parts) if part not in ("", "-")]

@@ -1,0 +1,168 @@
+"""Which runs of two sides belong together, and in what they are not like for like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedmpi.analysis.comparison.outcomes import Outcome, Side
+from fedmpi.analysis.figures.cells import key
+from fedmpi.store.schema import config_differences
+
+ACCURACY, SPEED = "accuracy", "speed"
+
+_APART = ("suite", "name", "checkpoint_seconds")
+"""Settings that say nothing of what is computed."""
+
+_SYSTEM = ("device", "threads", "kernels", "group_size")
+"""Settings that belong to how a system runs a case: stated, and no reason against a comparison."""
+
+_SUBJECT = ("algorithm",)
+"""Settings that people compare on purpose."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a pair is not like for like.
+
+    Attributes
+    ----------
+    text : str
+    spoils : tuple of str
+        `ACCURACY`, `SPEED` or both.
+    refused : bool
+        No ratio is given at all; else it is given with a flag and counts for no check.
+    """
+
+    text: str
+    spoils: tuple[str, ...]
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run of the first side and its counterpart, with what is not alike, and what differs on purpose."""
+
+    first: Outcome
+    second: Outcome
+    reasons: tuple[Reason, ...]
+    stated: tuple[str, ...]
+
+    @property
+    def case(self) -> tuple[str, str]:
+        """Dataset and algorithm; both algorithms where they differ."""
+        names = dict.fromkeys((self.first.algorithm, self.second.algorithm))
+        return self.first.dataset, " -> ".join(names)
+
+    def spoilt(self, kind: str) -> bool:
+        """Return whether figures of a kind may not count."""
+        return any(kind in reason.spoils for reason in self.reasons)
+
+    @property
+    def refused(self) -> bool:
+        """Whether no figure may be compared at all."""
+        return any(reason.refused for reason in self.reasons)
+
+
+def pair(first: Side, second: Side) -> tuple[list[Pair], list[str]]:
+    """Pair the runs of two sides: by equal settings, then by name, then by all settings but the algorithm's.
+
+    Two sides of one run each are a pair, whatever they are. Equal cases that are there several times are
+    paired in the order of their names.
+
+    Returns
+    -------
+    pairs : list of Pair
+    left : list of str
+        A line for each run without a counterpart.
+    """
+    if len(first.runs) == len(second.runs) == 1:
+        return [_pair(first.runs[0], second.runs[0])], []
+    left, right, pairs = list(first.runs), list(second.runs), []
+    steps: Sequence[Callable[[Outcome], str]] = (
+        lambda run: key(run.config, *_APART, "numerics_version"),
+        lambda run: run.name,
+        lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM),
+        lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM, "rounds"),
+    )
+    for number, mark in enumerate(steps):
+        matched = _matched(left, right, mark, repeats=number == 0)
+        pairs += [_pair(a, b) for a, b in matched]
+        taken = {id(run) for both in matched for run in both}
+        left = [run for run in left if id(run) not in taken]
+        right = [run for run in right if id(run) not in taken]
+    lines = [f"{run.folder}: no counterpart in {second.label}" for run in left]
+    lines += [f"{run.folder}: no counterpart in {first.label}" for run in right]
+    return pairs, lines
+
+
+def _matched(
+    left: Sequence[Outcome], right: Sequence[Outcome], mark: Callable[[Outcome], str], repeats: bool
+) -> list[tuple[Outcome, Outcome]]:
+    """Return runs of equal marks; where a mark is there several times, only if `repeats`, in order."""
+    groups: dict[str, tuple[list[Outcome], list[Outcome]]] = {}
+    for side, runs in enumerate((left, right)):
+        for run in runs:
+            groups.setdefault(mark(run), ([], []))[side].append(run)
+    found: list[tuple[Outcome, Outcome]] = []
+    for ours, theirs in groups.values():
+        if repeats or len(ours) == len(theirs) == 1:
+            found += zip(ours, theirs, strict=False)
+    return found
+
+
+def _pair(first: Outcome, second: Outcome) -> Pair:
+    reasons = [*_data_reasons(first, second), *_setting_reasons(first.config, second.config)]
+    if first.ranks != second.ranks:
+        shown = " -> ".join("+".join(map(str, run.ranks)) or "none" for run in (first, second))
+        reasons.append(Reason(f"other number of ranks ({shown})", (SPEED,)))
+    stated = [
+        line
+        for name in (*_SUBJECT, *_SYSTEM)
+        for line in _differences(first.config, second.config, name)
+        if not line.startswith("algorithm.")
+    ]
+    stated += [
+        f"{name}: {first.system[name]} -> {second.system.get(name, '-')}"
+        for name in first.system
+        if first.system[name] != second.system.get(name, "-")
+    ]
+    return Pair(first, second, tuple(reasons), tuple(stated))
+
+
+def _data_reasons(first: Outcome, second: Outcome) -> list[Reason]:
+    both = (ACCURACY, SPEED)
+    if first.data != second.data:
+        return [Reason("other content of the datasets (digests differ)", both, refused=True)]
+    if first.clients != second.clients or first.partition != second.partition:
+        return [Reason("clients hold other graphs (other partition)", both, refused=True)]
+    return []
+
+
+_WHY = {
+    "numerics_version": ("other numerics version", (ACCURACY, SPEED)),
+    "reduction": ("other reduction", (ACCURACY, SPEED)),
+    "evaluation": ("other selection of rounds and clients to evaluate", (ACCURACY, SPEED)),
+    "seed": ("other seed", (ACCURACY,)),
+    "rounds": ("other number of rounds", (ACCURACY, SPEED)),
+    "link": ("other modelled link", ()),
+}
+
+
+def _setting_reasons(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Reason]:
+    reasons = []
+    for name in sorted({*first, *second} - {*_APART, *_SYSTEM, *_SUBJECT, "partition", "dataset"}):
+        lines = _differences(first, second, name)
+        if lines:
+            text, spoils = _WHY.get(name, ("other settings", (ACCURACY, SPEED)))
+            reasons.append(Reason(f"{text} ({', '.join(lines)})", spoils))
+    return reasons
+
+
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> list[str]:
+    """Return what differs in a setting; of tables of other names the names only."""
+    left, right = first.get(name), second.get(name)
+    if isinstance(left, Mapping) and isinstance(right, Mapping) and left.get("name") != right.get("name"):
+        return [f"{name}: {left.get('name')} -> {right.get('name')}"]
+    return config_differences({name: left}, {name: right})

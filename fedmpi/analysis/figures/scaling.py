@@ -1,0 +1,106 @@
+"""Speedup and efficiency over ranks, with what the fitted model predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator, ScalarFormatter
+from pydantic import BaseModel, ConfigDict
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import COLOURS
+from fedmpi.analysis.scaling.points import point
+from fedmpi.analysis.scaling.tables import Series, strong, weak
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+
+
+class Options(BaseModel):
+    """Options of ``scaling``.
+
+    Attributes
+    ----------
+    with_server : bool
+        Whether the server's rank counts among the ranks that efficiency divides by.
+    predict : tuple of int
+        Further numbers of ranks to predict.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    with_server: bool = True
+    predict: tuple[int, ...] = ()
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return speedup and efficiency of every case that was run on several numbers of ranks."""
+    points = [found for found in map(point, runs) if found is not None]
+    found = strong(points, options.with_server, options.predict) + weak(points, options.with_server)
+    if not found:
+        raise BadInput("scaling: no case was run on several numbers of ranks, so there is nothing to draw")
+    return picture(found, options.with_server)
+
+
+def picture(found: Sequence[Series], with_server: bool) -> Figure:
+    """Return two panels, a colour per case: measured as dots, predicted as a dashed line."""
+    figure, (speedups, efficiencies) = style.panels(2, height=2.8)
+    for number, each in enumerate(found):
+        colour, marker = COLOURS[number % len(COLOURS)], style.MARKERS[number % len(style.MARKERS)]
+        _series(speedups, efficiencies, each, colour, marker)
+    counts = sorted({row.ranks for each in found for row in each.rows})
+    for axis, label in ((speedups, "speedup"), (efficiencies, "efficiency")):
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(counts)
+        axis.xaxis.set_major_formatter(ScalarFormatter())
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_xlabel("ranks")
+        axis.set_ylabel(label)
+    speedups.set_yscale("log", base=2)
+    speedups.yaxis.set_major_formatter(ScalarFormatter())
+    speedups.yaxis.set_minor_formatter(NullFormatter())
+    efficiencies.axhline(1.0, color="#333333", linewidth=0.8, zorder=1)
+    efficiencies.set_ylim(bottom=0)
+    figure.legend(loc="outside upper center", ncols=min(2, len(found)))
+    bases = ", ".join(dict.fromkeys(str(each.base.ranks) for each in found))
+    counted = "counts" if with_server else "does not count"
+    style.add_caption(
+        figure,
+        f"Against the fewest ranks measured ({bases}); the server's rank {counted}. Dots: measured, median "
+        "over runs; bars: their extremes; dashed: the model fitted to them.",
+    )
+    return figure
+
+
+def _series(speedups: Axes, efficiencies: Axes, each: Series, colour: str, marker: str) -> None:
+    measured = [row for row in each.rows if row.seconds is not None]
+    base = each.base
+    assert base.seconds is not None
+    ideal = [1.0 if each.mode == "weak" else row.counted / base.counted for row in each.rows]
+    predicted = [base.seconds / row.predicted for row in each.rows]
+    ranks = [row.ranks for row in each.rows]
+    label = f"{each.mode}: {each.title}"
+    for axis, divisors in ((speedups, [1.0] * len(ideal)), (efficiencies, ideal)):
+        by_ranks = dict(zip(ranks, divisors, strict=True))
+        middle = [base.seconds / (row.seconds or 1.0) / by_ranks[row.ranks] for row in measured]
+        low = [base.seconds / (row.high or 1.0) / by_ranks[row.ranks] for row in measured]
+        high = [base.seconds / (row.low or 1.0) / by_ranks[row.ranks] for row in measured]
+        spread = [
+            [m - a for m, a in zip(middle, low, strict=True)],
+            [b - m for m, b in zip(middle, high, strict=True)],
+        ]
+        axis.errorbar(
+            [row.ranks for row in measured],
+            middle,
+            yerr=spread,
+            color=colour,
+            marker=marker,
+            linestyle="none",
+            elinewidth=0.8,
+            label=label if axis is speedups else None,
+        )
+        shown = [value / divisor for value, divisor in zip(predicted, divisors, strict=True)]
+        axis.plot(ranks, shown, color=colour, linestyle=(0, (5, 2)), linewidth=0.9)
+    speedups.plot(ranks, ideal, color="#999999", linewidth=0.7, zorder=1)

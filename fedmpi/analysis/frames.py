@@ -1,0 +1,188 @@
+"""Runs as pandas frames, for analyses of one's own; see docs/reading-results.md."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.summary import per_client, setting, summarise
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+from fedmpi.store.schema import Array
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_IDENTITY = ("run", "dataset", "algorithm", "seed")
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The records of some runs as frames; each is made when it is first asked for.
+
+    Every frame has the columns `run` (the folder, which tells runs apart), `dataset`, `algorithm` and `seed`.
+    Rounds count from 1. Names and units of the other columns are those of docs/metrics.md and
+    docs/results-format.md: accuracies are shares of 1, times seconds.
+
+    Attributes
+    ----------
+    read : tuple of Run
+        The records themselves.
+    left_out : tuple of str
+        A line for each path that could not be read.
+    """
+
+    read: tuple[Run, ...]
+    left_out: tuple[str, ...]
+
+    @cached_property
+    def runs(self) -> DataFrame:
+        """One row per run: its figures as `fedmpi report --json` has them, status included."""
+        import pandas
+
+        return pandas.DataFrame([{**_identity(run), **_named(summarise(run))} for run in self.read])
+
+    @cached_property
+    def clients(self) -> DataFrame:
+        """One row per run and client: its figures at the end."""
+        import pandas
+
+        rows = ((run, row) for run in self.read for row in per_client(run))
+        return pandas.DataFrame([{**_identity(run), **row} for run, row in rows])
+
+    @cached_property
+    def rounds(self) -> DataFrame:
+        """One row per run, round and client: every result, and the client's training seconds."""
+        return _joined(self.read, _rounds)
+
+    @cached_property
+    def times(self) -> DataFrame:
+        """One row per run and round: life, number of ranks, wall-clock and virtual seconds."""
+        return _joined(self.read, _times)
+
+    @cached_property
+    def ranks(self) -> DataFrame:
+        """One row per run, round and rank: seconds in each phase, CPU seconds, executed FLOPs, memory."""
+        return _joined(self.read, _ranks)
+
+    @cached_property
+    def collectives(self) -> DataFrame:
+        """One row per run, round, rank and collective: calls, bytes, seconds."""
+        return _joined(self.read, _collectives)
+
+
+def load(*paths: str | Path) -> Frames:
+    """Read runs as pandas frames.
+
+    Parameters
+    ----------
+    paths : str or Path
+        Run folders, folders that hold some, or suites whose cases lie in ``results/runs``.
+
+    Raises
+    ------
+    BadInput
+        pandas is not installed, or nothing could be read; what else could not be is in `Frames.left_out`.
+    """
+    if importlib.util.find_spec("pandas") is None:
+        raise BadInput("frames are those of pandas, which is missing: pip install 'fedmpi[report]'")
+    left_out: list[str] = []
+    runs = tuple(each_run([Path(path) for path in paths], left_out))
+    if not runs:
+        raise BadInput("; ".join(left_out) or "load: name at least one run")
+    return Frames(runs, tuple(left_out))
+
+
+def _identity(run: Run) -> Columns:
+    names = {name: str(setting(run.config, name) or "") for name in ("dataset", "algorithm")}
+    return {"run": str(run.folder), **names, "seed": run.config.get("seed")}
+
+
+def _named(summary: Mapping[str, Any]) -> Columns:
+    return {name: value for name, value in summary.items() if name not in ("folder", *_IDENTITY)}
+
+
+def _joined(runs: Iterable[Run], columns: Callable[[Run], Columns]) -> DataFrame:
+    """Return the frames of all runs below each other; the names are categories, which take a byte a row."""
+    import pandas
+
+    identities = [_identity(run) for run in runs]
+    frames = [pandas.DataFrame(columns(run)) for run in runs]
+    joined = pandas.concat(frames, ignore_index=True)
+    sizes = [len(frame) for frame in frames]
+    for place, name in enumerate(_IDENTITY):
+        values = [identity[name] for identity in identities]
+        known = list(dict.fromkeys(values))
+        codes = np.repeat([known.index(value) for value in values], sizes)
+        column = np.repeat(values, sizes) if name == "seed" else pandas.Categorical.from_codes(codes, known)
+        joined.insert(place, name, column)
+    return joined
+
+
+def _rounds(run: Run) -> Columns:
+    done, count = run.rounds_completed, len(run.clients)
+    columns: Columns = {
+        "round": np.repeat(np.arange(1, done + 1), count),
+        "client": np.tile(np.array(run.clients), done),
+    }
+    for name, values in run.results.items():
+        if values.shape == (done, count) and name != "test_correct":
+            columns[name] = values.ravel()
+    if run.lives:
+        for name in ("client_wall_seconds", "client_cpu_seconds"):
+            columns[name] = run.measured(name).ravel()
+    return columns
+
+
+def _times(run: Run) -> Columns:
+    life, ranks = np.zeros((2, run.rounds_completed), np.int64)
+    for number, (each, kept) in enumerate(run.kept_rounds()):
+        life[kept + each.first_round], ranks[kept + each.first_round] = number, each.ranks
+    measured: Columns = {"round": np.arange(1, run.rounds_completed + 1), "life": life, "ranks": ranks}
+    if run.lives:
+        measured |= {name: run.measured(name) for name in ("round_seconds", "virtual_seconds")}
+    return measured
+
+
+def _ranks(run: Run) -> Columns:
+    pieces: list[Columns] = []
+    for life, kept in run.kept_rounds():
+        found = {name: life.measurements[name][kept] for name in _BY_RANK}
+        phases = life.measurements["phase_seconds"][kept]
+        columns: Columns = {
+            "round": np.repeat(kept + life.first_round + 1, life.ranks),
+            "rank": np.tile(np.arange(life.ranks), len(kept)),
+        }
+        columns |= {f"{name}_seconds": phases[:, :, place].ravel() for place, name in enumerate(life.phases)}
+        pieces.append(columns | {name: values.ravel() for name, values in found.items()})
+    return _stacked(pieces)
+
+
+_BY_RANK = ("cpu_seconds", "executed_flops", "peak_host_bytes", "peak_device_bytes")
+
+
+def _collectives(run: Run) -> Columns:
+    pieces: list[Columns] = []
+    for life, kept in run.kept_rounds():
+        count = len(life.collectives)
+        columns: Columns = {
+            "round": np.repeat(kept + life.first_round + 1, life.ranks * count),
+            "rank": np.tile(np.repeat(np.arange(life.ranks), count), len(kept)),
+            "collective": np.tile(np.array(life.collectives), len(kept) * life.ranks),
+        }
+        for name in ("calls", "bytes", "seconds"):
+            columns[name] = life.measurements[f"collective_{name}"][kept].ravel()
+        pieces.append(columns)
+    return _stacked(pieces)
+
+
+def _stacked(pieces: list[Columns]) -> dict[str, Array]:
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in (pieces or [{}])[0]}

@@ -1,0 +1,181 @@
+"""Scales, ticks, grids and paths of the page's charts, in SVG.
+
+A chart is `WIDTH` units wide; the page's grid scales it to its column. Colours, dashes and fonts are classes
+of the page's style sheet: `c0` to `c7` colour by ``--series``, `d0` to `d4` are dashes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup, escape
+
+Float = npt.NDArray[np.float64]
+
+WIDTH, HEIGHT = 400.0, 240.0
+COLOURS, DASHES = 8, 5
+"""How many of each the style sheet has."""
+
+_TICKS = 7
+_FINE = 10
+"""Path coordinates are whole tenths of a unit: short to write, finer than a screen shows."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps values between `low` and `high` to positions between `start` and `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, values: npt.ArrayLike) -> Float:
+        """Return positions; NaN for what is not finite or, on a logarithmic scale, not above 0."""
+        given = np.asarray(values, np.float64)
+        low, high = self.low, self.high
+        if self.log:
+            given = np.log10(given, where=given > 0, out=np.full(given.shape, np.nan))
+            low, high = math.log10(low), math.log10(high)
+        given = np.where(np.isfinite(given), given, np.nan)
+        return np.asarray(self.start + (given - low) / (high - low) * (self.end - self.start), np.float64)
+
+    def ticks(self) -> list[float]:
+        """Return round values within the range, three to seven."""
+        if self.log:
+            return _log_ticks(self.low, self.high)
+        step = _round_step((self.high - self.low) / _TICKS)
+        first = math.ceil(self.low / step - 1e-9)
+        return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def scale(values: Iterable[float], start: float, end: float, log: bool = False, zero: bool = False) -> Scale:
+    """Return a scale over finite values with some air around them; with `zero` it begins at 0."""
+    given = np.asarray(list(values), np.float64)
+    given = given[np.isfinite(given) & ((given > 0) | (not log))]
+    if not len(given):
+        given = np.array([1.0, 10.0] if log else [0.0, 1.0])
+    low, high = float(given.min()), float(given.max())
+    if log:
+        margin = max((high / low) ** 0.04, 1.02)
+        return Scale(low / margin, high * margin, start, end, log=True)
+    if zero:
+        low = min(low, 0.0)
+    air = 0.05 * (high - low) or abs(high) * 0.1 or 1.0
+    return Scale(low if zero and low == 0 else low - air, high + air, start, end)
+
+
+def _round_step(least: float) -> float:
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
+        found = [factor * 10.0**power for power in decades for factor in factors]
+        found = [value for value in found if low <= value <= high]
+        if len(found) >= 3:
+            return found[:: math.ceil(len(found) / 7)]
+    return found
+
+
+def shown(value: float) -> str:
+    """Return a tick's text."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    return f"{value:,.4f}".rstrip("0").rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
+
+
+@dataclass(frozen=True)
+class Box:
+    """The rectangle inside a chart's axes, and the height of the whole chart."""
+
+    left: float = 52.0
+    top: float = 8.0
+    right: float = WIDTH - 8.0
+    bottom: float = HEIGHT - 34.0
+    height: float = HEIGHT
+
+    def grid(self, x: Scale | None, y: Scale | None, x_label: str = "", y_label: str = "") -> Markup:
+        """Return grid lines, tick labels and axis labels."""
+        parts: list[str] = []
+        for value in y.ticks() if y is not None else []:
+            assert y is not None
+            place = float(y(value))
+            parts.append(f'<path class="grid" d="M{self.left} {place:.1f}H{self.right}"/>')
+            parts.append(text(self.left - 5, place + 4, shown(value), "tick end"))
+        for value in x.ticks() if x is not None else []:
+            assert x is not None
+            place = float(x(value))
+            parts.append(f'<path class="axis" d="M{place:.1f} {self.bottom}v4"/>')
+            parts.append(text(place, self.bottom + 15, shown(value), "tick middle"))
+        parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
+        if x_label:
+            parts.append(text((self.left + self.right) / 2, self.bottom + 29, x_label, "label middle"))
+        if y_label:
+            middle = (self.top + self.bottom) / 2
+            turned = f'transform="rotate(-90 10 {middle:.1f})"'
+            parts.append(
+                f'<text class="label middle" x="10" y="{middle:.1f}" {turned}>{escape(y_label)}</text>'
+            )
+        return Markup("".join(parts))
+
+
+def text(x: float, y: float, content: str, kind: str) -> Markup:
+    """Return a text element of the classes `kind`."""
+    return Markup(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(content)}</text>')
+
+
+def path(x: Float, y: Float) -> str:
+    """Return the path data of a line in tenths of a unit; it breaks where a value is missing."""
+    present = np.isfinite(x) & np.isfinite(y)
+    points = np.column_stack([x, y])[present]
+    if not len(points):
+        return ""
+    fine = np.rint(points * _FINE).astype(int)
+    steps = np.diff(fine, axis=0).tolist()
+    begins = (np.diff(np.flatnonzero(present)) > 1).tolist()
+    parts = [f"M{fine[0, 0]} {fine[0, 1]}l" if len(fine) > 1 else f"M{fine[0, 0]} {fine[0, 1]}h0"]
+    for (right, down), broken in zip(steps, begins, strict=True):
+        parts.append(f"m{right} {down}l0 0" if broken else f"{right} {down}")
+    return " ".join(parts).replace(" -", "-").replace("l ", "l")
+
+
+def area(x: Float, low: Float, high: Float) -> str:
+    """Return the path data, in tenths of a unit, of the area between two lines without missing values."""
+    present = np.isfinite(x) & np.isfinite(low) & np.isfinite(high)
+    if present.sum() < 2:
+        return ""
+    across = np.concatenate([x[present], x[present][::-1]])
+    return path(across, np.concatenate([high[present], low[present][::-1]])) + "z"
+
+
+def drawn(data: str, kind: str, more: str = "") -> Markup:
+    """Return a path element of `path` or `area` data; nothing for no data."""
+    return Markup(f'<path class="{kind}" {more} transform="scale(.1)" d="{data}"/>' if data else "")
+
+
+def svg(content: str, height: float, label: str, more: str = "") -> Markup:
+    """Return a chart; `label` says what it shows to those who do not see it."""
+    size = f'viewBox="0 0 {WIDTH:.0f} {height:.0f}"'
+    return Markup(f'<svg {size} role="img" aria-label="{escape(label)}" {more}>{content}</svg>')
+
+
+def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
+    """Return at most `most` evenly spread indices of `count`, the first and the last among them."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.rint(np.linspace(0, count - 1, most)).astype(np.int64))
+
+
+def joined(parts: Sequence[Markup | str]) -> Markup:
+    """Return pieces of markup one after another."""
+    return Markup("").join(Markup(part) for part in parts)

@@ -1,0 +1,121 @@
+"""Puts the page together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+import fedmpi
+from fedmpi.analysis.page import accuracy, cost, details
+from fedmpi.analysis.page.collect import Digest, Setting, digest, settings
+from fedmpi.analysis.page.findings import findings
+from fedmpi.analysis.page.machine import Machine
+from fedmpi.store.reader import Run
+
+_ROOM_FOR_DETAILS = 4_500_000
+"""Bytes of pictures of single runs, so that the page stays below 6 MB."""
+
+
+@dataclass
+class Page:
+    """Collects runs one by one, then writes the page about them.
+
+    Attributes
+    ----------
+    target : float or None
+        Accuracy of the to-target figures.
+    machine : Machine or None
+        Rates to set the runs' against.
+    """
+
+    target: float | None = None
+    machine: Machine | None = None
+
+    def __post_init__(self) -> None:
+        self.digests: list[Digest] = []
+        self._details: list[details.Detail] = []
+        self._without_details: list[str] = []
+        self._used = 0
+
+    def add(self, runs: Iterable[Run]) -> None:
+        """Take what the page shows of each run."""
+        for run in runs:
+            self.digests.append(digest(run, self.target))
+            drawn = details.detail(run)
+            self._used += len(drawn.content)
+            if self._details and self._used > _ROOM_FOR_DETAILS:
+                self._without_details.append(drawn.name)
+            else:
+                self._details.append(drawn)
+
+    def settings(self, left_out: Sequence[str]) -> tuple[list[Setting], list[str]]:
+        """Return what can be averaged, and a line for each thing that is in no average; `left_out` first."""
+        warnings = list(left_out)
+        found = settings(self.digests, warnings)
+        warnings += [
+            f"{run.folder}: {run.status}, so in no average{': ' + run.reason if run.reason else ''}"
+            for run in self.digests
+            if run.status != "complete"
+        ]
+        return found, warnings
+
+    def html(self, title: str, left_out: Sequence[str]) -> str:
+        """Return the page.
+
+        Parameters
+        ----------
+        title : str
+        left_out : sequence of str
+            What could not be read, a line each.
+        """
+        found, warnings = self.settings(left_out)
+        versions = sorted({str(run.config["numerics_version"]) for run in self.digests})
+        return _template().render(
+            title=title,
+            facts=_facts(self.digests, versions),
+            mixed=len(versions) > 1,
+            warnings=warnings,
+            findings=findings(found) if found else Markup(""),
+            sections=self._sections(found),
+            style=_file("style.css"),
+            script=_file("page.js"),
+            version=fedmpi.__version__,
+        )
+
+    def _sections(self, found: Sequence[Setting]) -> list[accuracy.Section]:
+        sections: list[accuracy.Section] = []
+        if found:
+            sections += [accuracy.overview(found)]
+            if any(len(each.cells) > 1 for each in found):
+                sections.append(accuracy.by_client(found))
+            sections += [accuracy.curves(found), accuracy.gains(found), cost.time(found, self.machine)]
+            sections.append(cost.traffic(found))
+        if any(run.holdings for run in self.digests):
+            sections.append(cost.partitions(self.digests))
+        if self._details:
+            sections.append(details.one_by_one(self._details, self._without_details))
+        if self.digests:
+            sections += [details.all_runs(self.digests), details.provenance(self.digests)]
+        return sections
+
+
+def _facts(digests: Sequence[Digest], versions: Sequence[str]) -> str:
+    complete = sum(run.status == "complete" for run in digests)
+    seeds = len({run.config.get("seed") for run in digests})
+    counted = f"{len(digests)} run{'s' * (len(digests) != 1)}, {complete} complete"
+    return f"{counted}; {seeds} seed{'s' * (seeds != 1)}; numerics version {', '.join(versions) or '-'}"
+
+
+def _file(name: str) -> Markup:
+    return Markup(files("fedmpi.analysis.page").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_file("page.html.j2"))

@@ -1,0 +1,198 @@
+"""Charts over rounds: lines with bands, stacked areas, the clusters' timeline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup, escape
+
+from fedmpi.analysis.page.axes import (
+    COLOURS,
+    DASHES,
+    HEIGHT,
+    WIDTH,
+    Box,
+    Float,
+    Scale,
+    area,
+    drawn,
+    joined,
+    path,
+    scale,
+    svg,
+    text,
+    thinned,
+)
+
+_MOST_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart.
+
+    Attributes
+    ----------
+    series : str
+        What the page's legend hides and shows together.
+    label : str
+    colour, dash : int
+        Numbers of the style sheet's, taken round and round.
+    values : float64 [R]
+        NaN where there is none.
+    low, high : float64 [R] or None
+        A band around it.
+    """
+
+    series: str
+    label: str
+    colour: int
+    dash: int
+    values: Float
+    low: Float | None = None
+    high: Float | None = None
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What a chart over rounds is called, whose it is, and how its values are scaled and written."""
+
+    title: str
+    subject: str
+    y_label: str
+    log: bool = False
+    factor: float = 1.0
+    marks: tuple[int, ...] = ()
+    """Rounds, counted from 1, that get a vertical line."""
+
+
+def lines(axes: Axes, series: Sequence[Line], most_points: int = _MOST_POINTS) -> Markup:
+    """Return a chart of lines over rounds counted from 1; the pointer shows their values."""
+    box = Box()
+    count = max((len(each.values) for each in series), default=1)
+    x = Scale(1, max(count, 2), box.left, box.right)
+    values = [axes.factor * each.values for each in series]
+    bands = [axes.factor * edge for each in series for edge in (each.low, each.high) if edge is not None]
+    everything = np.concatenate([*values, *bands]) if values else np.zeros(0)
+    y = scale(everything, box.bottom, box.top, axes.log)
+    parts: list[Markup | str] = [box.grid(x, y, "round", axes.y_label)]
+    for number in axes.marks:
+        parts.append(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>')
+    parts += [_band(each, x, y, axes.factor, most_points) for each in series]
+    parts += [_line(each, x, y, axes.factor, most_points) for each in series]
+    plot = json.dumps({"x": _ends(x), "y": _ends(y), "log": axes.log, "name": "round"})
+    label = f"{axes.subject}: {axes.title}, {axes.y_label} by round, {len(series)} lines"
+    chart = svg(joined(parts), HEIGHT, label, f'class="lines" tabindex="0" data-plot="{escape(plot)}"')
+    return panel(axes.title, chart)
+
+
+def _ends(axis: Scale) -> list[float]:
+    return [axis.low, axis.high, axis.start, axis.end]
+
+
+def _band(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:
+    if each.low is None or each.high is None:
+        return Markup("")
+    kept = thinned(len(each.values), most_points)
+    band = area(x(kept + 1), y(factor * each.low[kept]), y(factor * each.high[kept]))
+    return drawn(band, f"band c{each.colour % COLOURS}", f'data-series="{escape(each.series)}"')
+
+
+def _line(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:
+    kept = thinned(len(each.values), most_points)
+    kind = f"line c{each.colour % COLOURS} d{each.dash % DASHES}"
+    named = f'data-series="{escape(each.series)}" data-label="{escape(each.label)}"'
+    return drawn(path(x(kept + 1), y(factor * each.values[kept])), kind, named)
+
+
+def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Markup:
+    """Return areas on top of each other over rounds.
+
+    Parameters
+    ----------
+    values : float64 [R, len(names)]
+        Not negative. Many rounds are joined into at most 100 intervals, each shown by its mean.
+    """
+    box = Box()
+    edges = thinned(len(values) + 1, 101)
+    sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(values, axis=0)])
+    means = np.diff(sums[edges], axis=0) / np.diff(edges)[:, None]
+    tops = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
+    x = Scale(1, max(len(values), 2), box.left, box.right)
+    y = scale([0.0, float(tops.max(initial=0))], box.bottom, box.top, zero=True)
+    across = np.repeat(x(edges), 2)[1:-1]
+    parts: list[Markup | str] = [box.grid(x, y, "round", y_label)]
+    for place, name in enumerate(names):
+        low, high = (np.repeat(y(tops[:, place + side]), 2) for side in (0, 1))
+        title_of = f"<title>{escape(name)}: {means[:, place].mean():.4g} on average</title>"
+        shape = area(across, low, high)
+        parts.append(
+            f'<g data-series="{escape(name)}">{drawn(shape, f"fill c{place}")}{title_of}</g>' if shape else ""
+        )
+    return panel(title, svg(joined(parts), HEIGHT, f"{title}: {y_label} by round, by phase"))
+
+
+def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], most: int = 64) -> Markup:
+    """Return who was with whom: a row per client, coloured by its cluster over the rounds.
+
+    Parameters
+    ----------
+    group : int64 [R, n]
+        Cluster of each client after each round.
+    most : int
+        Clients shown; of more, the first of them.
+    """
+    changes = [0, *(np.flatnonzero((np.diff(group, axis=0) != 0).any(axis=1)) + 1).tolist()]
+    history = group[changes]
+    order = np.lexsort(history[::-1])[:most]
+    row = min(14.0, max(5.0, 200.0 / len(order)))
+    box = Box(left=72.0, bottom=8.0 + row * len(order), height=8.0 + row * len(order) + 34.0)
+    x = Scale(1, max(len(group), 2), box.left, box.right)
+    ends = [*changes[1:], len(group)]
+    left = x(np.array(changes) + 1)
+    right = np.append(left[1:], box.right)
+    colours = {int(value): place for place, value in enumerate(dict.fromkeys(history.ravel().tolist()))}
+    parts: list[Markup | str] = [box.grid(x, None, "round")]
+    for line, client in enumerate(order.tolist()):
+        top = box.top + row * line
+        if row >= 9 or line % 3 == 0:
+            parts.append(text(box.left - 5, top + row * 0.5 + 3.5, clients[client], "small end"))
+        for begin, end in _stretches(history[:, client]):
+            cluster = int(history[begin, client])
+            together = [clients[other] for other in np.flatnonzero(history[begin] == cluster).tolist()]
+            parts.append(
+                f'<rect class="fill c{colours[cluster] % COLOURS}" x="{left[begin]:.1f}" y="{top + 0.5:.1f}" '
+                f'width="{right[end] - left[begin]:.1f}"'
+                f' height="{row - 1:.1f}"><title>{escape(clients[client])}, '
+                f"rounds {changes[begin] + 1} to {ends[end]}: cluster {colours[cluster] + 1} of "
+                f"{len(together)} {_some(together)}</title></rect>"
+            )
+    label = f"{title}: clusters of {len(order)} clients by round, {len(changes) - 1} rounds with a split"
+    return panel(title, svg(joined(parts), box.height, label))
+
+
+def _stretches(clusters: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return first and last index of each run of equal values."""
+    begins = [0, *(np.flatnonzero(np.diff(clusters)) + 1).tolist()]
+    return list(zip(begins, [begin - 1 for begin in begins[1:]] + [len(clusters) - 1], strict=True))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return escape(f"({', '.join(names[:4])}{more})")
+
+
+def panel(title: str, chart: Markup) -> Markup:
+    """Return a chart under its title."""
+    return (
+        Markup(f'<figure class="panel"><figcaption>{escape(title)}</figcaption>')
+        + chart
+        + Markup("</figure>")
+    )
+
+
+__all__ = ["HEIGHT", "WIDTH", "Axes", "Line", "lines", "panel", "stack", "timeline"]

@@ -1,0 +1,172 @@
+"""Sections of the page on what it cost: phases, rates, traffic; and who holds which data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from fedmpi.analysis.page.accuracy import Section, areas_legend
+from fedmpi.analysis.page.axes import COLOURS
+from fedmpi.analysis.page.collect import Cell, Digest, Holdings, Setting
+from fedmpi.analysis.page.machine import Machine
+from fedmpi.analysis.page.marks import Bars, bars
+from fedmpi.analysis.page.tables import Cell as Entry
+from fedmpi.analysis.page.tables import Heading, number, percent, table, words
+from fedmpi.analysis.summary import setting as setting_of
+from fedmpi.store.schema import PHASES
+
+_MOST_CLIENTS = 60
+
+
+def phase_seconds(cell: Cell) -> dict[str, float]:
+    """Return seconds by phase: mean over ranks, summed over rounds, mean over seeds."""
+    runs = list(cell.runs.values())
+    return {name: float(np.mean([run.phases.get(name, 0.0) for run in runs])) for name in PHASES}
+
+
+def costliest(cell: Cell) -> tuple[str, float]:
+    """Return the phase that takes most, and its share of all."""
+    seconds = phase_seconds(cell)
+    name = max(seconds, key=lambda phase: seconds[phase])
+    total = sum(seconds.values())
+    return name, seconds[name] / total if total else 0.0
+
+
+def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
+    """Return where the time went, and how fast the work was done."""
+    intro = Markup(
+        "<p>Seconds that a rank spent in each phase: mean over ranks, summed over rounds, mean over seeds."
+        " The ranks"
+        " wait where they are out of step; behind each bar stands the phase that cost the most.</p>"
+    )
+    parts = [intro, areas_legend("Phases", PHASES), Markup('<div class="grid">')]
+    for each in settings:
+        seconds = [phase_seconds(cell) for cell in each.cells]
+        values = np.array([[row[name] for name in PHASES] for row in seconds])
+        notes = ["{} {:.0%}".format(*costliest(cell)) for cell in each.cells]
+        given = Bars([cell.label for cell in each.cells], PHASES, values, notes, "s")
+        parts.append(bars(f"{each.heading}: time by phase", "seconds per rank", given))
+    parts += [Markup("</div>"), _rates(settings, machine)]
+    return Section("time", "Time: which phase costs the most", Markup("").join(parts))
+
+
+def traffic(settings: Sequence[Setting]) -> Section:
+    """Return the bytes of each collective."""
+    runs = [run for each in settings for cell in each.cells for run in cell.runs.values()]
+    names = [
+        name for name in dict.fromkeys(name for run in runs for name in run.traffic) if name != "Ibarrier"
+    ]
+    intro = Markup(
+        "<p>Payload that all ranks hand to or get from each collective, over all rounds, mean over seeds."
+        " It grows with"
+        " the ranks; what a real federation would send, the same on any number of ranks, is <em>client"
+        " MB</em> in the"
+        " overview.</p>"
+    )
+    parts = [intro, areas_legend("Collectives", names), Markup('<div class="grid">')]
+    for each in settings:
+        rows = [
+            [np.mean([run.traffic.get(name, 0.0) for run in cell.runs.values()]) for name in names]
+            for cell in each.cells
+        ]
+        values = np.array(rows).reshape(len(each.cells), len(names))
+        notes = [f"{total:,.1f} MB" for total in values.sum(axis=1)]
+        given = Bars([cell.label for cell in each.cells], names, values, notes, "MB")
+        parts.append(bars(f"{each.heading}: bytes by collective", "MB", given))
+    return Section("traffic", "Bytes by collective", Markup("").join([*parts, Markup("</div>")]))
+
+
+def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
+    headings = [
+        Heading("dataset"),
+        Heading("algorithm"),
+        Heading("ranks"),
+        Heading("s/round", "median over rounds, mean over seeds"),
+        Heading("costliest phase"),
+        Heading("its share %"),
+        Heading(
+            "model GFLOP/s", "counted work of training and evaluation per second that a rank spent in them"
+        ),
+        Heading("executed GFLOP/s", "what the chosen kernels did, per second that a rank spent in them"),
+        Heading("collective MB", "payload of all ranks' collectives"),
+        Heading("virtual s", "modelled time of a real federation"),
+    ]
+    if machine is not None:
+        headings += [
+            Heading(
+                "of dense rate %", "model GFLOP/s over the machine's rate in products of the layers' shape"
+            ),
+            Heading("of roofline %", "least seconds that the machine's rates allow, over the measured ones"),
+        ]
+    rows = [_rate_row(each, cell, machine) for each in settings for cell in each.cells]
+    note = Markup(
+        ""
+        if machine is not None
+        else '<p class="note">For shares of the roofline give the machine\'s rates: <code>fedmpi bench'
+        " train --json"
+        " &gt; machine.json</code>, then <code>--machine machine.json</code>.</p>"
+    )
+    return table("Rates and traffic", headings, rows, "rates") + note
+
+
+def _rate_row(each: Setting, cell: Cell, machine: Machine | None) -> list[Entry]:
+    name, share = costliest(cell)
+    runs = list(cell.runs.values())
+    ranks = sorted({count for run in runs for count in run.summary["ranks"]})
+    rates = {kind: [run.rates[kind] for run in runs if run.rates] for kind in ("model", "executed")}
+    model, executed = (float(np.mean(values)) if values else None for values in rates.values())
+    row = [
+        words(each.heading),
+        words(cell.label),
+        words(", ".join(map(str, ranks))),
+        number(cell.mean("round_seconds_median"), 3),
+        words(name),
+        percent(share, 0),
+        number(model, 1),
+        number(executed, 1),
+        number(cell.mean("collective_megabytes"), 1),
+        number(cell.mean("virtual_seconds"), 1),
+    ]
+    if machine is not None:
+        row += [percent(machine.dense_share(runs, model), 0), percent(machine.roofline_share(runs), 0)]
+    return row
+
+
+def partitions(digests: Sequence[Digest]) -> Section:
+    """Return the class shares of the clients, a picture per partition."""
+    found: dict[str, tuple[Digest, Holdings]] = {}
+    for run in digests:
+        if run.holdings is not None:
+            found.setdefault(run.holdings.mark, (run, run.holdings))
+    most = max((holdings.counts.shape[1] for _, holdings in found.values()), default=0)
+    parts = [
+        Markup(
+            "<p>Shares of each client's graphs by class. EMD: how far the clients' class shares are from those of"
+            " all graphs,"
+            " 0 (alike) to 2.</p>"
+        ),
+        areas_legend("Classes", [f"class {place}" for place in range(min(most, 2 * COLOURS))]),
+        Markup('<div class="grid">'),
+        *(_partition(run, holdings) for run, holdings in found.values()),
+        Markup("</div>"),
+    ]
+    return Section("partition", "Who holds which classes", Markup("").join(parts))
+
+
+def _partition(run: Digest, holdings: Holdings) -> Markup:
+    shown = min(len(run.clients), _MOST_CLIENTS)
+    counts = holdings.counts[:shown].astype(np.float64)
+    parts = [f"class {place}" for place in range(counts.shape[1])]
+    rows = [
+        client if dataset in client or len(set(holdings.datasets)) == 1 else f"{client} {dataset}"
+        for client, dataset in zip(run.clients[:shown], holdings.datasets, strict=False)
+    ]
+    totals = counts.sum(axis=1, keepdims=True)
+    notes = [f"{count:,.0f} graphs" for count in totals[:, 0]]
+    shares = 100 * counts / np.maximum(totals, 1)
+    more = f", the first {shown} of {len(run.clients)} clients" if shown < len(run.clients) else ""
+    named = f"{setting_of(run.config, 'dataset')}, {setting_of(run.config, 'partition')}"
+    title = f"{named}: EMD {holdings.emd:.3f}{more}"
+    return bars(title, "share of the client's graphs (%)", Bars(rows, parts, shares, notes, "%"))

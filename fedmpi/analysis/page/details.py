@@ -1,0 +1,257 @@
+"""Sections of the page on single runs: the table of all, one at a time, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from fedmpi.analysis.page.accuracy import Section, areas_legend
+from fedmpi.analysis.page.axes import COLOURS, thinned
+from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
+from fedmpi.analysis.page.collect import ALONE, Digest
+from fedmpi.analysis.page.marks import heat_map
+from fedmpi.analysis.page.tables import Cell as Entry
+from fedmpi.analysis.page.tables import Heading, number, percent, table, words
+from fedmpi.analysis.summary import setting
+from fedmpi.metrics.clients import splits
+from fedmpi.store.reader import Run
+from fedmpi.store.schema import PHASES
+
+_MOST_LINES = 40
+_POINTS = 100
+_MOST_RANKS = 64
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The pictures of one run under the name that the page's menu shows."""
+
+    name: str
+    content: Markup
+
+
+def detail(run: Run) -> Detail:
+    """Draw one run: gradient norms, clusters, time by round and by rank, collectives."""
+    drawn: list[Markup] = []
+    if run.rounds_completed:
+        drawn.append(_gradient_norms(run))
+        if setting(run.config, "algorithm") != ALONE and len(np.unique(run.results["group"])) > 1:
+            group = np.asarray(run.results["group"], np.int64)
+            drawn.append(timeline("Clusters: who was with whom", run.clients, group))
+        if run.lives:
+            drawn.append(_phases(run))
+            if run.lives[-1].ranks > 1:
+                drawn.append(_imbalance(run))
+    name = run.folder.resolve().name
+    facts = ", ".join(
+        [
+            f"{setting(run.config, 'algorithm')} on {setting(run.config, 'dataset')}",
+            f"seed {run.config.get('seed')}",
+            f"{run.rounds_completed} of {run.rounds} rounds",
+            run.status,
+        ]
+    )
+    reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
+    traffic = _collectives(run) if run.lives else Markup("")
+    grid = Markup('<div class="grid">') + Markup("").join(drawn) + Markup("</div>")
+    return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid + traffic)
+
+
+def _gradient_norms(run: Run) -> Markup:
+    """Return each client's gradient norm, coloured by its cluster at the end."""
+    values, final = run.results["gradient_norm"], run.results["group"][-1]
+    clusters = list(dict.fromkeys(final.tolist()))
+    chosen = thinned(len(run.clients), _MOST_LINES)
+    alone = setting(run.config, "algorithm") == ALONE or len(clusters) == 1
+    drawn = []
+    for client in chosen.tolist():
+        cluster = clusters.index(int(final[client]))
+        where = "" if alone else f" (cluster {cluster + 1})"
+        colour = client if alone else cluster
+        label = f"{run.clients[client]}{where}"
+        drawn.append(Line(label, label, colour % COLOURS, colour // COLOURS, values[:, client]))
+    marks = tuple(sorted({number + 1 for number, _ in splits(run.results["group"])}))
+    by = "a colour per client" if alone else "coloured by cluster at the end"
+    some = f", {len(chosen)} of {len(run.clients)} clients" if len(chosen) < len(run.clients) else ""
+    axes = Axes(f"Gradient norms, {by}{some}", run.folder.name, "gradient norm", log=True, marks=marks)
+    return lines(axes, drawn, _POINTS)
+
+
+def _phases(run: Run) -> Markup:
+    """Return seconds by phase and round, mean over ranks."""
+    seconds = np.zeros((run.rounds_completed, len(PHASES)))
+    for life, kept in run.kept_rounds():
+        found = life.measurements["phase_seconds"][kept].mean(axis=1)
+        seconds[kept + life.first_round] = found
+    return stack("Time by phase, mean over ranks", "seconds", PHASES, seconds)
+
+
+def _imbalance(run: Run) -> Markup:
+    """Return the seconds of each rank in each phase, over the rounds of the last life."""
+    *_, (life, kept) = run.kept_rounds()
+    seconds = life.measurements["phase_seconds"][kept].sum(axis=0)
+    chosen = thinned(life.ranks, _MOST_RANKS)
+    names = [f"rank {rank}" for rank in chosen.tolist()]
+    title = "Seconds by rank and phase" + (", last life" if len(run.lives) > 1 else "")
+    return heat_map(title, "s", names, life.phases, seconds[chosen])
+
+
+def _collectives(run: Run) -> Markup:
+    found: dict[str, list[float]] = {}
+    for life, kept in run.kept_rounds():
+        calls, sizes, seconds = (
+            life.measurements[f"collective_{name}"][kept].sum(axis=0)
+            for name in ("calls", "bytes", "seconds")
+        )
+        for place, name in enumerate(life.collectives):
+            sums = found.setdefault(name, [0.0, 0.0, 0.0])
+            sums[0] += float(calls[:, place].max())
+            sums[1] += float(sizes[:, place].sum()) / 1e6
+            sums[2] += float(seconds[:, place].max(initial=0.0))
+    headings = [
+        Heading("collective"),
+        Heading("calls", "of the rank that makes most"),
+        Heading("MB", "payload of all ranks, over all rounds"),
+        Heading(
+            "seconds", "of the rank that spends most in it, over all rounds; waiting for others included"
+        ),
+    ]
+    rows = [[words(name), number(a, 0), number(b, 2), number(c, 3)] for name, (a, b, c) in found.items()]
+    return table("Bytes and seconds by collective", headings, rows, "")
+
+
+def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
+    """Return the section in which a menu chooses the run; the first is shown at once."""
+    options = "".join(
+        f'<option value="{place}">{escape(each.name)}</option>' for place, each in enumerate(details)
+    )
+    templates = "".join(f"<template>{each.content}</template>" for each in details[1:])
+    note = ""
+    if left_out:
+        names = ", ".join(left_out)
+        note = (
+            f'<p class="note">To keep the page small these runs have no pictures here: {escape(names)}.</p>'
+        )
+    content = (
+        '<p><label for="run-menu">Run</label> <button type="button" id="run-before" aria-label="run'
+        ' before">‹</button>'
+        f'<select id="run-menu">{options}</select>'
+        '<button type="button" id="run-after" aria-label="run after">›</button></p>'
+        f"{areas_legend('Phases', PHASES)}"
+        f'<div id="run-shown" aria-live="polite">{details[0].content}</div>{templates}{note}'
+    )
+    return Section("run", "One run at a time: gradients, clusters, ranks", Markup(content))
+
+
+def all_runs(digests: Sequence[Digest]) -> Section:
+    """Return the table of all runs, whatever their status."""
+    headings = ["run", "dataset", "algorithm", "seed", "status", "rounds", "ranks"]
+    headings += [
+        "test acc %, last round",
+        "best by validation",
+        "worst client",
+        "s/round",
+        "total s",
+        "client MB",
+    ]
+    rows = [_run_row(each) for each in digests]
+    target = any("target" in each.summary for each in digests)
+    if target:
+        headings += ["rounds to target", "s to target"]
+    return Section("runs", "All runs", table("Every run", headings, rows, "all-runs"))
+
+
+def _run_row(each: Digest) -> list[Entry]:
+    found = each.summary
+    row = [
+        words(each.name),
+        words(found["dataset"]),
+        words(found["algorithm"]),
+        number(found["seed"], 0) if isinstance(found["seed"], int) else words(found["seed"]),
+        words(each.status, "" if each.status == "complete" else "warning"),
+        number(found["rounds"], 0),
+        words(", ".join(map(str, found["ranks"]))),
+        percent(found["test_accuracy"]),
+        percent(found["test_accuracy_best_by_validation"]),
+        percent(found["worst_client_accuracy"]),
+        number(found["round_seconds_median"], 3),
+        number(found["total_seconds"], 1),
+        number(found["client_megabytes"], 1),
+    ]
+    if "target" in found:
+        reached = found["to_target"]
+        row += [
+            number(reached["rounds"] if reached else None, 0),
+            number(reached["seconds"] if reached else None, 1),
+        ]
+    return row
+
+
+_ORIGIN = ("cpu_model", "cores", "memory_bytes", "host", "platform", "python", "device", "torch_threads")
+
+
+def provenance(digests: Sequence[Digest]) -> Section:
+    """Return where the runs come from: one table line for each kind of origin, and their settings."""
+    found: dict[str, tuple[dict[str, Any], list[Digest]]] = {}
+    for run in digests:
+        origin = _origin(run)
+        found.setdefault(json.dumps(origin, sort_keys=True, default=str), (origin, []))[1].append(run)
+    parts = []
+    for place, (origin, runs) in enumerate(found.values()):
+        used = {pair for run in runs for pair in run.provenance.get("datasets", {}).items()}
+        datasets = ", ".join(f"{name} {mark[:16]}" for name, mark in sorted(used))
+        rows = [[words(name), words(value)] for name, value in {**origin, "datasets": datasets}.items()]
+        names = ", ".join(run.name for run in runs)
+        caption = f"Origin {place + 1} of {len(found)}: {len(runs)} run{'s' * (len(runs) > 1)}"
+        parts.append(table(caption, ["what", "value"], rows, f"origin-{place}"))
+        parts.append(Markup("<details><summary>Its runs</summary><p>{}</p></details>").format(names))
+    parts.append(_configurations(digests))
+    return Section("provenance", "Provenance", Markup("").join(parts))
+
+
+def _origin(run: Digest) -> dict[str, Any]:
+    given = run.provenance
+    source, mpi = given.get("source", {}), given.get("mpi", {})
+    packages = {name: each.get("version") for name, each in given.get("packages", {}).items()}
+    return {
+        "commit": source.get("commit", "no checkout") + (" with changes" if source.get("dirty") else ""),
+        "numerics version": run.config["numerics_version"],
+        "MPI": f"{mpi.get('library', '-')}, {mpi.get('size', '-')} ranks",
+        "hosts": ", ".join(sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])})),
+        **{name: given[name] for name in _ORIGIN if name in given},
+        "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
+    }
+
+
+def _configurations(digests: Sequence[Digest]) -> Markup:
+    """Return the settings that all runs share, and of each run those in which it differs."""
+    flat = [_flat(run.config) for run in digests]
+    shared = {k: v for k, v in flat[0].items() if all(each.get(k) == v for each in flat)}
+    rows = [[words(name), words(value)] for name, value in sorted(shared.items())]
+    varying = sorted({name for each in flat for name in each} - shared.keys() - {"name"})
+    lines = [
+        [words(run.name), *(words(each.get(k, "")) for k in varying)]
+        for run, each in zip(digests, flat, strict=True)
+    ]
+    return (
+        Markup("<details><summary>Settings that all runs share</summary>")
+        + table("Settings that all runs share", ["setting", "value"], rows, "shared")
+        + Markup("</details><details><summary>Settings in which runs differ</summary>")
+        + table("Settings in which runs differ", ["run", *varying], lines, "varying")
+        + Markup("</details>")
+    )
+
+
+def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

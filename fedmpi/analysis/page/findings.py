@@ -1,0 +1,82 @@
+"""What the runs say in sentences: who is ahead and by how much, on which clients, and what cost most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from fedmpi.analysis.estimates import estimate
+from fedmpi.analysis.page.accuracy import leader, mean_over_seeds, wins
+from fedmpi.analysis.page.collect import LAST, Cell, Setting
+from fedmpi.analysis.page.cost import costliest
+
+
+def findings(settings: Sequence[Setting]) -> Markup:
+    """Return a line per setting."""
+    lines = []
+    for each in settings:
+        clients = f"{len(each.clients)} client{'s' * (len(each.clients) > 1)}"
+        said = "".join(
+            f"<li>{sentence}</li>" for sentence in (_ahead(each), _where(each), _cost(each)) if sentence
+        )
+        lines.append(f"<div><h3>{escape(each.heading)}, {clients}</h3><ul>{said}</ul></div>")
+    return Markup(f'<div class="findings">{"".join(lines)}</div>')
+
+
+def _ahead(each: Setting) -> Markup:
+    """Say which cell leads, and whether the gap to the next is more than the seeds' noise."""
+    first = leader(each)
+    found = mean_over_seeds(first, LAST)
+    text = Markup("<strong>{}</strong> has the highest test accuracy in the last round, {:.2f} %").format(
+        first.label, 100 * found.mean
+    )
+    others = [cell for cell in each.cells if cell is not first]
+    if not others:
+        return text + "."
+    second = max(others, key=lambda cell: np.nan_to_num(mean_over_seeds(cell, LAST).mean, nan=-1.0))
+    return text + ", " + _gap(first, second) + "."
+
+
+def _gap(first: Cell, second: Cell) -> Markup:
+    seeds = [seed for seed in first.runs if seed in second.runs]
+    if not seeds:
+        return Markup("before {} (other seeds, so not paired)").format(second.label)
+    gaps = [
+        np.nanmean(a) - np.nanmean(b)
+        for a, b in zip(*(c.accuracy(LAST, seeds) for c in (first, second)), strict=True)
+    ]
+    gap = estimate(100 * np.array(gaps))
+    if gap.count < 2:
+        return Markup("{:.2f} points ahead of {} (one seed: no interval)").format(gap.mean, second.label)
+    verdict = "more than" if gap.mean > gap.half else "within"
+    return Markup("{:.2f} ± {:.2f} points ahead of {}: {} the noise of {} seeds").format(
+        gap.mean, gap.half, second.label, verdict, gap.count
+    )
+
+
+def _where(each: Setting) -> Markup:
+    if len(each.cells) < 2 or len(each.clients) < 2:
+        return Markup("")
+    parts = [Markup("{} on {}").format(label, count) for label, count in wins(each)]
+    return Markup("Best by client: {}.").format(Markup(", ").join(parts))
+
+
+def _cost(each: Setting) -> Markup:
+    """Say which phase takes most for most cells, and for which another does."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for cell in each.cells:
+        name, share = costliest(cell)
+        found.setdefault(name, []).append((cell.label, share))
+    first, *others = sorted(found, key=lambda name: -len(found[name]))
+    text = Markup("Most of the time goes into <strong>{}</strong> ({})").format(first, _span(found[first]))
+    for name in others:
+        labels = " and ".join(label for label, _ in found[name])
+        text += Markup(", but for {} into <strong>{}</strong> ({})").format(labels, name, _span(found[name]))
+    return text + "."
+
+
+def _span(found: Sequence[tuple[str, float]]) -> str:
+    low, high = (f"{end(share for _, share in found):.0%}" for end in (min, max))
+    return high if low == high else f"{low} to {high}"

@@ -1,0 +1,183 @@
+"""Charts of single numbers: violins, heat maps, stacked bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from fedmpi.analysis.page.axes import (
+    COLOURS,
+    HEIGHT,
+    WIDTH,
+    Box,
+    Float,
+    Scale,
+    drawn,
+    joined,
+    path,
+    scale,
+    svg,
+    text,
+)
+from fedmpi.analysis.page.charts import panel
+
+_GOLDEN = 0.618034
+"""The fractional parts of its multiples fill a strip evenly, in the order of the points."""
+
+
+@dataclass(frozen=True)
+class Violin:
+    """Values of one group, each with a name."""
+
+    series: str
+    label: str
+    colour: int
+    names: Sequence[str]
+    values: Float
+
+
+def violins(title: str, y_label: str, groups: Sequence[Violin]) -> Markup:
+    """Return a violin per group, its values as dots and a bar at their mean; a line at 0."""
+    box = Box(bottom=HEIGHT - 26.0)
+    ends = [end for each in groups for end in _reach(each.values)]
+    y = scale([0.0, *ends], box.bottom, box.top)
+    wide = (box.right - box.left) / max(len(groups), 1)
+    parts: list[Markup | str] = [box.grid(None, y, "", y_label)]
+    parts.append(f'<path class="zero" d="M{box.left} {float(y(0)):.1f}H{box.right}"/>')
+    for place, each in enumerate(groups):
+        middle = box.left + (place + 0.5) * wide
+        parts.append(f'<g data-series="{escape(each.series)}">')
+        parts += _violin(each, middle, min(wide * 0.42, 42.0), y)
+        low = box.bottom + (15.0 if len(groups) < 6 or place % 2 == 0 else 25.0)
+        parts += [text(middle, low, each.label, "tick middle"), "</g>"]
+    return panel(title, svg(joined(parts), HEIGHT, f"{title}: {y_label} of {len(groups)} groups"))
+
+
+def _violin(each: Violin, middle: float, half: float, y: Scale) -> list[Markup | str]:
+    colour = f"c{each.colour % COLOURS}"
+    parts: list[Markup | str] = []
+    if np.std(each.values) > 0:
+        levels, density = _density(each.values)
+        sides = np.concatenate([middle + half * density, (middle - half * density)[::-1]])
+        outline = path(sides, y(np.concatenate([levels, levels[::-1]]))) + "z"
+        parts.append(drawn(outline, f"band {colour}"))
+    shift = ((np.arange(len(each.values)) * _GOLDEN) % 1.0 - 0.5) * half
+    for name, value, right in zip(each.names, each.values, shift, strict=True):
+        tip = f"<title>{escape(name)}: {value:+.2f}</title>"
+        parts.append(
+            f'<circle class="dot {colour}" cx="{middle + right:.1f}" cy="{float(y(value)):.1f}"'
+            f' r="2.4">{tip}</circle>'
+        )
+    mean = float(each.values.mean())
+    tip = f"<title>{escape(each.label)}: mean {mean:+.2f}</title>"
+    parts.append(
+        f'<path class="mean" d="M{middle - half:.1f} {float(y(mean)):.1f}h{2 * half:.1f}">{tip}</path>'
+    )
+    return parts
+
+
+def _width(values: Float) -> float:
+    """Return the width of the kernels of a density, by Scott's rule."""
+    return float(np.std(values) * len(values) ** -0.2)
+
+
+def _reach(values: Float) -> tuple[float, float]:
+    """Return how far a violin reaches."""
+    return float(values.min()) - _width(values), float(values.max()) + _width(values)
+
+
+def _density(values: Float) -> tuple[Float, Float]:
+    """Return levels and a Gaussian kernel density over them, scaled to at most 1."""
+    width = _width(values)
+    levels = np.linspace(*_reach(values), 40)
+    density = np.exp(-0.5 * ((levels[:, None] - values) / width) ** 2).sum(axis=1)
+    return levels, density / density.max()
+
+
+def heat_map(title: str, unit: str, rows: Sequence[str], columns: Sequence[str], values: Float) -> Markup:
+    """Return a table of numbers [rows, columns] in which a deeper colour is a larger share of its column."""
+    high = min(22.0, max(4.0, 176.0 / len(rows)))
+    box = Box(left=52.0, top=22.0, bottom=22.0 + high * len(rows), height=30.0 + high * len(rows))
+    wide = (box.right - box.left) / len(columns)
+    most = values.max(axis=0, initial=0.0)
+    parts: list[Markup | str] = []
+    for place, name in enumerate(columns):
+        parts.append(text(box.left + (place + 0.5) * wide, 15.0, name, "small middle"))
+    for line, row in enumerate(rows):
+        top = box.top + line * high
+        if high >= 9 or line % 4 == 0:
+            parts.append(text(box.left - 5, top + high / 2 + 3.5, row, "small end"))
+        for place, column in enumerate(columns):
+            value = float(values[line, place])
+            share = value / most[place] if most[place] > 0 else 0.0
+            tip = f"<title>{escape(row)}, {escape(column)}: {value:.4g} {escape(unit)}</title>"
+            left = box.left + place * wide
+            parts.append(
+                f'<rect class="heat" x="{left + 0.5:.1f}" y="{top + 0.5:.1f}" width="{wide - 1:.1f}" '
+                f'height="{high - 1:.1f}" fill-opacity="{0.06 + 0.6 * share:.2f}">{tip}</rect>'
+            )
+            if high >= 12:
+                parts.append(text(left + wide / 2, top + high / 2 + 3.5, f"{value:.3g}", "value middle"))
+    label = f"{title}: {unit} of {len(rows)} ranks in {len(columns)} phases"
+    return panel(title, svg(joined(parts), box.height, label))
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Stacked bars, a row each.
+
+    Attributes
+    ----------
+    rows, parts : sequence of str
+        What the bars and what their pieces are called.
+    values : float64 [rows, parts]
+    notes : sequence of str
+        What stands behind each bar.
+    """
+
+    rows: Sequence[str]
+    parts: Sequence[str]
+    values: Float
+    notes: Sequence[str]
+    unit: str
+
+
+def bars(title: str, x_label: str, given: Bars) -> Markup:
+    """Return stacked horizontal bars."""
+    longest = max((len(row) for row in given.rows), default=1)
+    high = min(20.0, max(7.0, 400.0 / max(len(given.rows), 1)))
+    bottom = 8.0 + high * len(given.rows)
+    room = 6.2 * max((len(note) for note in given.notes), default=0)
+    box = Box(left=min(24 + 5.6 * longest, 140.0), right=WIDTH - 8 - room, bottom=bottom, height=bottom + 34)
+    x = scale([0.0, float(given.values.sum(axis=1).max(initial=0.0))], box.left, box.right, zero=True)
+    parts: list[Markup | str] = [box.grid(x, None, x_label)]
+    for line, row in enumerate(given.rows):
+        top = box.top + line * high
+        parts.append(text(box.left - 5, top + high / 2 + 3.5, row, "small end"))
+        ends = x(np.concatenate([[0.0], np.cumsum(given.values[line])]))
+        parts += _pieces(given, line, ends, top, high)
+        parts.append(text(float(ends[-1]) + 4, top + high / 2 + 3.5, given.notes[line], "small"))
+    label = f"{title}: {len(given.rows)} bars of {', '.join(given.parts[:8])}"
+    return panel(title, svg(joined(parts), box.height, label))
+
+
+def _pieces(given: Bars, line: int, ends: Float, top: float, high: float) -> list[Markup | str]:
+    total = float(given.values[line].sum())
+    pieces: list[Markup | str] = []
+    for place, part in enumerate(given.parts):
+        value = float(given.values[line, place])
+        if not value or math.isnan(value):
+            continue
+        amount = f"{value:,.4g} {escape(given.unit)}, {100 * value / total:.0f} %"
+        tip = f"<title>{escape(given.rows[line])}, {escape(part)}: {amount}</title>"
+        faded = ' fill-opacity="0.55"' if place // COLOURS % 2 else ""
+        pieces.append(
+            f'<rect class="fill c{place % COLOURS}" data-series="{escape(part)}" x="{ends[place]:.1f}" '
+            f'y="{top + 1:.1f}" width="{max(ends[place + 1] - ends[place], 0.1):.1f}" '
+            f'height="{high - 2:.1f}"{faded}>{tip}</rect>'
+        )
+    return pieces

@@ -1,0 +1,1 @@
+"""Published figures against runs: cells, judgements, verdicts, and the document that says them."""

@@ -1,0 +1,161 @@
+"""Published cells beside our runs of them, judged, and as a table of one row per cell and metric."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fedmpi.analysis.reproduction import measures
+from fedmpi.analysis.reproduction.judgement import Judgement, Question, judge
+from fedmpi.analysis.reproduction.published import REFERENCE, Published
+from fedmpi.analysis.reproduction.results import Cell, Repetition, Results
+from fedmpi.analysis.reproduction.statistics import Estimate, pool
+from fedmpi.analysis.rows import RULES
+from fedmpi.errors import BadInput
+
+MARGIN = 0.02
+"""Accuracies that differ by less are the same, see docs/reproduction.md; ratios, if by less than a client."""
+
+HEADLINE, AS_PUBLISHED = "last round", "as published"
+COLUMNS = (
+    "paper",
+    "table",
+    "row",
+    "column",
+    "metric",
+    "paper_mean",
+    "paper_spread",
+    "ours_mean",
+    "ours_std",
+    "ours_n",
+    "selection",
+    "as_published_mean",
+    "command",
+    "note",
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published figure beside ours.
+
+    Attributes
+    ----------
+    published : Published
+    cell : Cell
+        Our runs of it; may be none.
+    missing : list of Repetition
+        Of the suite, not there.
+    ours : dict
+        By selection rule; None where there are no runs.
+    client : dict
+        By selection rule: whose gain is the smallest, for that metric.
+    differences : dict
+        By selection rule: ours minus the published figure, with the error that the methods of the
+        published table's column have together.
+    judged : dict
+        By selection rule: is ours the published figure, but for the margin?
+    """
+
+    published: Published
+    cell: Cell
+    missing: list[Repetition]
+    ours: Mapping[str, Estimate | None]
+    client: Mapping[str, str]
+    differences: Mapping[str, Estimate | None]
+    judged: Mapping[str, Judgement]
+
+
+def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
+    """Return every published figure beside ours.
+
+    Judged are, each as a family, the figures of one table, one metric and one rule.
+
+    Raises
+    ------
+    BadInput
+        A suite lacks the cases of a figure, or a table with gains lacks self-train.
+    """
+    references = {_column(each): each for each in figures if each.row == REFERENCE}
+    found = [_measured(each, references.get(_column(each)), results) for each in figures]
+    for places in _grouped(found, lambda one: (*_column(one), one.metric)):
+        for rule in RULES:
+            pooled = pool([found[place].ours[rule] for place in places])
+            for place, estimate in zip(places, pooled, strict=True):
+                found[place] = _with_difference(found[place], rule, estimate)
+    for places in _grouped(found, lambda one: (one.paper, one.table, one.metric)):
+        for rule in RULES:
+            answers = judge([_question(found[place], rule) for place in places])
+            for place, answer in zip(places, answers, strict=True):
+                found[place] = replace(found[place], judged={**found[place].judged, rule: answer})
+    return found
+
+
+def as_csv(found: Sequence[Compared]) -> str:
+    """Return the table, one row per published cell and metric."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(_row(each) for each in found)
+    return stream.getvalue()
+
+
+def _column(published: Published) -> tuple[str, str, str]:
+    return published.paper, published.table, published.column
+
+
+def _grouped(found: Sequence[Compared], family: Callable[[Published], tuple[str, ...]]) -> list[list[int]]:
+    """Return the places of figures by family."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, each in enumerate(found):
+        groups.setdefault(family(each.published), []).append(place)
+    return list(groups.values())
+
+
+def _measured(published: Published, reference: Published | None, results: Results) -> Compared:
+    cell, missing = results.one(published.suite, published.cases)
+    ours: dict[str, Estimate | None] = {}
+    client: dict[str, str] = {}
+    for rule, column in RULES.items():
+        if published.metric == "average":
+            ours[rule] = measures.average(cell, column)
+            continue
+        if reference is None:
+            raise BadInput(f"{published.table}, {published.column}: gains need a row {REFERENCE}")
+        alone, _ = results.one(reference.suite, reference.cases)
+        gains = measures.gains(cell, alone, column)
+        ours[rule] = None
+        if gains is not None:
+            ours[rule] = gains.least if published.metric == "min gain" else gains.improved
+            client[rule] = gains.client
+    return Compared(published, cell, missing, ours, client, {}, {})
+
+
+def _with_difference(each: Compared, rule: str, ours: Estimate | None) -> Compared:
+    published = each.published
+    difference = None if ours is None else ours.against(published.value, published.seeds)
+    return replace(each, differences={**each.differences, rule: difference})
+
+
+def _question(each: Compared, rule: str) -> Question:
+    clients = each.published.clients
+    margin = MARGIN if clients is None else 1 / clients
+    return Question(each.differences[rule], -margin, margin)
+
+
+def _row(each: Compared) -> list[str]:
+    published = each.published
+    ours, maximum = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
+    notes = [published.note] if published.note else []
+    if each.missing:
+        notes.insert(0, f"open: {len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases")
+    row = [published.paper, published.table, published.row, published.column, published.metric]
+    row += [f"{published.value:.4f}", "" if published.spread is None else f"{published.spread:.3f}"]
+    if ours is None or maximum is None:
+        row += [""] * 5
+    else:
+        std = f"{ours.std:.4f}" if ours.freedom else ""
+        row += [f"{ours.value:.4f}", std, str(ours.count), HEADLINE, f"{maximum.value:.4f}"]
+    return [*row, published.command, "; ".join(notes)]

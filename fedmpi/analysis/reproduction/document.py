@@ -1,0 +1,115 @@
+"""The document: published tables, verdicts, studies and what is open, all from stored rows.
+
+Its text is in ``document.md.j2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from fedmpi.analysis.reproduction import leakage, openings, pairs, splits, tables, verdicts
+from fedmpi.analysis.reproduction.ablation import ablation_table
+from fedmpi.analysis.reproduction.cells import MARGIN, Compared, compare
+from fedmpi.analysis.reproduction.published import Claim, Published, read, read_claims
+from fedmpi.analysis.reproduction.results import Results
+from fedmpi.config import locations
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and the suites that compute it.
+
+    Attributes
+    ----------
+    name : str
+        As in the column `paper` of its CSV files, which lie beside its suites.
+    title : str
+    tables : tuple of str
+        Suites of its tables; what the splits and the ablation are compared with is in the first.
+    splits, ablation : str
+        Suites.
+    """
+
+    name: str
+    title: str
+    tables: tuple[str, ...]
+    splits: str
+    ablation: str
+
+    def figures(self) -> list[Published]:
+        """Return what it prints."""
+        return read(locations.find(self.tables[0]).with_name("published.csv"))
+
+    def claims(self) -> list[Claim]:
+        """Return what it claims."""
+        return read_claims(locations.find(self.tables[0]).with_name("claims.csv"))
+
+
+PAPERS = (
+    Paper(
+        "GCFL",
+        "Xie, Ma, Xiong, Yang: Federated graph classification over non-IID graphs, NeurIPS 2021",
+        ("gcfl/table3", "gcfl/table4"),
+        "gcfl/splits",
+        "gcfl/ablation",
+    ),
+)
+
+
+def cells(results: Results) -> list[Compared]:
+    """Return the published figures of all papers beside ours."""
+    return [each for paper in PAPERS for each in compare(paper.figures(), results)]
+
+
+def document(results: Results, found: Sequence[Compared]) -> str:
+    """Return the document, Markdown; it depends on the rows only."""
+    source = files("fedmpi.analysis.reproduction").joinpath("document.md.j2").read_text()
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    papers = []
+    for paper in PAPERS:
+        members = [each for each in found if each.published.paper == paper.name]
+        papers.append({**vars(paper), **_sections(paper, members, results)})
+    page = environment.from_string(source).render(version=results.version, margin=MARGIN, papers=papers)
+    return page.rstrip("\n") + "\n"
+
+
+def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    figures, claims = paper.figures(), paper.claims()
+    reference, suites = [], (*paper.tables, paper.splits, paper.ablation)
+    for suite in paper.tables:
+        reference += pairs.cells_of(results, suite)
+    return {
+        "in_short": tables.in_short(found),
+        "verdicts": verdicts.verdict_table(verdicts.verdicts(claims, figures, results)),
+        "tables": [_table(found, name) for name in dict.fromkeys(each.published.table for each in found)],
+        "counts": tables.counts_table(found),
+        "leads": pairs.lead_table(reference),
+        "gains": pairs.gain_table(reference),
+        "spreads": pairs.spread_table(reference, figures, results),
+        "split_accuracies": splits.accuracy_table(results, paper.tables[0], paper.splits),
+        "split_leads": splits.lead_table(results, paper.splits, claims, figures),
+        "switches": ablation_table(results, paper.ablation, paper.tables[0]),
+        "without_twins": leakage.clean_table(reference),
+        "open_cells": openings.open_table(found),
+        "queue": openings.queue_table(results, suites),
+    }
+
+
+def _table(found: Sequence[Compared], name: str) -> dict[str, Any]:
+    members = [each for each in found if each.published.table == name]
+    return {
+        "name": name,
+        "suite": members[0].published.suite,
+        "accuracies": tables.accuracy_table(members),
+        "gains": tables.gains_table(members),
+        "notes": [
+            f"{each.published.row}, {each.published.column}: {each.published.note}."
+            for each in members
+            if each.published.note
+        ],
+    }

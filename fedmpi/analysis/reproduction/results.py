@@ -1,0 +1,184 @@
+"""Rows sorted by what was run: a cell holds the repetitions of one configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.analysis.options import option_text
+from fedmpi.analysis.rows import RULES
+from fedmpi.config import locations, suite
+from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
+
+Float = npt.NDArray[np.float64]
+Row = Mapping[str, str]
+
+_RESULTS = ("test_graphs", *RULES.values())
+
+
+class Key(NamedTuple):
+    """What was run, all repetitions alike."""
+
+    dataset: str
+    algorithm: str
+    rounds: int
+    options: str
+
+
+class Repetition(NamedTuple):
+    """What differs between repetitions."""
+
+    split_seed: int
+    seed: int
+
+
+Plan = Mapping[Key, Sequence[Repetition]]
+"""What a suite runs, by configuration."""
+
+Runs = Mapping[Repetition, Mapping[str, Row]]
+"""Rows by repetition and client."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one configuration, as far as they are there.
+
+    Attributes
+    ----------
+    key : Key
+    runs : mapping
+        Ascending.
+    """
+
+    key: Key
+    runs: Runs
+
+    def values(self, column: str, repetitions: Iterable[Repetition] | None = None) -> Float:
+        """Return a column as float64 [repetitions, clients], clients by name; NaN where a row is blank.
+
+        Raises
+        ------
+        BadInput
+            Repetitions have different numbers of clients.
+        """
+        chosen = self.runs if repetitions is None else list(repetitions)
+        table = [[_number(row[column]) for _, row in sorted(self.runs[one].items())] for one in chosen]
+        if len({len(line) for line in table}) > 1:
+            raise BadInput(f"rows of {self.key.algorithm} on {self.key.dataset}: not always the same clients")
+        return np.array(table, np.float64)
+
+    def clients(self) -> list[str]:
+        """Return the names of the clients, sorted."""
+        return sorted(next(iter(self.runs.values())))
+
+    def shared(self, other: Cell) -> list[Repetition]:
+        """Return the repetitions that both cells have, ascending.
+
+        Raises
+        ------
+        BadInput
+            One of them has other clients than the other cell's.
+        """
+        both = sorted(self.runs.keys() & other.runs.keys())
+        for one in both:
+            if self.runs[one].keys() != other.runs[one].keys():
+                names = f"{self.key.algorithm} and {other.key.algorithm} on {self.key.dataset}"
+                raise BadInput(f"rows of {names}: not the same clients for seed {one.seed}")
+        return both
+
+
+class Results:
+    """All rows at hand."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        """Sort rows.
+
+        Raises
+        ------
+        BadInput
+            Rows of two numerics versions, or two runs of one case that differ in a result.
+        """
+        versions = sorted({row["numerics_version"] for row in rows})
+        if len(versions) > 1:
+            raise BadInput(f"rows of numerics versions {' and '.join(versions)}: a table uses runs of one")
+        self.version = versions[0] if versions else ""
+        found: dict[Key, dict[Repetition, dict[str, Row]]] = {}
+        for row in rows:
+            key = Key(row["dataset"], row["algorithm"], int(row["rounds"]), row["options"])
+            repetition = Repetition(int(row["split_seed"]), int(row["seed"]))
+            clients = found.setdefault(key, {}).setdefault(repetition, {})
+            other = clients.setdefault(row["client"], row)
+            if any(other[name] != row[name] for name in _RESULTS):
+                names = f"{other['suite']} {other['case']} and {row['suite']} {row['case']}"
+                raise BadInput(f"{names}: runs of one case with different results; leave one out")
+        self._runs = {key: dict(sorted(runs.items())) for key, runs in found.items()}
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    def cell(self, key: Key, repetitions: Iterable[Repetition] | None = None) -> Cell:
+        """Return the runs of a configuration, all or those of some repetitions."""
+        runs = self._runs.get(key, {})
+        chosen = runs if repetitions is None else set(repetitions)
+        return Cell(key, {one: rows for one, rows in runs.items() if one in chosen})
+
+    def planned(self, name: str, cases: str = "") -> list[tuple[Cell, list[Repetition]]]:
+        """Return the cells of a suite, each with the repetitions that it lacks.
+
+        Parameters
+        ----------
+        name : str
+            A suite, as `fedmpi run` takes it.
+        cases : str
+            What ``--set`` takes, parted by spaces; by default all cases.
+        """
+        if (name, cases) not in self._plans:
+            self._plans[name, cases] = plan(name, cases.split())
+        found = []
+        for key, repetitions in self._plans[name, cases].items():
+            cell = self.cell(key, repetitions)
+            found.append((cell, [one for one in repetitions if one not in cell.runs]))
+        return found
+
+    def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
+        """Return the one cell of a suite's cases, and the repetitions that it lacks.
+
+        Raises
+        ------
+        BadInput
+            The cases are of several configurations.
+        """
+        found = self.planned(name, cases)
+        if len(found) != 1:
+            raise BadInput(f"{name} {cases}: {len(found)} configurations; a cell is one")
+        return found[0]
+
+
+def plan(name: str, overrides: Sequence[str]) -> Plan:
+    """Return what a suite runs.
+
+    Parameters
+    ----------
+    name : str
+        A suite, as `fedmpi run` takes it.
+    overrides : sequence of str
+        As ``--set`` takes them.
+    """
+    found: dict[Key, list[Repetition]] = {}
+    texts: dict[str, str] = {}
+    for checked in check_suite(suite.read(locations.find(name), overrides)):
+        case = checked.case
+        config = case.config()
+        alike = repr({**config, "name": "", "seed": 0, "partition": {**config["partition"], "seed": 0}})
+        if alike not in texts:
+            texts[alike] = option_text(config)
+        key = Key(case.dataset.name, case.algorithm.name, case.rounds, texts[alike])
+        found.setdefault(key, []).append(Repetition(case.partition.seed, case.seed))
+    return found
+
+
+def _number(text: str) -> float:
+    return float(text) if text else float("nan")

@@ -1,0 +1,159 @@
+"""Estimates from a few seeds: standard errors, intervals, one-sided tests, and Holm's correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+Float = npt.NDArray[np.float64]
+Figure = Callable[[Float], Float]
+"""From values [..., n] of clients to figures [...]."""
+
+_MOST_ENUMERATED = 8
+_DRAWN = 10_000
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its standard error, which Student's t takes account of.
+
+    Attributes
+    ----------
+    value : float
+    error : float
+        Standard error; NaN where nothing tells it.
+    count : int
+        Repetitions.
+    freedom : int
+        Degrees of freedom of the error.
+    """
+
+    value: float
+    error: float
+    count: int
+    freedom: int
+
+    @property
+    def half(self) -> float:
+        """Half the width of the 95 % interval; NaN where nothing tells it."""
+        from scipy.special import stdtrit  # scipy.stats takes a second to import
+
+        return float(stdtrit(self.freedom, 0.975)) * self.error if self.freedom else math.nan
+
+    @property
+    def std(self) -> float:
+        """Standard deviation between repetitions, as far as the figure is a mean over them."""
+        return self.error * math.sqrt(self.count)
+
+    def tail(self, distance: float) -> float:
+        """Return the probability that chance alone moves the figure up by at least `distance`."""
+        from scipy.special import stdtr
+
+        if math.isinf(distance) or self.error == 0:
+            return 0.0 if distance > 0 else 1.0
+        return float(stdtr(self.freedom, -distance / self.error)) if self.freedom else 1.0
+
+    def against(self, published: float, repetitions: int) -> Estimate:
+        """Return the difference to a published figure of so many repetitions.
+
+        Papers do not print how their figure deviates from seed to seed; it is
+        taken to deviate as ours does.
+        """
+        error = self.error * math.sqrt(1 + self.count / repetitions)
+        return Estimate(self.value - published, error, self.count, self.freedom)
+
+    def __str__(self) -> str:
+        return self._with_interval("")
+
+    @property
+    def signed(self) -> str:
+        """The same with the sign of differences."""
+        return self._with_interval("+")
+
+    def _with_interval(self, sign: str) -> str:
+        text = f"{round(self.value, 4) + 0.0:{sign}.4f}"  # no -0.0
+        return text if math.isnan(self.half) else f"{text} ± {self.half:.4f}"
+
+
+def estimate(values: Float, figure: Figure, floor: float = 0.0) -> Estimate:
+    """Return a figure of the mean over repetitions, with its standard error by bootstrap over these.
+
+    Up to 8 repetitions every resample counts, with its probability; beyond, 10,000 are drawn, always the
+    same. The variance is scaled by n / (n - 1), so that a mean has the usual standard error. Figures are
+    rounded to 12 digits: what is printed shall not hang on the order of a sum.
+
+    Parameters
+    ----------
+    values : float64 [n, k]
+        One row per repetition.
+    figure : callable
+        Of the means [..., k].
+    floor : float
+        Least standard error, for figures that move in steps.
+    """
+    count = len(values)
+    value = round(float(figure(values.mean(axis=0))), _DIGITS)
+    if count < 2:
+        return Estimate(value, math.nan, count, 0)
+    counts, weights = _resamples(count)
+    figures = figure(counts @ values / count)
+    mean = float(weights @ figures)
+    variance = float(weights @ (figures - mean) ** 2) * count / (count - 1)
+    # Exactly equal repetitions have no error, whatever the sums of the weights are rounded to.
+    alike = bool((values == values[0]).all())
+    error = 0.0 if alike else round(math.sqrt(variance), _DIGITS)
+    return Estimate(value, max(floor, error), count, count - 1)
+
+
+def _resamples(count: int) -> tuple[Float, Float]:
+    """Return how often each repetition is in each resample [m, count], and the resamples' weights [m]."""
+    if count > _MOST_ENUMERATED:
+        draws = np.random.RandomState(0).multinomial(count, [1 / count] * count, size=_DRAWN)
+        return draws.astype(np.float64), np.full(_DRAWN, 1 / _DRAWN)
+    counts = np.array(list(_compositions(count, count)), np.float64)
+    ways = [math.factorial(count) / math.prod(math.factorial(int(c)) for c in row) for row in counts]
+    return counts, np.array(ways) / count**count
+
+
+def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
+    if parts == 1:
+        return [(total,)]
+    return [(first, *rest) for first in range(total + 1) for rest in _compositions(total - first, parts - 1)]
+
+
+def pool(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
+    """Return the same figures with the errors that they have if all deviate alike between repetitions.
+
+    Five repetitions tell a standard deviation to a factor of two only; those of
+    several methods on the same data tell it together. Methods with the same
+    figure and error are the same runs and count once.
+    """
+    known = {(one.value, one.error): one for one in estimates if one is not None and one.freedom}
+    freedom = sum(one.freedom for one in known.values())
+    if not freedom:
+        return list(estimates)
+    variance = sum(one.freedom * one.std**2 for one in known.values()) / freedom
+    return [
+        None if one is None else replace(one, error=math.sqrt(variance / one.count), freedom=freedom)
+        for one in estimates
+    ]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number (Holm 1979).
+
+    Rejecting those below a level keeps the chance of even one false rejection
+    among all of them below that level, however they depend on one another.
+    """
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted

@@ -1,0 +1,193 @@
+"""A model of a round's time: computing by steps and FLOPs, collectives by latency and bandwidth.
+
+A client's training takes ``a`` seconds per step and ``b`` per FLOP; its evaluation ``c`` seconds and ``d``
+per FLOP. A call of a collective among P ranks takes ``alpha * ceil(log2 P)`` seconds and ``beta`` per byte
+of the largest payload of a rank (Thakur, Rabenseifner and Gropp 2005, for trees). All are fitted by least
+squares with no coefficient below 0. A round takes the busiest rank's training and evaluation, the
+collectives, the server's work, and a remainder: one of a rank alone, one that is the same for every larger
+number of ranks. Rank 0 records a round while the others train the next, so recording counts where there is
+one rank, or where it takes longer than training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedmpi.analysis.scaling.points import Float, Int, Point
+from fedmpi.comm.placement import place
+
+
+@dataclass(frozen=True)
+class Network:
+    """One collective: seconds per level of a tree and per byte, and how many samples these come from."""
+
+    latency: float
+    per_byte: float
+    samples: int
+
+    def seconds(self, ranks: int, calls: float, size: float) -> float:
+        """Return the seconds of a round's calls."""
+        return self.latency * calls * _levels(ranks) + self.per_byte * size
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Calls of a collective in a round, and payload as ``fixed + by_rank * P`` bytes."""
+
+    calls: float
+    fixed: float
+    by_rank: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """The fitted model of one case.
+
+    Attributes
+    ----------
+    step, flop : float
+        Seconds of training per optimizer step and per FLOP.
+    client, evaluated_flop : float
+        Seconds of evaluation per client and per FLOP.
+    networks, traffic : mapping
+        By collective.
+    server, record : float
+        Seconds of a round.
+    rest_alone, rest : float
+        What a round takes beyond that, on one rank and on more.
+    """
+
+    step: float
+    flop: float
+    client: float
+    evaluated_flop: float
+    networks: Mapping[str, Network]
+    traffic: Mapping[str, Traffic]
+    server: float
+    record: float
+    rest_alone: float
+    rest: float
+
+    def seconds(self, like: Point, ranks: int) -> float:
+        """Return the predicted seconds of a round of `like`'s case on so many ranks."""
+        return self._without_rest(like, ranks) + (self.rest_alone if ranks == 1 else self.rest)
+
+    def _without_rest(self, like: Point, ranks: int) -> float:
+        work = like.work
+        train = self.step * work.steps + self.flop * work.train_flops
+        evaluate = self.client + self.evaluated_flop * work.evaluate_flops
+        placed = placement(like, ranks)
+        computing = float(np.bincount(placed, train).max())
+        total = computing + float(np.bincount(placed, evaluate).max()) + self.server
+        total += self.communication(ranks)
+        return total + (self.record if ranks == 1 else max(0.0, self.record - computing))
+
+    def communication(self, ranks: int) -> float:
+        """Return the seconds of a round's collectives; none among one rank."""
+        if ranks == 1:
+            return 0.0
+        return sum(
+            self.networks[name].seconds(ranks, each.calls, each.fixed + each.by_rank * ranks)
+            for name, each in self.traffic.items()
+        )
+
+
+def placement(like: Point, ranks: int) -> Int:
+    """Return the rank of each client on so many ranks, as fedmpi would place them."""
+    if ranks == like.ranks and like.placement.any():
+        return like.placement
+    costs = np.rint(like.work.train_flops + like.work.evaluate_flops).astype(np.int64)
+    return place(costs.tolist(), range(1, ranks) if ranks > 1 else [0])
+
+
+def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
+    """Fit the model of one case.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Runs of the case, one at least.
+    everywhere : sequence of Point
+        All runs on the machine: the network is the same for every case.
+    """
+    step, flop = _coefficients(
+        np.concatenate([np.column_stack([p.work.steps, p.work.train_flops]) for p in points]),
+        np.concatenate([p.work.seconds for p in points]),
+    )
+    client, evaluated = _coefficients(*_evaluations(points))
+    server, record = (float(np.median([getattr(p, name) for p in points])) for name in ("server", "record"))
+    networks = _networks([p for p in everywhere if p.ranks > 1])
+    traffic = _traffic([p for p in points if p.ranks > 1] or [p for p in everywhere if p.ranks > 1])
+    bare = Model(step, flop, client, evaluated, networks, traffic, server, record, 0.0, 0.0)
+    beyond = [(p.ranks == 1, p.seconds - bare._without_rest(p, p.ranks)) for p in points]
+    alone, several = ([value for one, value in beyond if one == wanted] for wanted in (True, False))
+    rests = [max(0.0, float(np.median(values or several or alone))) for values in (alone, several)]
+    return replace(bare, rest_alone=rests[0], rest=rests[1])
+
+
+def _coefficients(amounts: Float, seconds: Float) -> tuple[float, float]:
+    """Return the two coefficients, not below 0, that explain seconds best by two amounts."""
+    from scipy.optimize import nnls
+
+    scales = np.where(amounts.max(axis=0) > 0, amounts.max(axis=0), 1.0)
+    found, _ = nnls(amounts / scales, seconds)
+    first, second = found / scales
+    return float(first), float(second)
+
+
+def _evaluations(points: Sequence[Point]) -> tuple[Float, Float]:
+    """Return clients and FLOPs of every rank that evaluates, and its seconds."""
+    amounts, seconds = [], []
+    for each in points:
+        placed = placement(each, each.ranks)
+        counts = np.bincount(placed, minlength=each.ranks)
+        flops = np.bincount(placed, each.work.evaluate_flops, minlength=each.ranks)
+        busy = counts > 0
+        amounts.append(np.column_stack([counts, flops])[busy].astype(np.float64))
+        seconds.append(each.evaluate[busy])
+    return np.concatenate(amounts), np.concatenate(seconds)
+
+
+def _networks(points: Sequence[Point]) -> dict[str, Network]:
+    """Return the coefficients of each collective."""
+    found = {}
+    for name in dict.fromkeys(name for each in points for name in each.collectives):
+        sampled = [(each.ranks, each.collectives[name]) for each in points if name in each.collectives]
+        amounts = np.array([[m.calls * _levels(ranks), m.size] for ranks, m in sampled])
+        latency, per_byte = _coefficients(amounts, np.array([m.seconds for _, m in sampled]))
+        found[name] = Network(latency, per_byte, len(sampled))
+    return found
+
+
+def _traffic(points: Sequence[Point]) -> dict[str, Traffic]:
+    """Return calls and payload of each collective by the number of ranks."""
+    found = {}
+    for name in dict.fromkeys(name for each in points for name in each.collectives):
+        sampled = [(each.ranks, each.collectives[name]) for each in points if name in each.collectives]
+        ranks = np.array([ranks for ranks, _ in sampled], np.float64)
+        sizes = np.array([messages.size for _, messages in sampled])
+        fixed, by_rank = float(sizes.mean()), 0.0
+        if len(np.unique(ranks)) > 1:
+            fixed, by_rank = _coefficients(np.column_stack([np.ones(len(ranks)), ranks]), sizes)
+        found[name] = Traffic(float(np.mean([m.calls for _, m in sampled])), fixed, by_rank)
+    return found
+
+
+def _levels(ranks: int) -> int:
+    return math.ceil(math.log2(ranks)) if ranks > 1 else 0
+
+
+def held_out(points: Sequence[Point], everywhere: Sequence[Point], ranks: int) -> float | None:
+    """Return the prediction for `ranks` by a fit without any run on so many; None where too few are left.
+
+    Runs on two other numbers of ranks are needed, one of them more than one.
+    """
+    others = [each for each in points if each.ranks != ranks]
+    if len({each.ranks for each in others}) < 2 or (ranks > 1 and all(each.ranks == 1 for each in others)):
+        return None
+    elsewhere = [each for each in everywhere if each.ranks != ranks]
+    return fit(others, elsewhere).seconds(others[0], ranks)

@@ -1,0 +1,191 @@
+"""What scaling needs of each run: a round's median times, work and messages at one number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.analysis.figures.cells import key
+from fedmpi.analysis.summary import setting
+from fedmpi.store.reader import LifeRecord, Run
+from fedmpi.store.schema import Array
+
+Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
+
+_APART = ("suite", "name", "checkpoint_seconds", "rounds", "numerics_version")
+_SIZES = ("seed", "partition.clients", "dataset.synthetic.graphs", "dataset.synthetic.domains")
+
+
+@dataclass(frozen=True)
+class Messages:
+    """One collective in a round: calls, largest payload of a rank in bytes, seconds without waiting.
+
+    The seconds are those of the rank that spends least in it: the others also wait for that one.
+    """
+
+    calls: float
+    size: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a round computes, by client: steps, FLOPs of training and evaluation, training seconds."""
+
+    steps: Float
+    train_flops: Float
+    evaluate_flops: Float
+    seconds: Float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: medians over the rounds of its longest life, the first round left out where there are more.
+
+    Attributes
+    ----------
+    ranks, workers : int
+        All ranks, and those that host clients: one less, but for one rank alone.
+    placement : int64 [n]
+        Rank of each client.
+    round_seconds : float64 [R]
+    evaluate : float64 [ranks]
+        Seconds of evaluation.
+    server, record : float
+        Seconds of rank 0.
+    collectives : dict
+        By name; only those that were called, and not the barriers in which ranks wait for each other.
+    cores : int
+        Cores of the ranks' hosts together, as far as known; 0 if not.
+    rates : dict
+        Per second of wall-clock time: rounds, client updates, training graphs, model GFLOP.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    clients: int
+    ranks: int
+    placement: Int
+    round_seconds: Float
+    work: Work
+    evaluate: Float
+    server: float
+    record: float
+    collectives: Mapping[str, Messages]
+    cores: int
+    rates: Mapping[str, float]
+    started: str
+    ended: str
+
+    @property
+    def workers(self) -> int:
+        """Ranks that host clients."""
+        return max(self.ranks - 1, 1)
+
+    @property
+    def seconds(self) -> float:
+        """Median seconds of a round."""
+        return float(np.median(self.round_seconds))
+
+    @property
+    def case(self) -> str:
+        """Marks runs that do the same work on any number of ranks."""
+        return key(self.config, *_APART, "seed")
+
+    @property
+    def kind(self) -> str:
+        """Marks runs that differ in the number of clients and the amount of data only."""
+        return key(self.config, *_APART, *_SIZES)
+
+    @property
+    def title(self) -> str:
+        """Algorithm, dataset and clients, for people."""
+        names = f"{setting(self.config, 'algorithm')} on {setting(self.config, 'dataset')}"
+        return f"{names}, {self.clients} clients"
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there were more ranks than cores, so that times are those of the scheduler."""
+        return 0 < self.cores < self.ranks
+
+
+def point(run: Run) -> Point | None:
+    """Return what scaling needs of a run; None if it has no round."""
+    life, kept = max(run.kept_rounds(), key=lambda pair: len(pair[1]), default=(None, np.zeros(0, np.int64)))
+    if life is None or not len(kept):
+        return None
+    rows = kept[1:] if len(kept) > 1 else kept
+    results = {name: values[rows + life.first_round] for name, values in run.results.items()}
+    measured = {name: values[rows] for name, values in life.measurements.items()}
+    phases = {name: measured["phase_seconds"][:, :, place] for place, name in enumerate(life.phases)}
+    provenance = life.provenance
+    placed = provenance.get("rank_of_client")
+    return Point(
+        folder=run.folder,
+        config=run.config,
+        clients=len(run.clients),
+        ranks=life.ranks,
+        placement=np.asarray(placed if placed is not None else np.zeros(len(run.clients)), np.int64),
+        round_seconds=np.asarray(measured["round_seconds"], np.float64),
+        work=_work(results, measured),
+        evaluate=np.median(phases["evaluate"], axis=0),
+        server=float(np.median(phases["server"][:, 0])),
+        record=float(np.median(phases["record"][:, 0])),
+        collectives=_messages(life, measured),
+        cores=_cores(provenance),
+        rates=_rates(results, measured),
+        started=life.started,
+        ended=life.ended,
+    )
+
+
+def _work(results: Mapping[str, Array], measured: Mapping[str, Array]) -> Work:
+    """Return the mean work per round: with sampled clients, a client's share of the rounds counts."""
+    return Work(
+        steps=np.asarray(results["steps"].mean(axis=0), np.float64),
+        train_flops=np.asarray(results["model_flops"].mean(axis=0), np.float64),
+        evaluate_flops=np.asarray(results["evaluation_flops"].mean(axis=0), np.float64),
+        seconds=np.nan_to_num(np.nanmedian(measured["client_wall_seconds"], axis=0)),
+    )
+
+
+def _messages(life: LifeRecord, measured: Mapping[str, Array]) -> dict[str, Messages]:
+    found = {}
+    for place, name in enumerate(life.collectives):
+        calls, sizes, seconds = (
+            measured[f"collective_{kind}"][:, :, place] for kind in ("calls", "bytes", "seconds")
+        )
+        if calls.any() and not name.endswith("arrier"):
+            found[name] = Messages(
+                float(calls.max(axis=1).mean()),
+                float(sizes.max(axis=1).mean()),
+                float(np.median(seconds.min(axis=1))),
+            )
+    return found
+
+
+def _rates(results: Mapping[str, Array], measured: Mapping[str, Array]) -> dict[str, float]:
+    seconds = float(np.sum(measured["round_seconds"]))
+    if not seconds:
+        return {}
+    amounts = {
+        "rounds": float(len(measured["round_seconds"])),
+        "updates": float(results["participated"].sum()),
+        "graphs": float(results["samples"].sum()),
+        "gflop": float(results["model_flops"].sum()) / 1e9,
+    }
+    return {name: amount / seconds for name, amount in amounts.items()}
+
+
+def _cores(provenance: Mapping[str, Any]) -> int:
+    """Return the cores that the ranks may use, over all hosts; 0 if the record does not say."""
+    found: dict[str, set[int]] = {}
+    for rank in provenance.get("mpi", {}).get("ranks", []):
+        found.setdefault(str(rank.get("host")), set()).update(rank.get("cores", []))
+    return sum(map(len, found.values()))

@@ -1,0 +1,42 @@
+"""``fedmpi pack`` and ``fedmpi verify``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fedmpi.analysis.bundle.pack import pack as make
+from fedmpi.analysis.bundle.verify import verify as check
+
+
+def pack(paths: list[Path], out: Path | None) -> int:
+    """Pack a suite's complete runs.
+
+    Returns
+    -------
+    int
+        0, or 2 if anything of the suite is not in the bundle (named on the standard error).
+    """
+    name = paths[0].with_suffix("").name if paths[0].suffix == ".toml" else paths[0].resolve().name
+    packed = make(paths, out or Path(f"{name}.tar.gz"))
+    print(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
+    for line in packed.left_out:
+        print(f"fedmpi: {line}", file=sys.stderr)
+    return 2 if packed.left_out else 0
+
+
+def verify(path: Path) -> int:
+    """Check a bundle and say what was checked.
+
+    Returns
+    -------
+    int
+        0, or 1 if something is wrong with it.
+    """
+    found = check(path)
+    for line in found.checked:
+        print(f"ok: {line}")
+    for line in found.problems:
+        print(f"WRONG: {line}")
+    print(f"{path}: {'not valid' if found.problems else 'valid'}")
+    return 1 if found.problems else 0

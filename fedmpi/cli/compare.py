@@ -1,0 +1,226 @@
+"""``fedmpi compare``: ratios of figures of merit, or equality bit for bit."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
+from fedmpi.analysis.comparison.compare import compare as compare_sides
+from fedmpi.analysis.comparison.merits import Ratio
+from fedmpi.analysis.comparison.outcomes import described, read_side
+from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.errors import BadInput
+
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_POINTS = re.compile(r"(\d+(?:\.\d+)?)\s*(?:pt|pts|points?)")
+_CASE_FIGURES = ("test_accuracy", "round_seconds_median", "total_seconds", "seconds_to_target")
+
+
+def share(text: str, option: str) -> float:
+    """Return "10%" as 0.1."""
+    found = _SHARE.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(f"{option} {text}: give a percentage, such as 10%")
+    return float(found[1]) / 100
+
+
+def points(text: str, option: str) -> float:
+    """Return "1pt", a point of accuracy, as 0.01."""
+    found = _POINTS.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(f"{option} {text}: give points of accuracy, such as 1pt")
+    return float(found[1]) / 100
+
+
+def compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
+    """Compare every further path with the first.
+
+    Returns
+    -------
+    int
+        0; 1 if a check failed; 2 if anything was left out (named on the standard error).
+    """
+    if len(paths) < 2:
+        raise BadInput(
+            "compare: name two runs, suites or folders, or more; the first is what others are set against"
+        )
+    complaints: list[str] = []
+    first, *others = [read_side(path, limits.target, complaints) for path in paths]
+    found = [compare_sides(first, other, limits) for other in others]
+    if as_json:
+        print_json([_record(each) for each in found])
+    else:
+        screen = console(sys.stdout)
+        for each in found:
+            _show(screen, each)
+    complaints += dict.fromkeys(line for each in found for line in each.left_out)
+    for line in complaints:
+        print(f"fedmpi: {line}", file=sys.stderr)
+    if not all(check.passed for each in found for check in each.checks):
+        return 1
+    return 2 if complaints else 0
+
+
+def _show(screen: Console, found: Comparison) -> None:
+    names = _letters(found)
+    for letter, side in zip("AB", (found.first, found.second), strict=True):
+        screen.print(f"{letter} = {side.label}: {described(side)}", markup=False, soft_wrap=True)
+    _show_validity(screen, found)
+    _show_reasons(screen, found)
+    if len(found.cases) > 1:
+        screen.print(_case_table(found))
+    if found.overall:
+        screen.print(_table("All cases" if len(found.cases) > 1 else names, found.overall))
+    for check in found.checks:
+        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}", markup=False, soft_wrap=True)
+
+
+def _letters(found: Comparison) -> str:
+    return f"{found.cases[0].dataset}, {found.cases[0].algorithm}" if found.cases else ""
+
+
+def _show_validity(screen: Console, found: Comparison) -> None:
+    if not found.cases:
+        screen.print("[bold]INVALID[/bold]: no run of B has a counterpart in A")
+        return
+    wrong = [case for case in found.cases if case.invalid]
+    count = sum(len(case.pairs) for case in found.cases)
+    if not wrong:
+        screen.print(
+            f"[bold]VALID[/bold]: {count} pair{'s' * (count > 1)} of runs, all of B complete and as accurate"
+        )
+        return
+    good = len(found.cases) - len(wrong)
+    screen.print(
+        f"[bold]INVALID[/bold]: {len(wrong)} of {len(found.cases)} cases ({good} valid); no speed is given"
+    )
+    for case in wrong:
+        text = f"  {case.dataset}, {case.algorithm}: {'; '.join(case.invalid)}"
+        screen.print(text, markup=False, soft_wrap=True)
+
+
+def _show_reasons(screen: Console, found: Comparison) -> None:
+    pairs = [pair for case in found.cases for pair in case.pairs]
+    reasons = Counter(
+        (reason.text, reason.spoils, reason.refused) for pair in pairs for reason in pair.reasons
+    )
+    for (text, spoils, refused), count in reasons.items():
+        what = "refused" if refused else f"flagged: {' and '.join(spoils)}" if spoils else "noted"
+        screen.print(
+            f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}", markup=False, soft_wrap=True
+        )
+    stated = Counter(line for pair in pairs for line in pair.stated)
+    for line, count in stated.items():
+        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}", markup=False, soft_wrap=True)
+
+
+def _table(title: str, found: Sequence[Ratio]) -> Any:
+    headings = ("figure", "better", "A", "B", "B / A", "95 % interval", "B - A", "pairs", "B is")
+    table = plain_table(escape(title), headings, 2)
+    for each in found:
+        merit = each.merit
+        values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
+        table.add_row(
+            merit.title,
+            merit.better,
+            *values,
+            _number(each.ratio, 3),
+            _interval(each),
+            _difference(each),
+            str(each.pairs),
+            each.verdict,
+        )
+    return table
+
+
+def _number(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _interval(each: Ratio) -> str:
+    return "-" if math.isnan(each.low) else f"{each.low:.3f} to {each.high:.3f}"
+
+
+def _difference(each: Ratio) -> str:
+    factor, digits = each.merit.factor, each.merit.digits
+    half = "" if math.isnan(each.half) else f" ± {factor * each.half:,.{digits}f}"
+    return f"{factor * each.difference:+,.{digits}f}{half}"
+
+
+def _case_table(found: Comparison) -> Any:
+    headings: tuple[str, ...] = (
+        "dataset",
+        "algorithm",
+        "B is",
+        "pairs",
+        "accuracy A %",
+        "B - A, points",
+        "s/round B / A",
+        "total s B / A",
+    )
+    if any(each.merit.name == "seconds_to_target" for case in found.cases for each in case.ratios):
+        headings = (*headings, "s to target B / A")
+    table = plain_table("By case", headings, 3)
+    for case in found.cases:
+        table.add_row(*_case_row(case, len(headings)))
+    return table
+
+
+def _case_row(case: CaseResult, columns: int) -> list[str]:
+    by_name = {each.merit.name: each for each in case.ratios}
+    accuracy = by_name.get("test_accuracy")
+    row = [case.dataset, case.algorithm, "INVALID" if case.invalid else "VALID", str(len(case.pairs))]
+    row += ["-", "-"] if accuracy is None else [f"{100 * accuracy.first:.2f}", _difference(accuracy)]
+    for name in _CASE_FIGURES[1:]:
+        ratio = by_name.get(name)
+        flag = "*" if ratio is not None and ratio.flagged else ""
+        row.append("-" if ratio is None else f"{_number(ratio.ratio, 3)}{flag}")
+    return row[:columns]
+
+
+def _record(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON values."""
+    return {
+        "first": found.first.label,
+        "second": found.second.label,
+        "valid": found.valid,
+        "cases": [
+            {
+                "dataset": case.dataset,
+                "algorithm": case.algorithm,
+                "valid": not case.invalid,
+                "invalid": list(case.invalid),
+                "pairs": [_pair_record(pair) for pair in case.pairs],
+                "figures": [_ratio_record(each) for each in case.ratios],
+            }
+            for case in found.cases
+        ],
+        "overall": [_ratio_record(each) for each in found.overall],
+        "left_out": list(found.left_out),
+        "checks": [asdict(check) for check in found.checks],
+    }
+
+
+def _pair_record(pair: Any) -> dict[str, Any]:
+    return {
+        "first": str(pair.first.folder),
+        "second": str(pair.second.folder),
+        "not_like_for_like": [asdict(reason) for reason in pair.reasons],
+        "differs": list(pair.stated),
+    }
+
+
+def _ratio_record(each: Ratio) -> dict[str, Any]:
+    merit = asdict(each.merit)
+    values = {name: value for name, value in asdict(each).items() if name != "merit"}
+    return {"figure": merit["name"], "better": merit["better"], **values, "verdict": each.verdict}

@@ -1,0 +1,209 @@
+"""``fedmpi jobs``: the commands and their options; a suite on a Slurm cluster from plan to finished cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedmpi.cli.options import Cache, Json, Set
+from fedmpi.errors import BadInput
+
+app = typer.Typer(
+    help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.", no_args_is_help=True
+)
+
+SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/table3.")]
+Target = Annotated[str, typer.Argument(help="A suite that was submitted, or the folder of its cases.")]
+SystemName = Annotated[
+    str, typer.Option("--system", help="Machine: a name of `fedmpi jobs systems` or a file.")
+]
+Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
+Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
+Ranks = Annotated[int | None, typer.Option(min=1, help="Ranks of a case; default one per client and one.")]
+Tasks = Annotated[int | None, typer.Option(min=1, help="Tasks of an array; default by the estimates.")]
+AtOnce = Annotated[int | None, typer.Option(min=1, help="Tasks that run at a time; default the system's.")]
+Minutes = Annotated[int | None, typer.Option(min=2, help="Time limit of a task; default by the estimates.")]
+
+
+@app.command()
+def plan(
+    suite: SuiteName,
+    system: SystemName,
+    set_: Set = None,
+    out: Out = None,
+    ranks: Ranks = None,
+    tasks: Tasks = None,
+    at_once: AtOnce = None,
+    minutes: Minutes = None,
+    records: Annotated[
+        list[Path] | None, typer.Option(help="Folder of earlier runs to estimate from; may be repeated.")
+    ] = None,
+    plugin: Plugin = None,
+    as_json: Json = False,
+) -> int:
+    """Show cases, ranks, nodes and estimated time of a suite against a system's limits."""
+    from fedmpi.cli.jobs_report import show_plan
+    from fedmpi.jobs.order import Ordered, request
+    from fedmpi.jobs.plan import Wishes
+
+    wishes = Wishes(ranks, tasks, at_once, minutes)
+    ordered = Ordered(request(suite, system, set_ or [], plugin or [], None, wishes), out)
+    show_plan(ordered, ordered.plan(records=records or []), as_json)
+    return 0
+
+
+@app.command()
+def render(
+    suite: SuiteName,
+    system: SystemName,
+    to: Annotated[Path, typer.Option(help="Folder to write into.")],
+    template: Annotated[
+        str, typer.Option(help="sweep: an array of cases; cpu, gpu, container: one job.")
+    ] = "sweep",
+    set_: Set = None,
+    out: Out = None,
+    ranks: Ranks = None,
+    tasks: Tasks = None,
+    at_once: AtOnce = None,
+    minutes: Minutes = None,
+    data: Cache = None,
+    plugin: Plugin = None,
+) -> int:
+    """Write the job scripts and the lists of cases, to be read, edited and submitted by hand."""
+    from fedmpi.jobs import submission
+    from fedmpi.jobs.order import Ordered, request
+    from fedmpi.jobs.plan import Wishes
+
+    wishes = Wishes(ranks, tasks, at_once, minutes)
+    ordered = Ordered(request(suite, system, set_ or [], plugin or [], data, wishes), out)
+    texts = ordered.rendered(to.absolute(), template)
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        submission.write(to, texts)
+    except OSError as error:
+        raise BadInput(f"cannot write in {to}: {error.strerror}; choose another --to") from error
+    for name in texts:
+        print(to / name)
+    return 0
+
+
+@app.command()
+def submit(
+    suite: SuiteName,
+    system: SystemName,
+    set_: Set = None,
+    out: Out = None,
+    ranks: Ranks = None,
+    tasks: Tasks = None,
+    at_once: AtOnce = None,
+    minutes: Minutes = None,
+    data: Cache = None,
+    plugin: Plugin = None,
+) -> int:
+    """Submit what is missing of a suite as arrays of tasks, and a report after them."""
+    from fedmpi.cli.jobs_report import show_submitted
+    from fedmpi.jobs.order import Ordered, request
+    from fedmpi.jobs.plan import Wishes
+    from fedmpi.jobs.status import ask_or_refuse
+    from fedmpi.jobs.submission import earlier
+
+    wishes = Wishes(ranks, tasks, at_once, minutes)
+    ordered = Ordered(request(suite, system, set_ or [], plugin or [], data, wishes), out)
+    active = ask_or_refuse(earlier(ordered.root)).active_jobs()
+    if active:
+        raise BadInput(
+            f"jobs of this suite are in the queue ({', '.join(active)}): see fedmpi jobs status; "
+            "fedmpi jobs resume adds what has failed, fedmpi jobs cancel ends them"
+        )
+    show_submitted(ordered, ordered.submit(ordered.items))
+    return 0
+
+
+@app.command()
+def status(
+    target: Target,
+    out: Out = None,
+    as_json: Json = False,
+    everything: Annotated[bool, typer.Option("--all", help="Complete cases, too.")] = False,
+) -> int:
+    """Show every case: done, running at a round, waiting and why, failed and why.
+
+    Exit code 0: all are done; 75: cases run or wait; 1: some have failed and none is on its way.
+    """
+    from fedmpi.cli.jobs_report import show_states, state_facts
+    from fedmpi.cli.terminal import print_json
+    from fedmpi.jobs.order import reopen
+    from fedmpi.jobs.status import ask, states
+
+    ordered, before = reopen(target, out)
+    queue = ask(before)
+    found = states(ordered.items, before, queue)
+    if as_json:
+        print_json([state_facts(state) for state in found])
+    else:
+        show_states(ordered, found, queue.trouble, everything)
+    if all(state.item.done for state in found):
+        return 0
+    return 75 if any(state.active or state.word == "running" for state in found) else 1
+
+
+@app.command()
+def resume(
+    target: Target,
+    system: Annotated[str | None, typer.Option(help="Another machine than before.")] = None,
+    out: Out = None,
+    ranks: Ranks = None,
+    tasks: Tasks = None,
+    at_once: AtOnce = None,
+    minutes: Minutes = None,
+) -> int:
+    """Submit again what is neither complete nor in the queue; complete cases never run again."""
+    from fedmpi.cli.jobs_report import show_submitted
+    from fedmpi.jobs.order import changed, reopen
+    from fedmpi.jobs.plan import Wishes
+    from fedmpi.jobs.status import ask_or_refuse, states
+
+    ordered, before = reopen(target, out)
+    left = [state.item for state in states(ordered.items, before, ask_or_refuse(before)) if state.left]
+    ordered = changed(ordered, system, Wishes(ranks, tasks, at_once, minutes))
+    show_submitted(ordered, ordered.submit(left))
+    return 0
+
+
+@app.command()
+def cancel(
+    target: Target,
+    case: Annotated[
+        list[str] | None, typer.Option(help="Only the task of this case; may be repeated.")
+    ] = None,
+    out: Out = None,
+) -> int:
+    """Cancel the jobs of a suite that are in the queue, or the tasks of single cases."""
+    from fedmpi.jobs import slurm
+    from fedmpi.jobs.order import reopen
+    from fedmpi.jobs.status import ask_or_refuse, states, tasks_of
+
+    ordered, before = reopen(target, out)
+    queue = ask_or_refuse(before)
+    targets = queue.active_jobs()
+    if case:
+        targets = tasks_of(states(ordered.items, before, queue), case)
+    if not targets:
+        print("nothing of it is in the queue")
+        return 0
+    slurm.cancel(targets)
+    print(f"cancelled: {', '.join(targets)}; fedmpi jobs resume {ordered.root} goes on")
+    return 0
+
+
+@app.command()
+def systems(
+    fields: Annotated[bool, typer.Option("--fields", help="Every field of a system file.")] = False,
+) -> int:
+    """List the machines that come along, or the fields of their files."""
+    from fedmpi.cli.jobs_report import show_systems
+
+    show_systems(fields)
+    return 0

@@ -1,0 +1,131 @@
+"""What ``fedmpi jobs`` prints: plans and states, as tables and as JSON."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.jobs import systems
+from fedmpi.jobs.order import Ordered
+from fedmpi.jobs.plan import Batch, Plan
+from fedmpi.jobs.status import State
+from fedmpi.jobs.submission import Submission
+
+_PLAN_COLUMNS = (
+    "estimate from", "cases", "ranks", "threads", "nodes", "GPUs/node", "tasks", "at a time", "longest case",
+    "longest task", "limit", "all",
+)  # fmt: skip
+
+
+def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
+    """Print the batches of a plan, what they take, and how that was estimated."""
+    if as_json:
+        print_json([_batch_facts(batch) for batch in plan.batches])
+        return
+    screen = console(sys.stdout)
+    if plan.batches:
+        screen.print(_plan_table(ordered, plan))
+    screen.print("\n".join(_plan_notes(ordered, plan)), markup=False)
+
+
+def _batch_facts(batch: Batch) -> dict[str, object]:
+    cases = [
+        {"case": item.name, "seconds": estimate.seconds, "origin": estimate.origin}
+        for item, estimate in zip(batch.items, batch.estimates, strict=True)
+    ]
+    names = ("ranks", "threads", "nodes", "gpus", "tasks", "at_once", "minutes")
+    return {**{name: getattr(batch, name) for name in names}, "cases": cases}
+
+
+def _plan_table(ordered: Ordered, plan: Plan) -> Table:
+    table = plain_table(f"{ordered.suite.name} on {ordered.request.system}", _PLAN_COLUMNS, 1)
+    for batch in plan.batches:
+        origins = sorted({estimate.origin for estimate in batch.estimates})
+        numbers = (len(batch.items), batch.ranks, batch.threads, batch.nodes, batch.gpus, batch.tasks)
+        times = (
+            max(estimate.seconds for estimate in batch.estimates),
+            max(batch.task_seconds()),
+            60 * batch.minutes,
+            sum(batch.task_seconds()) / batch.at_once,
+        )
+        cells = [", ".join(origins), *map(str, (*numbers, batch.at_once)), *map(_time, times)]
+        table.add_row(*cells)
+    return table
+
+
+def _time(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "?"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _plan_notes(ordered: Ordered, plan: Plan) -> list[str]:
+    limits, model = ordered.system.limits, ordered.system.model
+    lines = [
+        f"{plan.total} cases, {plan.done} complete. {ordered.system.description}.",
+        f"Limits: {limits.minutes} min, nodes per job {limits.nodes}, tasks per array {limits.tasks}; "
+        f"a task that runs out of time is continued up to {limits.requeues} times.",
+    ]
+    if any(estimate.origin == "model" for batch in plan.batches for estimate in batch.estimates):
+        lines.append(
+            f"Model: {model.start_seconds:g} s to start, {model.round_seconds:g} s a round, and model FLOP "
+            f"at {model.gflops:g} GFLOP/s per rank with clients. Earlier runs are better: --records FOLDER."
+        )
+    return lines
+
+
+def show_submitted(ordered: Ordered, submitted: Submission | None) -> None:
+    """Say which jobs were submitted."""
+    if submitted is None:
+        print(f"{ordered.suite.name}: nothing is left to submit")
+        return
+    for job in submitted.jobs:
+        what = f"{len(job.cases)} cases in {job.tasks} tasks" if job.cases else "the report after them"
+        print(f"job {job.number}: {what} ({submitted.folder / job.script})")
+    print(f"Next: fedmpi jobs status {ordered.root}")
+
+
+def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everything: bool) -> None:
+    """Print the cases that are not complete, or all, with how many are in which state."""
+    screen = console(sys.stdout)
+    shown = [state for state in states if everything or not state.item.done]
+    if shown:
+        table = plain_table(f"{ordered.suite.name} in {ordered.root}", ("case", "state", "", "task"), 4)
+        for state in shown:
+            table.add_row(*(_plain(text) for text in (state.item.name, state.word, state.detail, state.job)))
+        screen.print(table)
+    counts = Counter(state.word for state in states)
+    listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    screen.print(f"{len(states)} cases: {listed}")
+    if trouble:
+        screen.print(f"fedmpi: {trouble}; shown is what the records say", markup=False)
+    left = sum(state.left for state in states)
+    if left and not trouble:
+        screen.print(f"{left} are not on their way: fedmpi jobs resume {ordered.root}", markup=False)
+
+
+def state_facts(state: State) -> dict[str, object]:
+    """Return a case's state as JSON values."""
+    item = state.item
+    facts = {"case": item.name, "state": state.word, "detail": state.detail, "task": state.job}
+    return {**facts, "rounds": item.rounds, "rounds_planned": item.case.rounds, "folder": str(item.folder)}
+
+
+def show_systems(fields: bool) -> None:
+    """Print the known systems, or the fields of a system file."""
+    headings = ("field", "default", "meaning") if fields else ("name", "description")
+    table = plain_table("Fields of a system file" if fields else "Systems", headings, len(headings))
+    listed = ((name, systems.load(name).description) for name in systems.known())
+    for row in systems.fields() if fields else listed:
+        table.add_row(*map(_plain, row))
+    console(sys.stdout).print(table)
+
+
+def _plain(text: str) -> str:
+    """Return text that rich prints as it stands."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,199 @@
+"""``fedmpi scaling``: strong, weak and throughput tables, the fitted model, predictions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.scaling.model import Model
+from fedmpi.analysis.scaling.points import Point, point
+from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
+from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.errors import BadInput
+
+
+def rank_numbers(text: str | None) -> list[int]:
+    """Return "8,16" as numbers of ranks."""
+    if text is None:
+        return []
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise BadInput(f"--predict {text}: give numbers of ranks, such as 8,16,64")
+    return [int(part) for part in parts]
+
+
+def scaling(
+    paths: Sequence[Path], with_server: bool, predict: str | None, image: Path | None, as_json: bool
+) -> int:
+    """Print scaling tables of runs; draw them with `image`.
+
+    Returns
+    -------
+    int
+        0, or 2 if anything was left out (named on the standard error).
+    """
+    wanted = rank_numbers(predict)
+    complaints: list[str] = []
+    points = _points(paths, complaints)
+    if not points:
+        raise BadInput("; ".join(complaints) or "scaling: name at least one run")
+    found = strong(points, with_server, wanted) + weak(points, with_server)
+    if as_json:
+        print_json(_record(points, found))
+    else:
+        _show(console(sys.stdout), points, found, with_server)
+    if image is not None:
+        _draw(found, with_server, image)
+    for line in complaints:
+        print(f"fedmpi: {line}", file=sys.stderr)
+    return 2 if complaints else 0
+
+
+def _points(paths: Sequence[Path], complaints: list[str]) -> list[Point]:
+    points = []
+    for run in each_run(paths, complaints):
+        found = point(run) if run.status == "complete" else None
+        if found is None:
+            complaints.append(f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out")
+        else:
+            points.append(found)
+    return points
+
+
+def _show(screen: Console, points: Sequence[Point], found: Sequence[Series], with_server: bool) -> None:
+    counted = "counts" if with_server else "does not count"
+    for each in found:
+        ranks = each.base.ranks
+        title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
+        screen.print(_table(f"{title}the server's rank {counted}", each.rows))
+        screen.print(f"Model: {_described(each.model)}", markup=False, soft_wrap=True)
+        if any(row.crowded for row in each.rows):
+            screen.print("! more ranks than cores: the scheduler is measured, too", markup=False)
+    if not found:
+        screen.print("No case was run on several numbers of ranks; --predict 8,16 predicts from one")
+    screen.print(_throughput(points))
+    grouped = together(points)
+    if grouped:
+        screen.print(_together(grouped))
+
+
+def _table(title: str, rows: Sequence[Row]) -> Any:
+    measured_columns = (
+        "clients",
+        "ranks",
+        "runs",
+        "s/round",
+        "min to max",
+        "rounds/s",
+        "speedup",
+        "efficiency %",
+    )
+    headings = (*measured_columns, "predicted", "error %", "held out", "error %")
+    table = plain_table(title, headings, 0)
+    for row in rows:
+        measured = row.seconds is not None
+        seconds = row.seconds if row.seconds is not None else row.predicted
+        assert row.speedup is not None and row.efficiency is not None
+        table.add_row(
+            str(row.clients),
+            f"{row.ranks}{'!' * row.crowded}",
+            str(row.runs) if measured else "-",
+            f"{seconds:.4f}" if measured else "-",
+            f"{row.low:.4f} to {row.high:.4f}" if row.runs > 1 else "-",
+            f"{1 / seconds:.2f}{'' if measured else ' p'}",
+            f"{row.speedup:.2f}{'' if measured else ' p'}",
+            f"{100 * row.efficiency:.0f}{'' if measured else ' p'}",
+            f"{row.predicted:.4f}",
+            _error(row.predicted, row.seconds),
+            "-" if row.held_out is None else f"{row.held_out:.4f}",
+            _error(row.held_out, row.seconds),
+        )
+    table.caption = "p: predicted. Held out: predicted from the runs on other numbers of ranks"
+    table.caption_justify = "left"
+    return table
+
+
+def _error(predicted: float | None, seconds: float | None) -> str:
+    if predicted is None or seconds is None:
+        return "-"
+    return f"{100 * (predicted / seconds - 1):+.0f}"
+
+
+def _described(model: Model) -> str:
+    """Return the coefficients in words."""
+    parts = [
+        f"training {1e6 * model.step:.3g} µs a step + {_rate(model.flop)}",
+        f"evaluation {1e6 * model.client:.3g} µs a client + {_rate(model.evaluated_flop)}",
+        f"server {1e3 * model.server:.3g} ms, record {1e3 * model.record:.3g} ms",
+        f"rest {1e3 * model.rest_alone:.3g} ms on one rank, {1e3 * model.rest:.3g} ms on more",
+    ]
+    for name, each in model.networks.items():
+        speed = f"{1e-9 / each.per_byte:.3g} GB/s" if each.per_byte > 0 else "no cost per byte"
+        parts.append(f"{name} {1e6 * each.latency:.3g} µs x log2 P a call, {speed} ({each.samples} runs)")
+    return "; ".join(parts)
+
+
+def _rate(seconds_per_flop: float) -> str:
+    return f"FLOPs at {1e-9 / seconds_per_flop:.3g} GFLOP/s" if seconds_per_flop > 0 else "no cost per FLOP"
+
+
+def _throughput(points: Sequence[Point]) -> Any:
+    headings = ("case", "clients", "ranks", "rounds/s", "client updates/s", "graphs/s", "model GFLOP/s")
+    table = plain_table("Throughput, over all rounds but the first", headings, 1)
+    for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
+        rates = [each.rates.get(name, float("nan")) for name in ("rounds", "updates", "graphs", "gflop")]
+        name = f"{each.folder.name}: {each.title.rpartition(',')[0]}"
+        table.add_row(name, str(each.clients), str(each.ranks), *(f"{rate:,.4g}" for rate in rates))
+    return table
+
+
+def _together(found: Sequence[Together]) -> Any:
+    headings = ("folder", "cases", "at once, at most", "ranks a case", "hours", "cases per hour")
+    table = plain_table("Cases done at the same time", headings, 1)
+    for each in found:
+        ranks = ", ".join(map(str, each.ranks))
+        hours = f"{each.seconds / 3600:.3f}"
+        table.add_row(str(each.folder), str(each.cases), str(each.most), ranks, hours, f"{each.per_hour:.1f}")
+    return table
+
+
+def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:
+    return {
+        "series": [
+            {
+                "title": each.title,
+                "mode": each.mode,
+                "base_ranks": each.base.ranks,
+                "rows": [asdict(row) for row in each.rows],
+                "model": asdict(each.model),
+            }
+            for each in found
+        ],
+        "throughput": [
+            {"folder": str(p.folder), "clients": p.clients, "ranks": p.ranks, **p.rates} for p in points
+        ],
+        "together": [
+            {**asdict(t), "folder": str(t.folder), "per_hour": t.per_hour} for t in together(points)
+        ],
+    }
+
+
+def _draw(found: Sequence[Series], with_server: bool, image: Path) -> None:
+    from fedmpi.analysis import figures
+
+    figures.check_image(image)
+    if not found:
+        raise BadInput("--image: no case was run on several numbers of ranks, so there is nothing to draw")
+    figures.load("scaling")
+    from fedmpi.analysis.figures import scaling as kind
+    from fedmpi.analysis.figures import style
+
+    with style.applied():
+        style.save(kind.picture(found, with_server), image)
+    print(f"Picture: {image}", file=sys.stderr)

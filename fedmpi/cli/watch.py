@@ -1,0 +1,280 @@
+"""``fedmpi watch``: a running job, live, from its event log."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fedmpi.analysis.discovery import folder_of, run_paths
+from fedmpi.analysis.progress import RunProgress
+from fedmpi.analysis.tables import number, percent
+from fedmpi.cli.terminal import console
+from fedmpi.errors import BadInput, Diverged
+from fedmpi.store import events, lock
+from fedmpi.store.events import Round
+from fedmpi.store.tail import Tail
+
+_CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
+_LOOK_FOR_OTHERS_S = 10.0
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_HEAD_LINES = 10
+
+
+class Watch:
+    """What is watched: a run, or of a folder of runs the one whose log was written last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._next_look = 0.0
+        self.single = run_paths(path) == [folder_of(path)]
+        self.folder = Path()
+        self.others = 0
+        self._switch()
+
+    def _switch(self) -> None:
+        """Go on to the run that was written to last, if that is another one."""
+        self._next_look = time.monotonic() + _LOOK_FOR_OTHERS_S
+        folders = [_folder(path) for path in run_paths(self._path)]
+        newest = max(folders, key=_last_change)
+        self.others = len(folders) - 1
+        if newest != self.folder:
+            self.folder, self.progress, self._tail = newest, RunProgress(), Tail(newest / events.NAME)
+
+    def look(self) -> list[Round]:
+        """Return the rounds that were finished since the last look."""
+        if not self.single and time.monotonic() > self._next_look:
+            self._switch()
+        return self.progress.apply(self._tail.poll())
+
+    @property
+    def status(self) -> str:
+        """The run's status; "stale" where the log says running and no live process holds the folder."""
+        if self.progress.status == "running" and lock.state(self.folder) != "live":
+            return "stale"
+        return self.progress.status
+
+
+def _folder(path: Path) -> Path:
+    return path.parent if path.is_file() else path
+
+
+def _last_change(folder: Path) -> float:
+    try:
+        return (folder / events.NAME).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def watch(path: Path, interval: float, once: bool) -> int:
+    """Show a running job until it ends or the user has seen enough (Ctrl-C).
+
+    Returns
+    -------
+    int
+        0; of a single run that ended: 1 if it failed, 3 if it diverged.
+    """
+    if interval <= 0:
+        raise BadInput(f"--interval {interval:g}: give a number of seconds above 0")
+    watched = Watch(path)
+    screen = console(sys.stdout)
+    try:
+        if once:
+            watched.look()
+            screen.print(_view(watched, screen, math.inf))
+            return 0
+        return _live(watched, screen, interval) if screen.is_terminal else _lines(watched, screen, interval)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _ended(watched: Watch) -> int | None:
+    return _CODES.get(watched.status) if watched.single else None
+
+
+def _live(watched: Watch, screen: Console, interval: float) -> int:
+    with Live(console=screen, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
+        while True:
+            watched.look()
+            live.update(_view(watched, screen, screen.height), refresh=True)
+            if (code := _ended(watched)) is not None:
+                return code
+            time.sleep(interval)
+
+
+def _lines(watched: Watch, screen: Console, interval: float) -> int:
+    """Print a line per round and per change of status, for a log."""
+    status, folder = "", Path()
+    while True:
+        rounds = watched.look()
+        if watched.folder != folder and watched.progress.start is not None:
+            folder = watched.folder
+            screen.print(watched.progress.title, markup=False, soft_wrap=True)
+        for each in rounds:
+            screen.print(_round_line(watched.progress, each), markup=False, soft_wrap=True)
+        if watched.status != status:
+            status = watched.status
+            screen.print(_status_line(watched), markup=False, soft_wrap=True)
+        screen.file.flush()
+        if (code := _ended(watched)) is not None:
+            return code
+        time.sleep(interval)
+
+
+def _round_line(progress: RunProgress, each: Round) -> str:
+    width = len(str(progress.planned))
+    values = {name: _mean(each.results[name]) for name in ("train_loss", "val_accuracy", "test_accuracy")}
+    groups = len(np.unique(each.results["group"]))
+    return (
+        f"round {each.round + 1:{width}d}/{progress.planned}  train loss {values['train_loss']:.4f}  "
+        f"val acc {values['val_accuracy']:.4f}  test acc {values['test_accuracy']:.4f}  "
+        f"{groups} group{'s' * (groups > 1)}  {float(each.measurements['round_seconds']):.3f} s"
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+
+
+def _status_line(watched: Watch) -> str:
+    progress = watched.progress
+    reason = f": {progress.reason}" if progress.reason else ""
+    if watched.status == "stale":
+        reason = ": no live process holds the folder; resume it, this goes on then"
+    if watched.status == "interrupted":
+        reason += "; this goes on when it is resumed"
+    return f"{watched.status}{reason}"
+
+
+def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
+    """Return everything on one screen of `height` lines."""
+    progress = watched.progress
+    if progress.start is None:
+        return Text(f"{watched.folder}: nothing in its event log yet")
+    more = f"   (newest of {watched.others + 1} runs)" if watched.others else ""
+    parts: list[RenderableType] = [
+        Text(progress.title + more, style="bold"),
+        _state(watched),
+        _pace(progress),
+    ]
+    bar = Table.grid()
+    bar.add_row(ProgressBar(total=progress.planned, completed=progress.current, width=min(60, screen.width)))
+    parts.append(bar)
+    if progress.current:
+        parts += [_curves(progress, screen.width), _clusters(progress)]
+        parts.append(_clients(progress, height - _HEAD_LINES))
+    return Group(*parts)
+
+
+def _state(watched: Watch) -> Text:
+    progress = watched.progress
+    ranks = f"{progress.ranks} rank{'s' * (progress.ranks != 1)}"
+    lives = f", start {progress.lives}" if progress.lives > 1 else ""
+    size = f"{len(progress.clients)} clients on {ranks}{lives}"
+    text = f"{_status_line(watched)}; {size}; last event {progress.last_time}"
+    styles = {
+        "running": "green",
+        "complete": "green",
+        "waiting": "",
+        "interrupted": "yellow",
+        "stale": "yellow",
+    }
+    return Text(text, style=styles.get(watched.status, "red"))
+
+
+def _pace(progress: RunProgress) -> Text:
+    pace = progress.seconds_per_round
+    text = f"round {progress.current} of {progress.planned}; {_duration(progress.seconds)} so far"
+    if math.isfinite(pace) and pace > 0:
+        text += f"; {1 / pace:.3g} rounds/s"
+        if progress.status == "running" and progress.current < progress.planned:
+            end = datetime.now() + timedelta(seconds=progress.seconds_left)
+            text += f"; {_duration(progress.seconds_left)} left, done about {end:%a %H:%M:%S}"
+    return Text(text)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d} min"
+
+
+def _curves(progress: RunProgress, width: int) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    columns = min(60, max(10, width - 40))
+    for name, factor, unit in (
+        ("train_loss", 1, ""),
+        ("val_accuracy", 100, " %"),
+        ("test_accuracy", 100, " %"),
+    ):
+        values = progress.curve(name)
+        last = values[~np.isnan(values)][-1:]
+        shown = f"{factor * float(last[0]):.4g}{unit}" if len(last) else "-"
+        table.add_row(name.replace("_", " "), shown, sparkline(values, columns))
+    return table
+
+
+def _clusters(progress: RunProgress) -> Text:
+    found = progress.clusters()
+    if len(found) < 2 or len(found) == len(progress.clients):
+        return Text(f"{len(found)} cluster{'s' * (len(found) != 1)}")
+    shown = "; ".join(
+        f"{len(names)}: {', '.join(names[:4])}{', ...' * (len(names) > 4)}" for names in found[:6]
+    )
+    return Text(
+        f"{len(found)} clusters: {shown}{' ...' * (len(found) > 6)}", no_wrap=True, overflow="ellipsis"
+    )
+
+
+def _clients(progress: RunProgress, room: float) -> Table:
+    """Return a line per client, as many as there is room for."""
+    history = {
+        name: progress.history(name) for name in ("train_loss", "val_accuracy", "test_accuracy", "group")
+    }
+    count = int(min(len(progress.clients), max(3.0, room - 3)))
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for title in ("client", "cluster", "train loss", "val acc %", "test acc %", "test acc by round"):
+        table.add_column(title, justify="left" if title in ("client", "test acc by round") else "right")
+    groups = list(dict.fromkeys(history["group"][-1].tolist()))
+    for place, name in enumerate(progress.clients[:count]):
+        loss, val, test = (
+            _last(history[key][:, place]) for key in ("train_loss", "val_accuracy", "test_accuracy")
+        )
+        cluster = str(groups.index(history["group"][-1, place]) + 1)
+        trace = sparkline(history["test_accuracy"][:, place], 24)
+        table.add_row(name, cluster, number(loss, 4), percent(val), percent(test), trace)
+    if count < len(progress.clients):
+        table.caption = f"and {len(progress.clients) - count} more clients"
+        table.caption_justify = "left"
+    return table
+
+
+def _last(values: np.ndarray) -> float | None:
+    present = values[~np.isnan(values)]
+    return float(present[-1]) if len(present) else None
+
+
+def sparkline(values: Sequence[float] | np.ndarray, width: int) -> str:
+    """Return values as at most `width` blocks, each as high as the mean of its share; NaN is a blank."""
+    given = np.asarray(values, np.float64)
+    pieces = np.array_split(given, min(width, len(given))) if len(given) else []
+    means = [float(np.nanmean(piece)) if np.isfinite(piece).any() else math.nan for piece in pieces]
+    present = [value for value in means if math.isfinite(value)]
+    if not present:
+        return ""
+    low, span = min(present), max(present) - min(present)
+    last = len(_BLOCKS) - 1
+    heights = [round(last * (value - low) / span) if span else 0 for value in means if math.isfinite(value)]
+    blocks = iter(heights)
+    return "".join(_BLOCKS[next(blocks)] if math.isfinite(value) else " " for value in means)

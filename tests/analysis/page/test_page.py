@@ -1,0 +1,105 @@
+import re
+
+import pytest
+
+from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.page.build import Page
+from fedmpi.cli.report_formats import Formats, report
+from fedmpi.errors import BadInput
+
+
+def settings_of(*folders):
+    page = Page()
+    complaints = []
+    page.add(each_run(list(folders), complaints))
+    return page.settings(complaints)
+
+
+def test_complete_runs_are_averaged_over_seeds_and_others_named(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.5, 0.6], [0.7, 0.8]])
+    make_run(tmp_path / "b", [[0.5, 0.6], [0.9, 0.8]], seed=42)
+    make_run(tmp_path / "c", [[0.5, 0.6]], seed=7, status="diverged")
+    (setting,), left_out = settings_of(tmp_path)
+    (cell,) = setting.cells
+    assert (setting.heading, cell.label, list(cell.runs)) == ("PROTEINS", "FedAvg", [10, 42])
+    assert cell.mean("test_accuracy") == pytest.approx(0.8)
+    assert left_out == [f"{tmp_path / 'c'}: diverged, so in no average: made up"]
+
+
+def test_the_same_case_and_seed_twice_counts_once(tmp_path, make_run):
+    for name in ("a", "b"):
+        make_run(tmp_path / name, [[0.5, 0.6]])
+    (setting,), left_out = settings_of(tmp_path)
+    assert list(setting.cells[0].runs) == [10]
+    twice = f"{tmp_path / 'b'}: left out of the averages, the same case and seed as {tmp_path / 'a'}"
+    assert left_out == [twice]
+
+
+def test_markdown(tmp_path, make_run, capsys):
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    make_run(tmp_path / "b", [[0.9, 0.8]], seed=42)
+    assert report([tmp_path], None, Formats(markdown=True)) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "FedAvg" in line)
+    # mean 0.8, deviation 0.0707 over two seeds: 12.706 * 0.0707 / sqrt(2) = 0.6353
+    assert row.startswith("| PROTEINS | FedAvg | 1 | 2 | 80.00 ± 63.53 | 80.00 ± 63.53 |")
+
+
+def test_latex(tmp_path, make_run, capsys):
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    assert report([tmp_path], None, Formats(latex=True)) == 0
+    out = capsys.readouterr().out
+    assert r"test accuracy \%, last round" in out
+    assert r"PROTEINS & FedAvg & 1 & 1 & 75.00 & 75.00 & 75.00 & 70.00 & 1.000 & 1.0 \\" in out
+
+
+def test_what_is_left_out_is_named_in_the_page_and_by_the_exit_code(tmp_path, make_run, capsys):
+    make_run(tmp_path / "runs" / "a", [[0.7, 0.8]])
+    make_run(tmp_path / "runs" / "b", [[0.7, 0.8]], seed=42, status="interrupted")
+    (make_run(tmp_path / "runs" / "c", [[0.7, 0.8]], seed=43) / "run.h5").write_text("no record")
+    (tmp_path / "empty").mkdir()
+    paths = [tmp_path / "runs", tmp_path / "empty"]
+    assert report(paths, None, Formats(html=tmp_path / "page.html")) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4 and lines[0].startswith("Page: ")
+    text = (tmp_path / "page.html").read_text()
+    for words in ("c/run.h5: damaged or no HDF5 file", "empty: no run", "b: interrupted, so in no average"):
+        assert words in text and words in "\n".join(lines)
+
+
+def test_a_page_of_runs_without_a_finished_round_and_one_of_nothing(tmp_path, make_run):
+    from fedmpi.store.record import RunRecord
+
+    RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}).close()
+    assert report([tmp_path / "a"], None, Formats(html=tmp_path / "a.html")) == 2
+    assert report([tmp_path / "none"], None, Formats(html=tmp_path / "b.html")) == 2
+    assert "1 left out" in (tmp_path / "b.html").read_text()
+
+
+def test_the_page_is_whole_in_itself(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.7, 0.8]] * 3)
+    report([tmp_path / "a"], None, Formats(html=tmp_path / "page.html"))
+    text = (tmp_path / "page.html").read_text()
+    assert not re.search(r'(?:src|href)="(?!#|data:)', text)
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_names_are_escaped(tmp_path, make_run):
+    make_run(tmp_path / "<b>&", [[0.7, 0.8]])
+    report([tmp_path / "<b>&"], None, Formats(html=tmp_path / "page.html"))
+    text = (tmp_path / "page.html").read_text()
+    assert "&lt;b&gt;&amp;" in text and "<b>" not in text
+
+
+def test_rates_of_the_machine_need_the_page_and_the_right_file(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    (tmp_path / "m.json").write_text("{}")
+    with pytest.raises(BadInput, match="--machine is for the page"):
+        report([tmp_path / "a"], None, Formats(machine=tmp_path / "m.json"))
+    with pytest.raises(BadInput, match=r"m.json: not what `fedmpi bench train --json` prints"):
+        report([tmp_path / "a"], None, Formats(html=tmp_path / "p", machine=tmp_path / "m.json"))
+
+
+def test_a_page_that_cannot_be_written(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    with pytest.raises(BadInput, match=r"--html /proc/none/page.html: cannot write it"):
+        report([tmp_path / "a"], None, Formats(html=tmp_path.__class__("/proc/none/page.html")))

@@ -1,0 +1,85 @@
+import csv
+import io
+
+import pytest
+
+from fedmpi.analysis.reproduction.cells import COLUMNS, as_csv, compare
+from fedmpi.analysis.reproduction.published import Published
+from fedmpi.analysis.reproduction.results import Results
+from fedmpi.errors import BadInput
+
+SUITE = "gcfl/table3"
+CHUNKS = {"options": "partition=chunks"}
+
+
+def figure(row, metric, printed, method, spread=None):
+    """Return a figure of a table's column PROTEINS (2); its ratios are of 2 clients."""
+    value = int(printed[0]) / 2 if metric == "ratio" else float(printed)
+    clients = 2 if metric == "ratio" else None
+    cases = f"dataset=PROTEINS method={method}"
+    place = ("P", "Table 3", row, "PROTEINS (2)", metric)
+    return Published(*place, printed, value, spread, clients, 5, SUITE, cases, "")
+
+
+ALONE = figure("self-train", "average", "0.60", "self-train-50", 0.05)
+FEDAVG = figure("FedAvg", "average", "0.70", "fedavg", 0.04)
+
+
+@pytest.fixture
+def results(make_rows):
+    return Results(
+        [
+            *make_rows("self-train", {10: [0.5, 0.6], 42: [0.5, 0.6]}, rounds="50"),
+            *make_rows("fedavg", {10: [0.7, 0.5], 42: [0.8, 0.6]}, best={10: [0.4, 0.4], 42: [0.4, 0.4]}),
+        ]
+    )
+
+
+def test_averages_stand_beside_the_published_ones(results):
+    alone, fedavg = compare([ALONE, FEDAVG], results)
+    assert (alone.ours["last round"].value, fedavg.ours["last round"].value) == (0.55, 0.65)
+    assert fedavg.ours["best by validation"].value == 0.4
+    # Deviations 0 and 0.0707 pooled: 0.05; two seeds of ours and five of theirs, t(0.975, 2) = 4.303.
+    assert fedavg.differences["last round"].signed == "-0.0500 ± 0.1800"
+    assert alone.differences["last round"].signed == "-0.0500 ± 0.1800"
+    assert len(fedavg.missing) == 3
+
+
+def test_gains_are_over_the_self_train_of_the_column(results):
+    least = figure("FedAvg", "min gain", "-0.1", "fedavg")
+    ratio = figure("FedAvg", "ratio", "1/2", "fedavg")
+    _, least, ratio = compare([ALONE, least, ratio], results)
+    assert least.ours["last round"].value == -0.05
+    assert least.client["last round"] == "client-1"
+    assert ratio.ours["last round"].value == 0.5
+    assert ratio.judged["last round"].corrected == "undecided at 2 seeds"
+
+
+def test_gains_without_self_train_are_refused(results):
+    with pytest.raises(BadInput, match=r"Table 3, PROTEINS \(2\): gains need a row self-train"):
+        compare([figure("FedAvg", "ratio", "1/2", "fedavg")], results)
+
+
+def test_what_was_not_run_is_open():
+    (found,) = compare([FEDAVG], Results([]))
+    assert str(found.judged["last round"]) == "open"
+    assert found.ours["last round"] is None
+
+
+def test_the_table_has_a_row_per_figure(results):
+    found = compare([ALONE, FEDAVG, figure("GCFL", "average", "0.75", "gcfl")], results)
+    rows = list(csv.DictReader(io.StringIO(as_csv(found))))
+    names = [
+        *("paper", "table", "row", "column", "metric", "paper_mean", "paper_spread", "ours_mean", "ours_std"),
+        *("ours_n", "selection", "as_published_mean", "command", "note"),
+    ]
+    assert list(rows[0]) == names == list(COLUMNS)
+    assert list(rows[1].values()) == [
+        "P", "Table 3", "FedAvg", "PROTEINS (2)", "average", "0.7000", "0.040", "0.6500", "0.0707", "2",
+        "last round", "0.6500", "fedmpi sweep gcfl/table3 --set dataset=PROTEINS --set method=fedavg",
+        "open: 3 of 5 cases",
+    ]  # fmt: skip
+    assert [
+        rows[2][name] for name in ("ours_mean", "ours_std", "ours_n", "selection", "as_published_mean")
+    ] == [""] * 5
+    assert rows[2]["note"] == "open: 5 of 5 cases"

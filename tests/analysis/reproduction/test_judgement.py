@@ -1,0 +1,51 @@
+import math
+
+import pytest
+
+from fedmpi.analysis.reproduction.judgement import Question, judge
+from fedmpi.analysis.reproduction.statistics import Estimate
+
+
+def within(value, error, count=5, margin=0.02):
+    """Ask whether a difference is none but for a margin."""
+    return Question(Estimate(value, error, count, count - 1), -margin, margin)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (within(0.001, 0.002), "**confirmed**"),
+        (within(0.1, 0.01), "**refuted**"),
+        (within(-0.1, 0.01), "**refuted**"),
+        (within(0.03, 0.02), "undecided at 5 seeds"),
+        (within(0.3, math.nan, count=1), "undecided at 1 seed"),
+        (Question(None, -0.02, 0.02), "open"),
+    ],
+)
+def test_a_question_alone(question, answer):
+    assert str(judge([question])[0]) == answer
+
+
+def test_a_question_with_one_limit():
+    lead = Estimate(0.05, 0.01, 5, 4)
+    high, low = judge([Question(lead, 0.01, math.inf)]), judge([Question(lead, 0.09, math.inf)])
+    assert (str(high[0]), str(low[0])) == ("**confirmed**", "**refuted**")
+
+
+def test_the_correction_takes_back_what_chance_could_have_done():
+    # t = 2.6 beyond the margin with 4 degrees of freedom: p = 0.031 alone, 0.063 as one of two.
+    doubtful = within(0.046, 0.01)
+    assert str(judge([doubtful])[0]) == "**refuted**"
+    assert [str(answer) for answer in judge([doubtful, doubtful])] == [
+        "undecided at 5 seeds (alone: refuted)"
+    ] * 2
+
+
+def test_what_cannot_be_decided_does_not_count_in_the_correction():
+    idle = [Question(None, -0.02, 0.02), within(0.0, math.nan, count=1)]
+    assert str(judge([within(0.046, 0.01), *idle])[0]) == "**refuted**"
+
+
+def test_a_clear_case_survives_the_doubtful_ones():
+    found = judge([within(0.2, 0.01), within(0.03, 0.02), within(0.03, 0.02)])
+    assert [str(answer) for answer in found] == ["**refuted**", *["undecided at 5 seeds"] * 2]

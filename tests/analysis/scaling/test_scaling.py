@@ -1,0 +1,181 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedmpi.analysis.scaling.model import fit, held_out, placement
+from fedmpi.analysis.scaling.points import Messages, Point, Work
+from fedmpi.analysis.scaling.tables import strong, together, weak
+from fedmpi.comm.placement import place
+
+STEP, FLOP, CLIENT, EVALUATED, LATENCY, PER_BYTE = 2e-3, 1e-10, 1e-3, 2e-11, 5e-5, 1e-9
+SERVER, RECORD, REST_ALONE, REST = 4e-3, 1e-3, 2e-3, 5e-3
+
+
+def made(ranks, clients=8, **changes):
+    """A run whose times follow the model exactly; its clients are all alike but for their FLOPs."""
+    flops = 1e8 * 1.4 ** np.arange(clients)
+    steps = 1.0 + np.arange(clients) % 3
+    work = Work(steps, flops, flops / 2, STEP * steps + FLOP * flops)
+    costs = np.rint(1.5 * flops).astype(int).tolist()
+    placed = place(costs, range(1, ranks) if ranks > 1 else [0])
+    evaluate = np.bincount(placed, CLIENT + EVALUATED * flops / 2, minlength=ranks)
+    levels = int(np.ceil(np.log2(ranks))) if ranks > 1 else 0
+    sizes = {"Bcast": 1e6, "Gatherv": 1e5 + 2e4 * ranks}
+    calls = {"Bcast": 2.0, "Gatherv": 3.0}
+    messages = {
+        name: Messages(calls[name], sizes[name], LATENCY * calls[name] * levels + PER_BYTE * sizes[name])
+        for name in sizes
+    }
+    training = np.bincount(placed, work.seconds).max()
+    seconds = training + evaluate.max() + SERVER + (REST_ALONE + RECORD if ranks == 1 else REST)
+    seconds += sum(each.seconds for each in messages.values()) if ranks > 1 else 0.0
+    options = {
+        "folder": Path(f"runs/p{ranks}-{clients}"),
+        "config": {
+            "algorithm": "fedavg",
+            "dataset": "synthetic",
+            "partition": {"name": "iid", "clients": clients},
+        },
+        "clients": clients,
+        "ranks": ranks,
+        "placement": placed,
+        "round_seconds": np.full(5, seconds),
+        "work": work,
+        "evaluate": evaluate,
+        "server": SERVER,
+        "record": RECORD,
+        "collectives": messages if ranks > 1 else {},
+        "cores": 64,
+        "rates": {},
+        "started": "2026-01-01T00:00:00Z",
+        "ended": "2026-01-01T01:00:00Z",
+    }
+    return Point(**{**options, **changes})
+
+
+def test_the_fit_finds_the_coefficients_that_made_the_times():
+    points = [made(ranks) for ranks in (1, 2, 3, 5)]
+    model = fit(points, points)
+    assert model.step == pytest.approx(STEP)
+    assert model.flop == pytest.approx(FLOP)
+    assert model.client == pytest.approx(CLIENT)
+    assert model.evaluated_flop == pytest.approx(EVALUATED)
+    for name in ("Bcast", "Gatherv"):
+        assert model.networks[name].latency == pytest.approx(LATENCY)
+        assert model.networks[name].per_byte == pytest.approx(PER_BYTE)
+    assert (model.traffic["Gatherv"].fixed, model.traffic["Gatherv"].by_rank) == pytest.approx((1e5, 2e4))
+    assert (model.rest_alone, model.rest) == pytest.approx((REST_ALONE, REST))
+
+
+def test_predictions_equal_the_measurements_that_follow_the_model():
+    points = [made(ranks) for ranks in (1, 2, 3, 5)]
+    model = fit(points, points)
+    for each in points:
+        assert model.seconds(each, each.ranks) == pytest.approx(each.seconds)
+    assert held_out(points, points, 3) == pytest.approx(points[2].seconds)
+    assert held_out(points[:2], points[:2], 2) is None
+
+
+def test_clients_of_a_prediction_are_placed_as_fedmpi_would():
+    assert set(placement(made(1), 5).tolist()) == {1, 2, 3, 4}
+    recorded = made(3, placement=np.array([1, 2] * 4))
+    assert placement(recorded, 3).tolist() == [1, 2, 1, 2, 1, 2, 1, 2]
+
+
+def test_strong_scaling_names_its_base_and_counts_the_server_or_not():
+    points = [made(ranks) for ranks in (2, 3, 5)]
+    (series,) = strong(points, with_server=True, wanted=[])
+    assert (series.mode, series.base.ranks) == ("strong", 2)
+    rows = series.rows
+    assert rows[2].speedup == pytest.approx(points[0].seconds / points[2].seconds)
+    assert rows[2].efficiency == pytest.approx(rows[2].speedup / (5 / 2))
+    (workers,) = strong(points, with_server=False, wanted=[])
+    assert workers.rows[2].efficiency == pytest.approx(rows[2].speedup / 4)
+
+
+def test_more_ranks_are_predicted_and_marked_as_such():
+    (series,) = strong([made(1)], with_server=True, wanted=[4, 9])
+    assert [(row.ranks, row.seconds) for row in series.rows[1:]] == [(4, None), (9, None)]
+    assert series.rows[2].predicted < series.rows[1].predicted < series.rows[0].predicted
+    assert strong([made(1)], with_server=True, wanted=[]) == []
+
+
+def test_repeats_are_shown_by_median_and_extremes():
+    points = [made(1), *(made(2, round_seconds=np.full(5, seconds)) for seconds in (0.1, 0.3, 0.2))]
+    (series,) = strong(points, with_server=True, wanted=[])
+    assert (series.rows[1].runs, series.rows[1].seconds, series.rows[1].low, series.rows[1].high) == (
+        3,
+        0.2,
+        0.1,
+        0.3,
+    )
+
+
+def test_weak_scaling_takes_runs_with_as_many_clients_per_rank():
+    points = [made(2, clients=4), made(3, clients=8), made(5, clients=16), made(3, clients=10)]
+    (series,) = weak(points, with_server=False)
+    assert series.title == "fedavg on synthetic, 4 clients per worker"
+    assert [(row.clients, row.ranks) for row in series.rows] == [(4, 2), (8, 3), (16, 5)]
+    assert series.rows[2].efficiency == pytest.approx(points[0].seconds / points[2].seconds)
+    assert weak(points, with_server=True) == []
+
+
+def test_cases_at_the_same_time():
+    times = [("00:00", "01:00"), ("00:30", "01:30"), ("01:30", "02:00")]
+    points = [
+        made(1, folder=Path(f"runs/{n}"), started=f"2026-01-01T{a}:00Z", ended=f"2026-01-01T{b}:00Z")
+        for n, (a, b) in enumerate(times)
+    ]
+    (found,) = together(points)
+    assert (found.cases, found.most, found.ranks, found.seconds, found.per_hour) == (3, 2, (1,), 7200.0, 1.5)
+
+
+@pytest.fixture
+def runs(tmp_path, make_run):
+    for ranks, slowness in ((1, 1.0), (2, 0.8), (4, 0.5)):
+        make_run(tmp_path / "runs" / f"p{ranks}", [[0.5, 0.6]] * 4, ranks=ranks, slowness=slowness)
+    return tmp_path / "runs"
+
+
+def test_the_command_prints_tables_and_draws(fedmpi, runs, tmp_path):
+    pytest.importorskip("matplotlib")
+    done = fedmpi("scaling", runs, "--predict", "8", "--image", tmp_path / "a.svg")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "Strong scaling: fedavg on PROTEINS, 2 clients; base: 1 rank; the server's rank counts" in done.stdout
+    )
+    assert "Throughput" in done.stdout and "Model: training" in done.stdout
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+    assert fedmpi("plot", "scaling", runs, "--image", tmp_path / "b.pdf").returncode == 0
+
+
+def test_figures_as_json(fedmpi, runs):
+    done = fedmpi("scaling", runs, "--json", "--without-server")
+    (series,) = json.loads(done.stdout)["series"]
+    # seconds of rounds 2 to 4 are 2, 3, 4 times the slowness; their median is 3
+    assert [row["seconds"] for row in series["rows"]] == pytest.approx([3.0, 2.4, 1.5])
+    assert [row["speedup"] for row in series["rows"]] == pytest.approx([1.0, 1.25, 2.0])
+    assert [row["efficiency"] for row in series["rows"]] == pytest.approx([1.0, 1.25, 2 / 3])
+
+
+def test_what_is_left_out_is_named(fedmpi, runs, make_run, tmp_path):
+    make_run(runs / "bad", [[0.5, 0.6]], status="diverged")
+    done = fedmpi("scaling", runs)
+    assert done.returncode == 2
+    assert done.stderr == f"fedmpi: {runs / 'bad'}: diverged, 1 rounds, left out\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none"], "none: no such file or folder"),
+        (["runs", "--predict", "a"], "--predict a: give numbers of ranks, such as 8,16,64"),
+        (["runs", "--image", "a.jpg"], "--image a.jpg: the name must end in one of .svg, .pdf, .png"),
+    ],
+)
+def test_mistakes(fedmpi, runs, arguments, words):
+    done = fedmpi("scaling", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr and done.stderr.count("\n") == 1

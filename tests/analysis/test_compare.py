@@ -1,0 +1,186 @@
+"""`fedmpi compare` on made-up records."""
+
+import json
+
+import pytest
+
+from fedmpi.analysis.comparison.outcomes import read_side
+from fedmpi.analysis.comparison.pairs import pair
+
+GOOD = [[0.5, 0.6], [0.7, 0.8]]
+WORSE = [[0.5, 0.6], [0.65, 0.75]]
+
+
+@pytest.fixture
+def suites(tmp_path, make_run):
+    """Return a function that records a suite of two seeds below a name."""
+
+    def make(name, accuracy=GOOD, **options):
+        for seed in (1, 2):
+            make_run(tmp_path / name / f"seed{seed}", accuracy, seed=seed, **options)
+        return tmp_path / name
+
+    return make
+
+
+def figures(done):
+    (found,) = json.loads(done.stdout)
+    return {each["figure"]: each for each in found["overall"]}
+
+
+def test_ratios_are_paired_by_case_and_seed(fedmpi, suites):
+    done = fedmpi("compare", suites("a"), suites("b", slowness=1.5), "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert found["valid"] and len(found["cases"][0]["pairs"]) == 2
+    speed = figures(done)["round_seconds_median"]
+    assert (speed["first"], speed["second"], speed["better"]) == (1.5, 2.25, "lower")
+    assert speed["ratio"] == pytest.approx(1.5)
+    assert speed["verdict"] == "worse"
+    accuracy = figures(done)["test_accuracy"]
+    assert (accuracy["difference"], accuracy["verdict"]) == (0.0, "the same")
+
+
+def test_valid_or_invalid_comes_before_any_number(fedmpi, suites):
+    done = fedmpi("compare", suites("a"), suites("b"))
+    assert done.stdout.index("VALID: 2 pairs") < done.stdout.index("seconds per round")
+
+
+def test_a_less_accurate_system_is_invalid_and_its_speed_is_not_given(fedmpi, suites):
+    done = fedmpi("compare", suites("a"), suites("b", WORSE, slowness=0.5))
+    assert "INVALID: 1 of 1 cases" in done.stdout
+    assert "accuracy 5.00 points below the reference (1 allowed)" in done.stdout
+    assert "seconds per round" not in done.stdout and "test accuracy %" in done.stdout
+    assert "INVALID" not in fedmpi("compare", suites("c"), suites("d", WORSE), "--tolerance", "5pt").stdout
+
+
+def test_a_run_is_valid_once_it_reached_the_target(fedmpi, suites):
+    a, b = suites("a"), suites("b", WORSE, slowness=2.0)
+    found = figures(fedmpi("compare", a, b, "--target", "0.69", "--json"))
+    assert found["seconds_to_target"]["ratio"] == pytest.approx(2.0)
+    done = fedmpi("compare", a, b, "--target", "0.72")
+    assert "2 of 2 runs never reached the target 0.72" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "line"),
+    [
+        (
+            ["--fail-if-slower", "60%"],
+            0,
+            "passed: seconds per round, median: +50.0 % (60 % allowed), 2 pairs",
+        ),
+        (
+            ["--fail-if-slower", "10%"],
+            1,
+            "FAILED: seconds per round, median: +50.0 % (10 % allowed), 2 pairs",
+        ),
+        (
+            ["--fail-if-less-accurate", "1pt"],
+            0,
+            "passed: test accuracy %, last round: +0.00 points (-1 allowed)",
+        ),
+    ],
+)
+def test_limits_decide_the_exit_code(fedmpi, suites, options, code, line):
+    done = fedmpi("compare", suites("a"), suites("b", slowness=1.5), *options)
+    assert done.returncode == code
+    assert line in done.stdout
+
+
+def test_less_accurate_beyond_the_limit_fails(fedmpi, suites):
+    options = ["--fail-if-less-accurate", "2pt", "--tolerance", "10pt"]
+    done = fedmpi("compare", suites("a"), suites("b", WORSE), *options)
+    assert done.returncode == 1
+    assert "FAILED: test accuracy %, last round: -5.00 points (-2 allowed), 2 pairs" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "figure"),
+    [
+        (
+            {"numerics": 1},
+            "flagged: accuracy and speed, 2 of 2 pairs: other numerics version",
+            "test_accuracy",
+        ),
+        (
+            {"ranks": 1},
+            "flagged: speed, 2 of 2 pairs: other number of ranks (2 -> 1)",
+            "round_seconds_median",
+        ),
+        (
+            {"settings": {"reduction": {"name": "float32"}}},
+            "flagged: accuracy and speed, 2 of 2 pairs: other reduction",
+            "test_accuracy",
+        ),
+        (
+            {"settings": {"evaluation": {"every": 5}}},
+            "other selection of rounds and clients to evaluate",
+            "test_accuracy",
+        ),
+    ],
+)
+def test_what_is_not_like_for_like_is_flagged_and_counts_for_no_check(fedmpi, suites, change, words, figure):
+    usual = {"settings": {"reduction": {"name": "exact"}, "evaluation": {"every": 1}}}
+    changed = {**usual, **change}
+    changed["settings"] = {**usual["settings"], **change.get("settings", {})}
+    a, b = suites("a", **usual), suites("b", **changed)
+    assert words in fedmpi("compare", a, b).stdout
+    assert figures(fedmpi("compare", a, b, "--json"))[figure]["verdict"] == "not like for like"
+    check = fedmpi("compare", a, b, "--fail-if-slower", "500%")
+    assert check.returncode == 1
+    assert "no valid pair that is like for like, so the check cannot pass" in check.stdout
+
+
+@pytest.mark.parametrize("name", ["dataset_digests", "train_index"])
+def test_other_data_are_refused(fedmpi, suites, name):
+    import numpy as np
+
+    values = {"dataset_digests": np.array(["PROTEINS 1"]), "train_index": np.array([1, 2])}
+    other = {**values, name: np.array(["PROTEINS 2"]) if name == "dataset_digests" else np.array([3, 4])}
+    done = fedmpi("compare", suites("a", partition=values), suites("b", partition=other))
+    assert "Not like for like, refused, 2 of 2 pairs" in done.stdout
+    assert "B / A" not in done.stdout.replace("s/round B / A", "")
+
+
+def test_unfinished_and_unpaired_runs_are_named_and_change_the_exit_code(fedmpi, suites, make_run, tmp_path):
+    a, b = suites("a"), suites("b")
+    make_run(a / "seed3", GOOD, seed=3)
+    make_run(b / "seed4", GOOD, seed=3, status="interrupted")
+    make_run(b / "seed5", GOOD, seed=5)
+    done = fedmpi("compare", a, b, tmp_path / "none")
+    assert done.returncode == 2
+    assert f"fedmpi: {b / 'seed4'}: interrupted, so not compared: made up" in done.stderr
+    assert f"fedmpi: {b / 'seed5'}: no counterpart in {a}" in done.stderr
+    assert "none: no such file or folder" in done.stderr
+    assert "INVALID: 1 of 1 cases" in done.stdout and "1 of 3 runs are not complete" in done.stdout
+
+
+def test_algorithms_are_paired_where_all_else_is_equal(tmp_path, suites):
+    a = suites("a")
+    b = suites("b", settings={"algorithm": "gcfl"})
+    for number, folder in enumerate(sorted(b.iterdir())):
+        folder.rename(b / f"other-name-{number}")
+    left = []
+    pairs, unpaired = pair(read_side(a, None, left), read_side(b, None, left))
+    assert [(each.first.config["seed"], each.second.config["seed"]) for each in pairs] == [(1, 1), (2, 2)]
+    assert pairs[0].case == ("PROTEINS", "fedavg -> gcfl")
+    assert not pairs[0].reasons and unpaired == left == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a"], "name two runs, suites or folders, or more"),
+        (["a", "b", "--fail-if-slower", "10"], "--fail-if-slower 10: give a percentage, such as 10%"),
+        (["a", "b", "--fail-if-less-accurate", "1%"], "give points of accuracy, such as 1pt"),
+        (["a", "b", "--target", "70"], "--target 70.0: give an accuracy between 0 and 1"),
+        (["a", "--identical"], "compare --identical: name two runs"),
+    ],
+)
+def test_mistakes(fedmpi, suites, tmp_path, arguments, words):
+    suites("a")
+    suites("b")
+    done = fedmpi("compare", *(tmp_path / name if name in "ab" else name for name in arguments))
+    assert done.returncode == 2
+    assert words in done.stderr and done.stderr.count("\n") == 1

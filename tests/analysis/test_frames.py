@@ -1,0 +1,79 @@
+import pytest
+
+from fedmpi.analysis import load
+from fedmpi.errors import BadInput
+from fedmpi.store.record import RunRecord
+
+ACCURACY = [[0.5, 0.6], [0.9, 0.8], [0.7, 0.7]]
+
+
+@pytest.fixture
+def frames(tmp_path, make_run):
+    make_run(tmp_path / "suite" / "a", ACCURACY)
+    make_run(tmp_path / "suite" / "b", ACCURACY[:2], seed=42, status="diverged")
+    return load(tmp_path / "suite")
+
+
+def test_one_row_per_run(frames):
+    assert frames.runs["seed"].tolist() == [10, 42]
+    assert frames.runs["status"].tolist() == ["complete", "diverged"]
+    assert frames.runs["test_accuracy"].tolist() == pytest.approx([0.7, 0.85])
+    assert frames.left_out == ()
+
+
+def test_one_row_per_client(frames):
+    second = frames.clients[frames.clients["seed"] == 42]
+    assert second["client"].tolist() == ["client-0", "client-1"]
+    assert second["test_accuracy"].tolist() == [0.9, 0.8]
+
+
+def test_one_row_per_round_and_client_counted_from_1(frames):
+    assert len(frames.rounds) == 3 * 2 + 2 * 2
+    row = frames.rounds.query("seed == 10 and round == 2 and client == 'client-1'").iloc[0]
+    assert row["test_accuracy"] == 0.8
+    assert row["model_flops"] == 2_000_000_000
+    assert row["algorithm"] == "fedavg"
+
+
+def test_measurements_by_round_rank_and_collective(frames):
+    assert frames.times["round_seconds"].tolist() == [1.0, 2.0, 3.0, 1.0, 2.0]
+    assert frames.times["ranks"].tolist() == [2] * 5
+    ranks = frames.ranks.query("seed == 42 and rank == 1")
+    assert ranks["train_seconds"].tolist() == [0.25, 0.25]
+    assert frames.collectives.groupby("run")["bytes"].sum().tolist() == [18_000_000, 12_000_000]
+
+
+def test_of_rounds_in_two_lives_the_newest_counts(tmp_path, make_rows):
+    with RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=2, partition={}) as record:
+        for ranks, rounds in ((2, [0, 1]), (1, [1])):
+            record.begin_life(rounds[0], ranks, ["Bcast"], {})
+            for index in rounds:
+                record.write_round(index, *make_rows(index, [0.5], ranks))
+    frames = load(tmp_path / "a")
+    assert frames.times[["round", "life", "ranks"]].to_numpy().tolist() == [[1, 0, 2], [2, 1, 1]]
+    assert frames.ranks[["round", "rank"]].to_numpy().tolist() == [[1, 0], [1, 1], [2, 0]]
+
+
+def test_what_cannot_be_read_is_named(tmp_path, make_run):
+    make_run(tmp_path / "a", ACCURACY)
+    frames = load(tmp_path / "a", tmp_path / "none")
+    assert len(frames.runs) == 1
+    assert len(frames.left_out) == 1 and "none: no such file or folder" in frames.left_out[0]
+
+
+def test_nothing_to_read_is_an_error(tmp_path):
+    with pytest.raises(BadInput, match="none: no such file or folder"):
+        load(tmp_path / "none")
+
+
+def test_a_suites_runs_are_found_by_its_name_and_by_its_file(tmp_path, make_run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "results" / "runs" / "mine" / "suite" / "a", ACCURACY)
+    (tmp_path / "s.toml").write_text('name = "mine/suite"\n[case]\nrounds = 3\n')
+    for name in ("mine/suite", "s.toml"):
+        assert load(name).runs["run"].tolist() == ["results/runs/mine/suite/a"]
+
+
+def test_a_run_is_read_once_however_it_is_named(tmp_path, make_run):
+    folder = make_run(tmp_path / "suite" / "a", ACCURACY)
+    assert len(load(folder, tmp_path / "suite", folder / "run.h5").runs) == 1

@@ -1,0 +1,69 @@
+"""Rows of runs, and the document made of committed rows."""
+
+from pathlib import Path
+
+import pytest
+
+from fedmpi.analysis import rows
+from fedmpi.cli.reproduction import reproduction
+from fedmpi.errors import BadInput
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_rows_of_a_run(fedmpi, tiny_suite, tmp_path):
+    fedmpi(
+        "run", tiny_suite, "--set", "algorithm=fedavg", "--set", "batch_size=32", "--set", "partition.seed=7"
+    )
+    done = fedmpi("report", "results", "--csv", "rows.csv")
+    assert done.returncode == 0, done.stderr
+    found = rows.read(tmp_path / "rows.csv")
+    assert [row["client"] for row in found] == ["synthetic-0", "synthetic-1", "synthetic-2"]
+    first = found[0]
+    expected = {
+        "suite": "tiny",
+        "case": "fedavg-batch_size=32-partition.seed=7",
+        "algorithm": "fedavg",
+        "rounds": "4",
+        "split_seed": "7",
+        "options": "batch_size=32 dataset.synthetic.domains=3 dataset.synthetic.graphs=40",
+    }
+    assert {name: first[name] for name in expected} == expected
+    assert int(first["parameters"]) > int(first["shared_parameters"]) == 24_960
+    assert float(first["run_wall_seconds"]) >= float(first["train_wall_seconds"]) > 0
+    assert float(first["run_executed_gflop"]) > 0
+    assert float(first["model_gflop"]) > 0
+
+
+def test_the_committed_table_and_document_are_made_of_the_committed_rows(tmp_path):
+    reference = ROOT / "results" / "reference"
+    assert reproduction([reference], tmp_path / "cells.csv", tmp_path / "reproduction.md") == 0
+    assert (tmp_path / "cells.csv").read_text() == (reference / "cells.csv").read_text()
+    assert (tmp_path / "reproduction.md").read_text() == (ROOT / "docs" / "reproduction.md").read_text()
+
+
+def test_the_committed_rows_are_small():
+    files = [path for path in (ROOT / "results" / "reference").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 30e6
+
+
+def test_a_folder_without_rows_is_refused(fedmpi, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = fedmpi("reproduction", "empty")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fedmpi: empty: no rows (.csv); make some with fedmpi report --csv\n",
+    )
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    reference = ROOT / "results" / "reference"
+    with pytest.raises(BadInput, match=r"none/cells\.csv: cannot write there \(No such file or directory\)"):
+        reproduction([reference], tmp_path / "none" / "cells.csv", tmp_path / "page.md")
+
+
+def test_other_tables_are_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(BadInput, match="columns differ"):
+        reproduction([path], tmp_path / "cells.csv", tmp_path / "page.md")

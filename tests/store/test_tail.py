@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from fedmpi.errors import BadInput
+from fedmpi.store.events import NAME, EventLog, Life, Start, Status, to_line
+from fedmpi.store.tail import Tail
+
+
+def start(rounds=3):
+    return Start({}, ("c",), rounds, {"test_ptr": np.array([0, 1])}, (), "0", 1, "now")
+
+
+def kinds(found):
+    return [type(event).__name__ for event in found]
+
+
+def test_only_whole_new_lines_are_returned(tmp_path):
+    path, line = tmp_path / NAME, to_line(Status("complete", "", "now"))
+    tail = Tail(path)
+    assert tail.poll() == []
+    log = EventLog(path)
+    log.append(start())
+    assert kinds(tail.poll()) == ["Start"]
+    with path.open("ab") as stream:
+        stream.write(line[:10])
+        stream.flush()
+        assert tail.poll() == []
+        stream.write(line[10:])
+        stream.flush()
+    assert kinds(tail.poll()) == ["Status"]
+    assert tail.poll() == []
+
+
+@pytest.mark.parametrize("how", ["shorter", "another file"])
+def test_a_log_begun_anew_is_read_from_its_beginning(tmp_path, how):
+    path = tmp_path / NAME
+    path.write_bytes(to_line(start()) + to_line(Life(0, 1, (), {}, "now")))
+    tail = Tail(path)
+    assert kinds(tail.poll()) == ["Start", "Life"]
+    other = tmp_path / "other"
+    other.write_bytes(to_line(start(5)))
+    if how == "shorter":
+        path.write_bytes(other.read_bytes())
+    else:
+        other.replace(path)
+    (event,) = tail.poll()
+    assert event.rounds == 5
+
+
+def test_a_foreign_file_is_refused(tmp_path):
+    (tmp_path / NAME).write_text('{"event": "round"}\n')
+    with pytest.raises(BadInput, match=r"events.jsonl: not the event log of a fedmpi run"):
+        Tail(tmp_path / NAME).poll()
