@@ -35,8 +35,16 @@ def without_torch(arguments, folder):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["run", "synthetic/quick", "--list"], ["data", "list"], ["info"]],
-    ids=lambda arguments: arguments[0],
+    [
+        ["--help"],
+        ["run", "synthetic/quick", "--list"],
+        ["data", "list"],
+        ["info"],
+        ["jobs", "systems"],
+        ["jobs", "plan", "gcfl/table3", "--system", "generic-cpu"],
+        ["jobs", "render", "gcfl/table3", "--system", "generic-gpu", "--to", "scripts"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
 )
 def test_login_node_commands_need_neither_torch_nor_mpi(arguments, tmp_path):
     done = without_torch(arguments, tmp_path)

@@ -11,7 +11,7 @@ _SIZE = 24_960
 
 
 def check_collectives(world: World) -> list[str]:
-    """Run each collective once; return one line for each.
+    """Send a token round the ranks, run each collective once; return one line for each.
 
     Raises
     ------
@@ -19,6 +19,9 @@ def check_collectives(world: World) -> list[str]:
         A collective delivered wrong numbers on this rank.
     """
     collectives, rank, size = world.collectives, world.rank, world.size
+    token = np.full(_SIZE, float(rank))
+    world.comm.Sendrecv_replace(token, dest=(rank + 1) % size, source=(rank - 1) % size)
+    _require("Sendrecv", bool(np.all(token == (rank - 1) % size)), rank)
     sent = np.arange(_SIZE, dtype=np.float32)
     got = collectives.bcast(sent.copy() if rank == 0 else np.zeros_like(sent))
     _require("Bcast", np.array_equal(got, sent), rank)
@@ -33,7 +36,7 @@ def check_collectives(world: World) -> list[str]:
     _require("Reduce of int64", total is None or bool(np.all(total == exact)), rank)
     waited = collectives.wait_for_all()
     barrier = f"barrier with sleeping waiters: {1e3 * waited:.1f} ms"
-    return ["Bcast, Gatherv, Scatterv, Reduce: right", barrier]
+    return ["ring: right", "Bcast, Gatherv, Scatterv, Reduce: right", barrier]
 
 
 def _require(name: str, right: bool, rank: int) -> None:

@@ -1,0 +1,1 @@
+"""Slurm jobs from a suite: plan, scripts, submission, state. Needs neither torch nor MPI."""

@@ -1,0 +1,131 @@
+"""How long a case will take: from its own record, from like ones, or from a stated model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedmpi.datasets.names import members
+from fedmpi.datasets.tables import KNOWN, SYNTHETIC, DatasetFacts
+from fedmpi.engine.case import Case
+from fedmpi.errors import BadInput
+from fedmpi.jobs.cases import Item, num_clients, pace
+from fedmpi.jobs.systems import Model
+from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.store.reader import load_run
+from fedmpi.store.runfile import NAME
+from fedmpi.store.schema import canonical_json
+
+_TRAIN_SHARE = 0.8
+_SYNTHETIC_DEGREE = 4
+"""Directed edges per node of a synthetic graph, near enough for an estimate."""
+_SYNTHETIC_LABELS = 10
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds that are left of a case (NaN: unknown), and what they are from."""
+
+    seconds: float
+    origin: str
+
+
+class Paces:
+    """Seconds per round by configuration: of the cases themselves and of earlier records.
+
+    Cases are alike when they differ in suite, name and seed only. A pace measured on other
+    ranks is scaled by the clients of the busiest rank.
+    """
+
+    def __init__(self, items: Iterable[Item], earlier: Iterable[Path] = ()) -> None:
+        self._own: dict[str, tuple[float, int]] = {}
+        self._alike: dict[str, list[tuple[float, int]]] = {}
+        for item in items:
+            if not math.isnan(item.pace):
+                self._own[item.name] = (item.pace, item.ranks)
+                self._alike.setdefault(_kind(item.case.config()), []).append((item.pace, item.ranks))
+        for folder in earlier:
+            for path in sorted(folder.rglob(NAME)):
+                self._take(path)
+
+    def _take(self, path: Path) -> None:
+        try:
+            run = load_run(path)
+        except BadInput:
+            return  # only an estimate hangs on it
+        measured = pace(run)
+        if run.lives and not math.isnan(measured):
+            self._alike.setdefault(_kind(run.config), []).append((measured, run.lives[-1].ranks))
+
+    def estimate(self, item: Item, ranks: int, model: Model) -> Estimate:
+        """Return the seconds that are left of a case on so many ranks."""
+        if item.done:
+            return Estimate(0.0, "complete")
+        left, case = item.case.rounds - item.rounds, item.case
+        measured = [self._own[item.name]] if item.name in self._own else self._alike.get(_kind(case.config()))
+        if measured:
+            origin = "record" if item.name in self._own else "like ones"
+            paces = sorted(each * _load(case, ranks) / _load(case, then) for each, then in measured)
+            return Estimate(model.start_seconds + left * paces[len(paces) // 2], origin)
+        gflop = round_gflop(case)
+        if math.isnan(gflop):
+            return Estimate(math.nan, "unknown")
+        workers = min(max(1, ranks - 1), num_clients(case))
+        per_round = model.round_seconds + gflop / workers / model.gflops
+        return Estimate(model.start_seconds + left * per_round, "model")
+
+
+def _kind(config: dict[str, Any]) -> str:
+    return canonical_json(
+        {key: value for key, value in config.items() if key not in ("suite", "name", "seed")}
+    )
+
+
+def _load(case: Case, ranks: int) -> int:
+    """Return how many clients the busiest rank hosts."""
+    return math.ceil(num_clients(case) / max(1, ranks - 1))
+
+
+def round_gflop(case: Case) -> float:
+    """Return the 10^9 FLOP of a round of all participants; NaN where the dataset's size is not known."""
+    facts = _facts(case)
+    if not facts:
+        return math.nan
+    total = 0.0
+    for one in facts:
+        flops = GinFlops(case.model, _width(case, one), one.classes)
+        train = flops.training(_counts(one, _TRAIN_SHARE)).total * case.local_epochs * case.participation
+        total += train + flops.forward(_counts(one, 1 - _TRAIN_SHARE)).total
+    return total / 1e9
+
+
+def _counts(facts: DatasetFacts, share: float) -> GraphCounts:
+    return GraphCounts(*(int(share * count) for count in (facts.graphs, facts.nodes, facts.directed_edges)))
+
+
+def _facts(case: Case) -> Sequence[DatasetFacts]:
+    """Return the sizes of the datasets of a case; nothing where one is not known."""
+    if case.dataset.name == SYNTHETIC:
+        options = case.dataset.synthetic
+        nodes = options.graphs * sum(options.nodes) // 2
+        one = DatasetFacts(
+            SYNTHETIC, options.graphs, options.classes, _SYNTHETIC_LABELS, 0, None, nodes,
+            _SYNTHETIC_DEGREE * nodes, "",
+        )  # fmt: skip
+        return (one,) * options.domains
+    names = members(case.dataset.name)
+    return [KNOWN[name] for name in names] if all(name in KNOWN for name in names) else ()
+
+
+def _width(case: Case, facts: DatasetFacts) -> int:
+    """Return about the number of input features."""
+    kind = case.dataset.features
+    if kind == "original":
+        kind = "labels" if facts.label_width else "attributes" if facts.attribute_width else "degree"
+    if kind == "degree":
+        return (facts.degree_max or 50) + 1
+    widths = {"labels": facts.label_width, "attributes": facts.attribute_width, "constant": 1}
+    return widths.get(kind, facts.label_width + facts.attribute_width)

@@ -1,0 +1,211 @@
+"""From a plan to the texts of job scripts: pure functions, no Slurm needed."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from fedmpi.errors import BadInput
+from fedmpi.jobs import files
+from fedmpi.jobs.cases import datasets
+from fedmpi.jobs.plan import Batch, Plan
+from fedmpi.jobs.systems import System
+
+TEMPLATES = ("sweep", "cpu", "gpu", "container")
+"""What a suite can be rendered as: an array of its cases, or one job for all of them."""
+
+_WARNING_S = 120
+"""Seconds before the limit at which Slurm warns a job; a quarter of the limit where that is less."""
+
+_SETTINGS = {
+    # Measured, see docs/clusters.md: threads and waiting ranks that spin slow each other down a hundredfold.
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "MALLOC_MMAP_THRESHOLD_": "1000000000",
+    "MALLOC_TRIM_THRESHOLD_": "1000000000",
+}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be run, as the command line said it.
+
+    Attributes
+    ----------
+    suite : str
+        Name of the suite.
+    path : Path
+        Its file.
+    root : Path
+        Folder of the cases.
+    folder : Path
+        Where scripts, lists and logs go.
+    directory : Path
+        Working folder of the jobs.
+    data : Path
+        Folder of prepared data.
+    options : tuple of str
+        Further options of ``fedmpi run``.
+    """
+
+    suite: str
+    path: Path
+    root: Path
+    folder: Path
+    directory: Path
+    data: Path
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the templates fill in; see jobs/templates."""
+
+    name: str
+    suite: str
+    log: str
+    directory: str
+    options: tuple[str, ...]
+    ranks: int
+    workers: int
+    program: str
+    launch: str
+    arguments: str
+    environment: Mapping[str, str]
+    datasets: tuple[str, ...]
+    list: str
+    root: str
+
+
+def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str, str]:
+    """Return the text of each file by its name: scripts, lists of cases, and the report's script.
+
+    Raises
+    ------
+    BadInput
+        A path cannot stand in a script.
+    """
+    _refuse_odd_paths(order)
+    if system.launch.scheduler == "none":
+        largest = max(plan.batches, key=lambda batch: batch.ranks)
+        return {"sweep.sh": _fill("sweep.sh.j2", _script(largest, system, order, ()), system)}
+    texts: dict[str, str] = {}
+    for batch in plan.batches:
+        label = _label(batch)
+        if template == "sweep":
+            texts[list_name(batch)] = "".join(f"{item.name}\n" for item in batch.items)
+        options = (*_requested(system), *_shape(batch, system, array=template == "sweep"))
+        script = _script(batch, system, order, options)
+        texts[f"{template}-{label}.sbatch"] = _fill(f"{template}.sbatch.j2", script, system)
+    report = _script(plan.batches[0], system, order, (*_requested(system), "--ntasks=1", "--time=10"))
+    texts["report.sbatch"] = _fill("report.sbatch.j2", report, system)
+    return texts
+
+
+def script_name(batch: Batch) -> str:
+    """Return the file name of a batch's array script."""
+    return f"sweep-{_label(batch)}.sbatch"
+
+
+def list_name(batch: Batch) -> str:
+    """Return the file name of a batch's list of cases."""
+    return f"cases-{_label(batch)}.txt"
+
+
+def _label(batch: Batch) -> str:
+    threads = f"x{batch.threads}" if batch.threads > 1 else ""
+    return f"{batch.ranks}{threads}{'-cuda' if batch.gpus else ''}"
+
+
+def _refuse_odd_paths(order: Order) -> None:
+    for path in (order.path, order.root, order.folder, order.directory, order.data):
+        if not str(path).isprintable():
+            raise BadInput(f"{str(path)!r}: a path with such characters cannot stand in a job script")
+
+
+def _requested(system: System) -> list[str]:
+    """Return the options of sbatch for what the system file asks; the empty ones are left away."""
+    request = system.request
+    named = {
+        "partition": request.partition,
+        "account": request.account,
+        "qos": request.qos,
+        "constraint": request.constraint,
+    }
+    return [f"--{name}={shlex.quote(value)}" for name, value in named.items() if value] + list(
+        request.options
+    )
+
+
+def _shape(batch: Batch, system: System, *, array: bool) -> list[str]:
+    """Return the options of sbatch for ranks, nodes, time, requeueing and the warning."""
+    options = [f"--nodes={batch.nodes}", f"--ntasks={batch.ranks}", f"--cpus-per-task={batch.threads}"]
+    if batch.gpus:
+        options.append(system.node.gpu_option.format(gpus=batch.gpus))
+    if system.request.memory_per_rank:
+        options.append(f"--mem-per-cpu={_megabytes(system.request.memory_per_rank) // batch.threads}M")
+    warning = min(_WARNING_S, 60 * batch.minutes // 4)
+    options += [f"--time={batch.minutes}", "--requeue", f"--signal=B:USR1@{warning}"]
+    if array:
+        options.append(f"--array=0-{batch.tasks - 1}%{batch.at_once}")
+    return options
+
+
+def _megabytes(text: str) -> int:
+    return int(text[:-1]) * (1024 if text[-1] == "G" else 1)
+
+
+def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) -> Script:
+    program = shlex.join([sys.executable, "-m", "fedmpi"])
+    contained = f"{system.launch.container} fedmpi" if system.launch.container else program
+    environment = {
+        **_SETTINGS,
+        "OMP_NUM_THREADS": str(batch.threads),
+        "SRUN_CPUS_PER_TASK": str(batch.threads),  # srun does not take it over from sbatch by itself
+        "FEDMPI_DATA": str(order.data),
+        "FEDMPI_OFFLINE": "1",
+        **system.launch.environment,
+    }
+    array = any(option.startswith("--array") for option in options)
+    return Script(
+        name=job_name(order.suite),
+        suite=order.suite,
+        log=str(order.folder).replace("%", "%%") + ("/%A_%a.out" if array else "/%j.out"),
+        directory=str(order.directory),
+        options=tuple(options),
+        ranks=batch.ranks,
+        workers=batch.at_once,
+        program=program,
+        launch=f"{system.launch.command} {contained}",
+        arguments=shlex.join([str(order.path), *order.options, "--out", str(order.root)]),
+        environment=environment,
+        datasets=tuple(name for name in datasets(batch.items) if "/" not in name),
+        list=str(order.folder / list_name(batch)),
+        root=str(order.root),
+    )
+
+
+def job_name(suite: str) -> str:
+    """Return the name of the jobs of a suite in the queue."""
+    return f"fedmpi-{suite.replace('/', '-')}"
+
+
+def _fill(template: str, script: Script, system: System) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(files.folder("templates")),
+        undefined=jinja2.StrictUndefined,
+        comment_start_string="<#",  # bash has a use for jinja's own: ${#names[@]}
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # shell text, quoted by `quote`
+    )
+    environment.filters["quote"] = shlex.quote
+    return environment.get_template(template).render(job=script, system=system)

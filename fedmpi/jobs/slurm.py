@@ -1,0 +1,245 @@
+"""Slurm's commands: what is asked of them, and what their answers mean.
+
+Text formats are read, never JSON, whose layout differs from version to version.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedmpi.errors import BadInput
+
+_TRANSIENT = (
+    "Socket timed out",
+    "Unable to contact slurm controller",
+    "Zero Bytes were transmitted or received",
+    "Slurm temporarily unable to accept job",
+    "Resource temporarily unavailable",
+    "Communication connection failure",
+)
+"""Errors that pass; anything else is refused for good."""
+
+_WAITS_S = (2.0, 5.0, 10.0)
+_ANSWER_S = 60.0
+
+ACTIVE = ("PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING", "REQUEUED", "RESIZING", "STOPPED",
+          "REQUEUE_HOLD", "REQUEUE_FED", "SIGNALING", "STAGE_OUT", "SPECIAL_EXIT")  # fmt: skip
+"""States of a task that still runs or may run again."""
+
+REASONS = {
+    "OUT_OF_MEMORY": "killed for memory: raise request.memory_per_rank",
+    "NODE_FAIL": "its node failed",
+    "TIMEOUT": "ran out of time before it could write a checkpoint: raise the limit",
+    "CANCELLED": "cancelled",
+    "BOOT_FAIL": "its node did not start",
+    "DEADLINE": "missed its deadline",
+    "PREEMPTED": "preempted and not queued again",
+}
+"""What ended a task, by Slurm's state."""
+
+
+class NoAnswer(BadInput):
+    """Slurm is there and does not answer, or not now."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of an array, or a single job (`index` -1), as the queue has it.
+
+    Attributes
+    ----------
+    job : str
+        Number of the array or job.
+    index : int
+    state : str
+        Slurm's word, such as RUNNING.
+    reason : str
+        Why it waits or how it ended.
+    exit_code : str
+        ``CODE:SIGNAL`` where it has ended, else empty.
+    node : str
+    """
+
+    job: str
+    index: int
+    state: str
+    reason: str = ""
+    exit_code: str = ""
+    node: str = ""
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs or may run again."""
+        return self.state in ACTIVE
+
+
+def _run(
+    arguments: Sequence[str], environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run one of Slurm's commands.
+
+    Raises
+    ------
+    BadInput
+        It is not installed.
+    NoAnswer
+        It takes longer than a minute.
+    """
+    if shutil.which(arguments[0]) is None:
+        raise BadInput(
+            f"no {arguments[0]} on the path: this is no Slurm cluster, or its module is not loaded; "
+            "on one machine use fedmpi sweep"
+        )
+    try:
+        return subprocess.run(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_ANSWER_S,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NoAnswer(f"{arguments[0]} does not answer within {_ANSWER_S:.0f} s; try again") from error
+
+
+def _message(done: subprocess.CompletedProcess[str]) -> str:
+    """Return what a command says, in one line."""
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return "; ".join(lines) or f"exit code {done.returncode}"
+
+
+def is_transient(message: str) -> bool:
+    """Return whether an error is one of those that pass by themselves."""
+    return any(text in message for text in _TRANSIENT)
+
+
+def submit(script: Path, *, name: str, options: Sequence[str] = ()) -> str:
+    """Submit a script and return the job's number.
+
+    The user's ``SBATCH_*`` variables are not passed on: they would change what the script says.
+    A named transient error is waited out; whether the job had gone in nevertheless is looked up by
+    its `name`, which must be this submission's own.
+
+    Raises
+    ------
+    BadInput
+        sbatch refuses; its message is in the error.
+    """
+    command = ["sbatch", "--parsable", f"--job-name={name}", *options, str(script)]
+    for wait in (*_WAITS_S, None):
+        done = _run(command, _clean_environment())
+        if done.returncode == 0:
+            return done.stdout.strip().splitlines()[-1].partition(";")[0]
+        message = _message(done)
+        if wait is None or not is_transient(message):
+            raise BadInput(f"sbatch refuses {script}: {message}")
+        time.sleep(wait)
+        if found := {task.job for task in queue(names=[name])}:
+            return found.pop()
+    raise AssertionError("unreachable")
+
+
+def test(script: Path, options: Sequence[str] = ()) -> str:
+    """Ask whether sbatch would take a script; return what it says of the start.
+
+    Raises
+    ------
+    BadInput
+        It would not.
+    """
+    done = _run(["sbatch", "--test-only", *options, str(script)], _clean_environment())
+    if done.returncode != 0:
+        raise BadInput(f"sbatch refuses {script}: {_message(done)}")
+    return _message(done)
+
+
+def _clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
+
+
+def queue(*, jobs: Sequence[str] = (), names: Sequence[str] = ()) -> list[Task]:
+    """Return the user's tasks that the queue still knows, ended ones included, of these jobs or names.
+
+    Raises
+    ------
+    NoAnswer
+        The queue does not answer.
+    """
+    chosen = [f"--name={','.join(names)}"] if names else []
+    command = [
+        "squeue",
+        "-h",
+        "-r",
+        "-a",
+        "-t",
+        "all",
+        "-u",
+        str(os.getuid()),
+        *chosen,
+        "-o",
+        "%F|%K|%T|%r|%N",
+    ]
+    done = _run(command)
+    if done.returncode != 0:
+        raise NoAnswer(f"the queue does not answer: {_message(done)}")
+    tasks = []
+    for line in done.stdout.splitlines():
+        job, index, state, reason, node = line.split("|", 4)
+        if not jobs or job in jobs:
+            tasks.append(Task(job, int(index) if index.isdigit() else -1, state, reason, "", node))
+    return tasks
+
+
+def ended(job: str) -> list[Task]:
+    """Return the tasks of a job with state and exit code, from the controller or from accounting.
+
+    Empty where neither remembers the job.
+    """
+    done = _run(["scontrol", "-o", "show", "job", job])
+    if done.returncode == 0:
+        return [_shown(line) for line in done.stdout.splitlines() if "JobId=" in line]
+    if shutil.which("sacct") is None:
+        return []
+    done = _run(["sacct", "-n", "-P", "-X", "-j", job, "-o", "JobID,State,ExitCode,NodeList"])
+    return [_accounted(line) for line in done.stdout.splitlines() if line.count("|") == 3]
+
+
+def _shown(line: str) -> Task:
+    facts = dict(word.split("=", 1) for word in line.split() if "=" in word)
+    index = facts.get("ArrayTaskId", "")
+    return Task(
+        facts.get("ArrayJobId", facts["JobId"]),
+        int(index) if index.isdigit() else -1,
+        facts["JobState"],
+        facts.get("Reason", ""),
+        facts.get("ExitCode", ""),
+        facts.get("NodeList", ""),
+    )
+
+
+def _accounted(line: str) -> Task:
+    number, state, code, node = line.split("|")
+    job, _, index = number.partition("_")
+    return Task(job, int(index) if index.isdigit() else -1, state.split()[0], "", code, node)
+
+
+def cancel(targets: Sequence[str]) -> None:
+    """Cancel jobs, ``NUMBER``, or tasks, ``NUMBER_INDEX``.
+
+    Raises
+    ------
+    BadInput
+        scancel refuses.
+    """
+    done = _run(["scancel", *targets])
+    if done.returncode != 0:
+        raise BadInput(f"scancel {' '.join(targets)}: {_message(done)}")

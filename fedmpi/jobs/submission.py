@@ -1,0 +1,181 @@
+"""What was submitted of a suite: ``ROOT/slurm/N/``, scripts, lists, logs and ``submission.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fedmpi.clock import utc_stamp
+from fedmpi.errors import BadInput
+from fedmpi.jobs import render, slurm
+from fedmpi.jobs.plan import Plan, Wishes
+
+FOLDER = "slurm"
+_NAME = "submission.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """An array of tasks over `cases`, or with no cases the report's job."""
+
+    number: str
+    script: str
+    tasks: int
+    cases: tuple[str, ...]
+
+    def index(self, case: str) -> int:
+        """Return the task that runs a case."""
+        return self.cases.index(case) % self.tasks
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``fedmpi jobs submit`` was asked, enough to ask it again."""
+
+    suite: str
+    overrides: tuple[str, ...]
+    plugins: tuple[str, ...]
+    data: str
+    directory: str
+    system: str
+    wishes: Wishes
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One call of submit or resume and the jobs that came of it."""
+
+    folder: Path
+    request: Request
+    time: str = field(default_factory=utc_stamp)
+    jobs: tuple[Job, ...] = ()
+
+    def save(self) -> None:
+        """Write ``submission.json``, whole or not at all."""
+        value = {"version": _VERSION, "time": self.time, "request": asdict(self.request)}
+        value["jobs"] = [asdict(job) for job in self.jobs]
+        scratch = self.folder / f".{_NAME}"
+        scratch.write_text(json.dumps(value, indent=1))
+        os.replace(scratch, self.folder / _NAME)
+
+    def is_saved(self) -> bool:
+        """Return whether anything of it is on disk: a job was submitted."""
+        return (self.folder / _NAME).exists()
+
+    def add(self, job: Job) -> Submission:
+        """Return it with one more job, and note that on disk."""
+        more = replace(self, jobs=(*self.jobs, job))
+        more.save()
+        return more
+
+
+def earlier(root: Path) -> list[Submission]:
+    """Return the submissions of a suite's folder, oldest first.
+
+    Raises
+    ------
+    BadInput
+        A file is damaged or of a newer fedmpi.
+    """
+    paths = [path for path in (root / FOLDER).glob(f"*/{_NAME}") if path.parent.name.isdigit()]
+    return [_load(path) for path in sorted(paths, key=lambda path: int(path.parent.name))]
+
+
+def _load(path: Path) -> Submission:
+    try:
+        value: dict[str, Any] = json.loads(path.read_text())
+        if value["version"] != _VERSION:
+            raise BadInput(
+                f"{path}: of version {value['version']}, this fedmpi reads {_VERSION}; update fedmpi"
+            )
+        asked = value["request"]
+        lists = {"overrides": tuple(asked["overrides"]), "plugins": tuple(asked["plugins"])}
+        request = Request(**{**asked, **lists, "wishes": Wishes(**asked["wishes"])})
+        jobs = tuple(
+            Job(job["number"], job["script"], job["tasks"], tuple(job["cases"])) for job in value["jobs"]
+        )
+        return Submission(path.parent, request, value["time"], jobs)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{path}: damaged ({error}); move the folder {path.parent} away") from error
+
+
+def new_folder(root: Path) -> Path:
+    """Make and return the next folder ``ROOT/slurm/N``, this caller's alone.
+
+    Raises
+    ------
+    BadInput
+        It cannot be made.
+    """
+    number = 1
+    while True:
+        folder = root / FOLDER / str(number)
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise BadInput(f"cannot write in {root} ({error.strerror}); choose another --out") from error
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write scripts and lists."""
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+        if name.endswith((".sbatch", ".sh")):
+            (folder / name).chmod(0o755)
+
+
+def submit(plan: Plan, submission: Submission, name: str) -> Submission:
+    """Submit the scripts that lie in the submission's folder: all cases, then the report.
+
+    Every script is tried with ``--test-only`` before any is submitted. The report waits until all
+    tasks have ended, well or not.
+
+    Raises
+    ------
+    BadInput
+        Slurm refuses one; the message says what is submitted already.
+    """
+    folder = submission.folder
+    scripts = [render.script_name(batch) for batch in plan.batches]
+    for script in (*scripts, "report.sbatch"):
+        slurm.test(folder / script)
+    token = f"{name}-{secrets.token_hex(3)}"
+    for place, (script, batch) in enumerate(zip(scripts, plan.batches, strict=True)):
+        with _Partial(submission.jobs):
+            number = slurm.submit(folder / script, name=f"{token}-{place}")
+        cases = tuple(item.name for item in batch.items)
+        submission = submission.add(Job(number, script, batch.tasks, cases))
+    after = ":".join(job.number for job in submission.jobs)
+    with _Partial(submission.jobs):
+        options = [f"--dependency=afterany:{after}"]
+        number = slurm.submit(folder / "report.sbatch", name=f"{token}-report", options=options)
+    return submission.add(Job(number, "report.sbatch", 1, ()))
+
+
+class _Partial:
+    """Says in an error what has been submitted before it."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = jobs
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, BadInput) and self._jobs:
+            done = ", ".join(f"{job.number} ({job.script})" for job in self._jobs)
+            raise BadInput(
+                f"{error}; submitted before it: {done}; nothing else is. fedmpi jobs cancel takes them back, "
+                "fedmpi jobs resume adds what is missing"
+            ) from error

@@ -1,0 +1,143 @@
+"""Plans in numbers worked out by hand."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput
+from fedmpi.jobs import estimate, plan, systems
+from fedmpi.jobs.cases import Item, num_clients, survey
+from fedmpi.jobs.estimate import Estimate
+
+SUITE = """
+name = "mine"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 3, graphs = 40 } }
+partition = "per-dataset"
+rounds = 100
+[matrix]
+seed = [1, 2, 3, 4]
+algorithm = ["fedavg", "gcfl"]
+"""
+
+
+@pytest.fixture
+def make(tmp_path, system):
+    """Plan the suite above with changes on the plain system: four cores a node, three tasks at once."""
+
+    def planned(text=SUITE, change=("", ""), **wishes):
+        (tmp_path / "mine.toml").write_text(text)
+        system.write_text(system.read_text().replace(*change))
+        items = survey(read(tmp_path / "mine.toml"), tmp_path / "runs")
+        loaded = systems.load(str(system))
+        return plan.make(items, loaded, estimate.Paces(items), plan.Wishes(**wishes))
+
+    return planned
+
+
+def test_short_cases_share_tasks(make):
+    (batch,) = make().batches
+    assert (batch.ranks, batch.nodes, batch.threads, batch.gpus) == (4, 1, 1, 0)  # three clients and a server
+    assert len(batch.items) == 8
+    # About 110 s each by the model: 880 s in all are worth two tasks, but three may run at once.
+    assert (batch.tasks, batch.at_once) == (3, 3)
+    assert batch.task_seconds()[0] == pytest.approx(3 * 110, rel=0.05)
+    assert batch.minutes == math.ceil(1.5 * batch.task_seconds()[0] / 60) + 5
+
+
+def test_task_t_of_T_has_the_cases_t_and_t_plus_T(make):
+    (batch,) = make(tasks=3).batches
+    order = [item.number for item in batch.items]
+    assert [order[task::3] for task in range(3)] == [[0, 3, 6], [1, 4, 7], [2, 5]]
+
+
+def test_more_ranks_than_a_node_has_cores_take_more_nodes(make):
+    assert make(ranks=5).batches[0].nodes == 2
+    with pytest.raises(BadInput, match=r"9 ranks x 1 threads take 3 nodes of 4 cores, the system allows 2"):
+        make(ranks=9)
+
+
+def test_cases_of_different_shape_are_batches_of_their_own(make):
+    rule = '[[where]]\nwhen = { algorithm = "gcfl" }\nset = { threads = 2 }\n'
+    one, two = make(SUITE + rule).batches
+    assert (one.ranks, one.threads, one.nodes) == (4, 1, 1)
+    assert (two.ranks, two.threads, two.nodes) == (2, 2, 1)  # two ranks of two threads fill a node
+
+
+@pytest.mark.parametrize(
+    ("wishes", "text", "words"),
+    [
+        ({"minutes": 61}, SUITE, "--minutes 61: the system allows 60"),
+        ({"tasks": 11}, SUITE.replace("3, 4]", "3, 4, 5, 6, 7, 8]"), "--tasks 11: the system allows arrays of 10"),
+        ({"tasks": 1, "minutes": 2}, SUITE, "a task takes about 15 minutes, 3 lives of 2 minutes are fewer"),
+        ({}, SUITE.replace("rounds = 100", 'rounds = 100\ndevice = "cuda"'), "this system has no GPUs"),
+        ({}, SUITE.replace("rounds = 100", "rounds = 100\nthreads = 8"), "threads = 8, but a node of this system"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 80 else None,
+)
+def test_more_than_the_limits_is_refused(make, wishes, text, words):
+    with pytest.raises(BadInput, match=words):
+        make(text, **wishes)
+
+
+def test_a_long_task_is_cut_at_the_limit_and_lives_again(make):
+    (batch,) = make(SUITE.replace("rounds = 100", "rounds = 4000"), tasks=8).batches
+    assert batch.task_seconds()[0] > 60 * 60  # longer than one life
+    assert batch.minutes == 60
+
+
+def test_gpus_are_asked_for_where_cases_want_them(make):
+    text = SUITE.replace("rounds = 100", 'rounds = 100\ndevice = "cuda"')
+    (batch,) = make(text, change=("cores = 4", "cores = 4\ngpus = 8")).batches
+    assert batch.gpus == 4  # no more than ranks
+
+
+def test_complete_cases_are_not_planned(fedmpi, tiny_suite, tmp_path, system):
+    fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedprox")
+    items = survey(read(tiny_suite), tmp_path / "runs")
+    made = plan.make(items, systems.load(str(system)), estimate.Paces(items), plan.Wishes())
+    assert [item.name for item in made.batches[0].items] == ["fedavg", "self-train"]
+    assert (made.done, made.total) == (1, 3)
+
+
+def test_an_unknown_dataset_has_no_estimate_and_asks_for_the_longest_time(make):
+    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"OTHER"')
+    (batch,) = make(text).batches
+    assert math.isnan(batch.estimates[0].seconds)
+    assert batch.minutes == 60
+
+
+def item_of(text, **facts):
+    Path("one.toml").write_text(text)
+    item = survey(read(Path("one.toml")), Path("nowhere"))[0]
+    return Item(item.number, item.case, item.folder, **facts)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_measured_pace_is_scaled_by_the_busiest_ranks_clients(here):
+    item = item_of(SUITE, status="interrupted", rounds=40, pace=0.5, ranks=2)
+    model = systems.Model(start_seconds=7.0)
+    assert num_clients(item.case) == 3
+    # 60 rounds are left; on 2 ranks one hosts three clients, on 4 ranks one each.
+    assert estimate.Paces([item]).estimate(item, 2, model) == Estimate(7.0 + 60 * 0.5, "record")
+    assert estimate.Paces([item]).estimate(item, 4, model) == Estimate(7.0 + 60 * 0.5 / 3, "record")
+
+
+def test_cases_that_differ_in_the_seed_only_are_alike(fedmpi, tiny_suite, tmp_path):
+    fedmpi("run", tiny_suite, "--out", "earlier", "--set", "seed=9", "--case", "fedavg")
+    items = survey(read(tiny_suite), tmp_path / "new")
+    origins = [estimate.Paces(items, [tmp_path / "earlier"]).estimate(i, 1, systems.Model()).origin for i in items]
+    assert origins == ["like ones", "model", "model"]
+
+
+def test_the_models_flop_are_those_of_the_known_counts(here):
+    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"PROTEINS"')
+    item = item_of(text.replace('"per-dataset"', '{ name = "chunks", clients = 10 }'))
+    # Recorded by a run: 5.119e9 model_flops and 0.476e9 evaluation_flops in every round.
+    assert estimate.round_gflop(item.case) == pytest.approx(5.119 + 0.476, rel=0.02)

@@ -1,0 +1,217 @@
+"""Submission, state and cancellation against a Slurm that answers what the test says."""
+
+import json
+from pathlib import Path
+
+import h5py
+import pytest
+
+from fedmpi.jobs import slurm
+from fedmpi.jobs.cases import Item
+from fedmpi.jobs.slurm import Task
+from fedmpi.jobs.status import last_error, states
+from fedmpi.jobs.submission import earlier
+
+
+@pytest.fixture
+def submit(fedmpi, fake, tiny_suite, system):
+    """Submit the tiny suite on the plain system."""
+    return lambda *more: fedmpi("jobs", "submit", tiny_suite, "--system", system, "--tasks", 3, *more)
+
+
+def refused(done, *words):
+    assert done.returncode == 2, done.stdout
+    assert done.stderr.startswith("fedmpi: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr
+    return True
+
+
+def root(tmp_path):
+    return tmp_path / "results" / "runs" / "tiny"
+
+
+def test_every_script_is_tried_before_any_is_submitted(submit, fake, tmp_path):
+    done = submit()
+    assert done.returncode == 0, done.stderr
+    folder = root(tmp_path) / "slurm" / "1"
+    asked = fake.calls("sbatch")
+    assert asked[:2] == [f"sbatch --test-only {folder}/{name}" for name in ("sweep-4.sbatch", "report.sbatch")]
+    assert asked[2].startswith("sbatch --parsable --job-name=fedmpi-tiny-")
+    assert asked[2].endswith(f"-0 {folder}/sweep-4.sbatch")
+    assert asked[3].endswith(f"-report --dependency=afterany:101 {folder}/report.sbatch")
+    assert "job 101: 3 cases in 3 tasks" in done.stdout
+    (one,) = earlier(root(tmp_path))
+    assert [(job.number, job.tasks, job.cases) for job in one.jobs] == [
+        ("101", 3, ("fedavg", "fedprox", "self-train")), ("102", 1, ()),
+    ]  # fmt: skip
+
+
+def test_the_users_sbatch_variables_are_not_passed_on(submit, fake, monkeypatch, tmp_path):
+    monkeypatch.setenv("SBATCH_PARTITION", "wrong")
+    fake.answer("sbatch", f'env | grep -c ^SBATCH_ >>{tmp_path}/seen; echo 7')
+    assert submit().returncode == 0
+    assert set((tmp_path / "seen").read_text().split()) == {"0"}
+
+
+def test_a_refusal_leaves_nothing_behind(submit, fake, tmp_path):
+    fake.answer("sbatch", 'echo "sbatch: error: invalid partition specified: short" >&2; exit 1')
+    assert refused(submit(), "sweep-4.sbatch", "invalid partition specified: short")
+    assert not list(root(tmp_path).rglob("*.*"))
+
+
+def test_what_was_submitted_before_a_refusal_is_named(submit, fake, tmp_path):
+    body = "[[ $* == *--test-only* ]] && exit 0; [[ $* == *report* ]] && { echo denied >&2; exit 1; }; echo 55"
+    fake.answer("sbatch", body)
+    assert refused(submit(), "denied", "submitted before it: 55 (sweep-4.sbatch); nothing else is")
+    assert [job.number for job in earlier(root(tmp_path))[0].jobs] == ["55"]
+
+
+def test_a_named_transient_error_is_waited_out(submit, fake, monkeypatch):
+    monkeypatch.setattr(slurm, "_WAITS_S", (0.0, 0.0))
+    late = 'if [ "$n" = 2 ]; then echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1; fi'
+    fake.answer("sbatch", f"[[ $* == *--test-only* ]] && exit 0; {late}; echo $((200 + n))")
+    assert submit().returncode == 0
+    assert len(fake.calls("sbatch --parsable")) == 3
+    assert slurm.is_transient("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying")
+    assert not slurm.is_transient("sbatch: error: Batch job submission failed: Invalid account")
+
+
+def test_a_job_that_went_in_although_sbatch_gave_up_is_not_submitted_twice(submit, fake, monkeypatch, tmp_path):
+    monkeypatch.setattr(slurm, "_WAITS_S", (0.0, 0.0))
+    late = 'if [ "$n" = 2 ]; then echo "Socket timed out" >&2; exit 1; fi'
+    fake.answer("sbatch", f"[[ $* == *--test-only* ]] && exit 0; {late}; echo $((200 + n))")
+    fake.answer("squeue", 'echo "88|0|PENDING|Resources|"; echo "88|1|PENDING|Resources|"')
+    assert submit().returncode == 0
+    assert [job.number for job in earlier(root(tmp_path))[0].jobs] == ["88", "203"]
+
+
+def test_without_slurm_the_way_out_is_named(fedmpi, tiny_suite, system, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = fedmpi("jobs", "submit", tiny_suite, "--system", system)
+    assert refused(done, "no sbatch on the path", "fedmpi sweep")
+    assert refused(fedmpi("jobs", "submit", tiny_suite, "--system", "workstation"), "has no queue", "fedmpi sweep")
+
+
+def test_data_that_are_not_prepared_are_refused_before_sbatch(submit, fake, tmp_path):
+    done = submit("--set", "dataset=MUTAG", "--set", "partition=iid", "--data", tmp_path / "empty")
+    assert refused(done, "MUTAG: not prepared in", "fedmpi data fetch", f"--data {tmp_path / 'empty'}")
+    assert fake.calls() == []
+
+
+def test_a_read_only_folder_is_refused(submit, fake):
+    assert refused(submit("--out", "/proc/nothing"), "cannot write in /proc/nothing", "--out")
+    assert fake.calls("sbatch") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["plan", "tiny.toml", "--system", "genric-cpu"], ["no such system", 'did you mean "generic-cpu"?']),
+        (["status", "tiny.toml"], ["nothing of it was submitted"]),
+        (["resume", "tiny.toml"], ["nothing of it was submitted"]),
+        (["render", "tiny.toml", "--system", "generic-cpu", "--to", "x", "--template", "fpga"], ["one of sweep"]),
+        (["render", "tiny.toml", "--system", "generic-cpu", "--to", "/proc/x"], ["cannot write in /proc/x"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_bad_input_is_one_line(fedmpi, fake, tiny_suite, command, words):
+    assert refused(fedmpi("jobs", *command), *words)
+
+
+def test_a_queue_that_does_not_answer(submit, fake, fedmpi, tmp_path):
+    submit()
+    fake.answer("squeue", 'echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1')
+    assert refused(submit(), "the queue does not answer", "Unable to contact", "nothing was done")
+    assert refused(fedmpi("jobs", "resume", "tiny.toml"), "nothing was done")
+    assert refused(fedmpi("jobs", "cancel", "tiny.toml"), "nothing was done")
+    shown = fedmpi("jobs", "status", "tiny.toml")
+    assert "the queue does not answer" in shown.stdout
+    assert "shown is what the records say" in shown.stdout
+    assert "3 cases: 3 unknown" in shown.stdout
+
+
+def test_only_what_is_left_is_submitted_again(submit, fake, fedmpi, tmp_path):
+    submit()
+    fake.answer("squeue", 'echo "101|1|RUNNING|None|n1"')
+    fedmpi("run", "tiny.toml", "--case", "fedavg")
+    assert refused(submit(), "in the queue (101)")
+    done = fedmpi("jobs", "resume", "tiny.toml")
+    assert "1 cases in 1 tasks" in done.stdout
+    assert (root(tmp_path) / "slurm" / "2" / "cases-4.txt").read_text() == "self-train\n"
+
+
+def test_single_cases_are_cancelled_by_their_task(submit, fake, fedmpi):
+    submit()
+    fake.answer("squeue", 'for i in 0 1 2; do echo "101|$i|PENDING|Resources|"; done; echo "102||PENDING|Dependency|"')
+    assert fedmpi("jobs", "cancel", "tiny.toml", "--case", "fedprox").returncode == 0
+    assert fake.calls("scancel") == ["scancel 101_1"]
+    assert refused(fedmpi("jobs", "cancel", "tiny.toml", "--case", "fedprx"), 'did you mean "fedprox"?')
+    assert fedmpi("jobs", "cancel", "tiny.toml").returncode == 0
+    assert fake.calls("scancel")[-1] == "scancel 101 102"
+
+
+def test_a_damaged_note_of_a_submission_is_refused(submit, fedmpi, tmp_path):
+    submit()
+    (root(tmp_path) / "slurm" / "1" / "submission.json").write_text("{")
+    assert refused(fedmpi("jobs", "status", "tiny.toml"), "submission.json: damaged", "move the folder")
+
+
+def facts_of(fedmpi, case):
+    rows = json.loads(fedmpi("jobs", "status", "tiny.toml", "--json").stdout)
+    return next((row["state"], row["detail"]) for row in rows if row["case"] == case)
+
+
+@pytest.mark.parametrize(
+    ("task", "log", "expected"),
+    [
+        ("PENDING|Resources|", "", ("waiting", "pending: Resources")),
+        ("RUNNING|None|n1", "", ("waiting", "for its turn in a running task")),
+        ("NODE_FAIL|None|n1", "", ("failed", "its node failed")),
+        ("OUT_OF_MEMORY|OutOfMemory|n1", "", ("failed", "killed for memory: raise request.memory_per_rank")),
+        ("FAILED|NonZeroExitCode|n1", "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.0",
+         ("failed", "killed for memory: raise request.memory_per_rank")),
+        ("FAILED|NonZeroExitCode|n1", "fedmpi: cannot write in /x\n", ("failed", "cannot write in /x")),
+        ("CANCELLED|None|", "", ("failed", "cancelled")),
+    ],
+    ids=lambda value: value.split("|")[0] if isinstance(value, str) else None,
+)  # fmt: skip
+def test_a_case_without_a_record_is_explained_by_its_task_and_log(submit, fake, fedmpi, tmp_path, task, log, expected):
+    submit()
+    fake.answer("squeue", f'echo "101|0|{task}"')
+    (root(tmp_path) / "fedavg").mkdir()
+    (root(tmp_path) / "fedavg" / "log.txt").write_text(log)
+    assert facts_of(fedmpi, "fedavg") == expected
+
+
+def test_a_record_is_joined_with_its_task(submit, fake, fedmpi, tmp_path):
+    submit()
+    fedmpi("run", "tiny.toml", "--case", "fedavg")
+    assert facts_of(fedmpi, "fedavg") == ("done", "4 rounds")
+    with h5py.File(root(tmp_path) / "fedavg" / "run.h5", "r+") as file:
+        file["status"][...] = b"interrupted"
+        file["rounds_completed"][...] = 3
+    assert facts_of(fedmpi, "fedavg") == ("interrupted", "round 3 of 4")
+    fake.answer("squeue", 'echo "101|0|PENDING|BeginTime|"')
+    assert facts_of(fedmpi, "fedavg") == ("waiting", "pending: BeginTime, round 3 of 4")
+
+
+def test_accounting_is_asked_where_the_controller_has_forgotten(submit, fake, fedmpi):
+    submit()
+    fake.answer("sacct", 'echo "101_0|OUT_OF_MEMORY|0:125|n1"')
+    assert facts_of(fedmpi, "fedavg")[1].startswith("killed for memory")
+
+
+def test_what_an_earlier_life_said_is_over(tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text("fedmpi: stopped by a signal after round 2\n--- job 5_0, life 2\nsomething\n")
+    assert last_error(log) == ""
+    assert last_error(Path("missing")) == ""
+
+
+def test_active_states():
+    assert Task("1", 0, "RUNNING").active and Task("1", 0, "REQUEUED").active
+    assert not Task("1", 0, "COMPLETED").active and not Task("1", 0, "NODE_FAIL").active
+    assert states([], [], None) == []
+    assert Item(0, None, Path("x"), "complete").done

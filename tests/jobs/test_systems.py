@@ -1,0 +1,55 @@
+"""System files: those that come along fit the schema, others are refused in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from fedmpi.errors import BadInput
+from fedmpi.jobs import systems
+from tests.jobs.conftest import PLAIN
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_systems_that_come_along():
+    assert list(systems.known()) == [
+        "generic-cpu", "generic-gpu", "levante", "perlmutter-gpu", "workstation",
+    ]  # fmt: skip
+    for name in systems.known():
+        assert systems.load(name).description
+    assert systems.load("levante").request.options == ("--exclusive",)
+    assert systems.load("perlmutter-gpu").node.gpus == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("cores = 4", "core = 4"), ["node.core: unknown key", 'did you mean "cores"?']),
+        (("cores = 4", "cores = 0"), ["node.cores", "greater than or equal to 1", "got 0"]),
+        (("minutes = 60", ""), ["limits.minutes: field required"]),
+        (('"2G"', '"2 GB"'), ["request.memory_per_rank"]),
+        (('"short"', '"short\\nrm -rf /"'), ["request.partition"]),
+        (("cores = 4", 'cores = 4\ngpu_option = "gpu:1"'), ["'gpu:1' is no option of sbatch"]),
+        (("cores = 4", "cores = = 4"), ["not TOML"]),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_a_wrong_file_is_refused_with_its_key(tmp_path, change, words):
+    path = tmp_path / "mine.toml"
+    path.write_text(PLAIN.replace(*change))
+    with pytest.raises(BadInput) as refused:
+        systems.load(str(path))
+    assert "\n" not in str(refused.value)
+    for word in (str(path), *words):
+        assert word in str(refused.value)
+
+
+def test_an_unknown_system_lists_those_there_are():
+    with pytest.raises(BadInput, match=r'no such system; did you mean "generic-cpu"\? \(known: generic-cpu, '):
+        systems.load("generic-cpus")
+
+
+def test_every_field_is_in_the_readme():
+    readme = (ROOT / "jobs" / "systems" / "README.md").read_text()
+    for name, default, meaning in systems.fields():
+        assert f"| `{name}` | {default if default == 'required' else f'`{default}`'} | {meaning} |" in readme

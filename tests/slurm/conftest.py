@@ -1,0 +1,92 @@
+"""The throw-away Slurm of these tests, and what they ask of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.slurm.cluster import Cluster, missing
+
+SYSTEM = """
+description = "Virtual nodes of one machine"
+[node]
+cores = 1                      # so that two ranks take two nodes
+[launch]
+command = "srun -K0 -W3 --mpi=pmi2"
+environment = { MPIR_CVAR_ENABLE_HEAVY_YIELD = "1" }   # more ranks than cores
+[limits]
+minutes = 30
+nodes = 4
+"""
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Start Slurm for these tests; skip where it is not installed, fail where that is forbidden."""
+    if reason := missing():
+        if os.environ.get("FEDMPI_NO_SKIP"):
+            pytest.fail(f"FEDMPI_NO_SKIP is set: {reason}")
+        pytest.skip(reason)
+    folder = Path(tempfile.mkdtemp(prefix="fedmpi-slurm-"))
+    started = Cluster(folder, nodes=4, cpus=2)
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def slurm(cluster, tmp_path, monkeypatch):
+    """The cluster, with this test's environment pointing at it; a system file ``virtual.toml``."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
+    (tmp_path / "virtual.toml").write_text(SYSTEM)
+    yield cluster
+    cluster.command("scancel", "-f", "-u", "root", check=False)
+
+
+def wait_for(condition, seconds, what):
+    """Poll until `condition()` is true; return its value."""
+    until = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > until:
+            pytest.fail(f"not within {seconds} s: {what}")
+        time.sleep(0.2)
+    return value
+
+
+def drain(cluster, seconds):
+    """Wait until the queue is empty, sparing jobs that were queued again Slurm's two minutes' delay.
+
+    The delay is there for the processes of the life before, so it ends when they have.
+    """
+
+    def empty():
+        done = cluster.command("squeue", "-h", "-r", "-o", "%i|%A|%T|%r")
+        for line in done.stdout.splitlines():
+            task, job, state, reason = line.split("|")
+            if state == "PENDING" and reason == "BeginTime" and not cluster.steps(f"{job}."):
+                cluster.command("scontrol", "update", f"jobid={task}", "StartTime=now", check=False)
+        return not done.stdout.strip()
+
+    wait_for(empty, seconds, "the queue is empty")
+
+
+def warn(cluster, task):
+    """Send a batch script the signal that Slurm sends before a time limit or a preemption.
+
+    scancel of Slurm 22.05 delivers it to a task of an array, believes that it has not, and tries again
+    every 5 s without end.
+    """
+    cluster.command("timeout", "2", "scancel", "--batch", "--signal=USR1", task, check=False)

@@ -1,0 +1,123 @@
+"""A sweep that is killed, preempted, requeued and cancelled ends with the bits of an undisturbed run."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from fedmpi.store.reader import load_run
+from tests.slurm.conftest import drain, wait_for, warn
+
+SUITE = """
+name = "disturbed"
+priority = ["seed"]
+[case]
+partition = "per-dataset"
+rounds = 6
+checkpoint_seconds = 0.5
+[matrix]
+seed = [1, 2]
+data = [
+    { label = "three", dataset = { synthetic = { domains = 3, graphs = 40 } } },
+    { label = "two", dataset = { synthetic = { domains = 2, graphs = 60 } } },
+]
+algorithm = ["fedavg", "fedprox", "self-train"]
+[[where]]               # long enough to be caught running
+when = { seed = 1, data = "three" }
+set = { rounds = 400 }
+[[where]]
+when = { seed = 1, data = "two", algorithm = "fedavg" }
+set = { rounds = 400 }
+"""
+KILLED, PREEMPTED, REQUEUED, CANCELLED = (
+    "seed1-three-fedavg", "seed1-three-fedprox", "seed1-three-self-train", "seed1-two-fedavg",
+)  # fmt: skip
+LIMIT_S = 400
+
+
+def rounds_of(folder):
+    try:
+        return (folder / "events.jsonl").read_bytes().count(b'"event": "round"')
+    except OSError:
+        return 0
+
+
+def states(fedmpi, *arguments):
+    done = fedmpi("jobs", "status", "disturbed.toml", "--json", *arguments)
+    return done.returncode, {row["case"]: row for row in json.loads(done.stdout)}
+
+
+def test_every_disturbed_case_ends_as_if_nothing_had_happened(slurm, fedmpi, tmp_path):
+    (tmp_path / "disturbed.toml").write_text(SUITE)
+    root = tmp_path / "results" / "runs" / "disturbed"
+    arguments = ["--system", "virtual.toml", "--ranks", 2, "--tasks", 12, "--at-once", 4]
+    done = fedmpi("jobs", "submit", "disturbed.toml", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "12 cases in 12 tasks" in done.stdout
+    again = fedmpi("jobs", "submit", "disturbed.toml", *arguments)
+    assert again.returncode == 2
+    assert "are in the queue" in again.stderr
+
+    victims = (KILLED, PREEMPTED, REQUEUED, CANCELLED)
+    wait_for(lambda: all(rounds_of(root / name) > 3 for name in victims), LIMIT_S, "four cases run")
+    code, before = states(fedmpi)
+    assert code == 75
+    assert [before[name]["state"] for name in victims] == ["running"] * 4
+    assert {row["state"] for name, row in before.items() if name not in victims} == {"waiting"}
+
+    os.kill(json.loads((root / KILLED / "lock").read_text())["pid"], signal.SIGKILL)
+    warn(slurm, before[PREEMPTED]["task"])
+    slurm.command("scontrol", "requeue", before[REQUEUED]["task"])
+    cancelled = fedmpi("jobs", "cancel", "disturbed.toml", "--case", CANCELLED)
+    assert cancelled.stdout.startswith(f"cancelled: {before[CANCELLED]['task']};")
+    drain(slurm, LIMIT_S)
+
+    code, after = states(fedmpi)
+    assert code == 1
+    assert {name for name, row in after.items() if row["state"] != "done"} == {KILLED, CANCELLED}
+    assert after[KILLED]["state"] == "failed"
+    assert "cancelled" in after[CANCELLED]["detail"] or after[CANCELLED]["state"] == "interrupted"
+    assert "2 are not on their way: fedmpi jobs resume" in fedmpi("jobs", "status", "disturbed.toml").stdout
+    assert "12 cases" not in (root / "report.txt").read_text()
+
+    resumed = fedmpi("jobs", "resume", "disturbed.toml")
+    assert "2 cases in 2 tasks" in resumed.stdout
+    drain(slurm, LIMIT_S)
+    assert states(fedmpi)[0] == 0
+    assert fedmpi("jobs", "resume", "disturbed.toml").stdout == "disturbed: nothing is left to submit\n"
+    check_lives(root, after)
+    check_report(root)
+
+    assert fedmpi("run", "disturbed.toml", "--out", "undisturbed").returncode == 0
+    compared = fedmpi("compare", "--identical", "undisturbed", root)
+    assert compared.returncode == 0, compared.stdout
+    assert compared.stdout.startswith("identical: 12 cases")
+
+
+def check_lives(root, after):
+    """Each disturbed case went on where it was, on two ranks, and the others ran once."""
+    for name in after:
+        run = load_run(root / name)
+        assert {life.ranks for life in run.lives} == {2}
+        if name in (KILLED, PREEMPTED, REQUEUED, CANCELLED):
+            assert len(run.lives) == 2, name
+            assert run.lives[1].first_round > 0
+        else:
+            assert len(run.lives) == 1, name
+    hosts = load_run(root / PREEMPTED).lives[1].provenance["environment"]
+    assert hosts["SLURM_RESTART_COUNT"] == "1"
+    assert hosts["SLURM_STEP_NUM_NODES"] == "2"
+
+
+def check_report(root):
+    """The report that waited for all tasks names every case as complete."""
+    text = (root / "report.txt").read_text()
+    assert text.count("400/400") == 4
+    assert text.count("6/6") == 8
+    rows = (root / "rows.csv").read_text().splitlines()
+    assert len(rows) == 1 + 6 * 3 + 6 * 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(pytest.main([__file__, "-v"]))
