@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mpi4py import MPI
-from mpi4py.util.dtlib import from_numpy_dtype
 
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 """Order of the collectives in every count."""
@@ -74,7 +73,8 @@ class Collectives:
             self.count("Gatherv", part.nbytes)
         start = time.perf_counter()
         whole = np.empty(sum(counts), part.dtype) if self.is_root else None
-        kind = from_numpy_dtype(part.dtype)
+        # A predefined type: `mpi4py.util.dtlib` would make a new one that nobody frees.
+        kind = MPI.Datatype.fromcode(part.dtype.char)
         target = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
         self._comm.Gatherv([part, len(part), kind], target, root=0)
         self._time("Gatherv", start)
@@ -85,7 +85,7 @@ class Collectives:
         part = np.empty(counts[self._comm.rank], dtype)
         self.count("Scatterv", part.nbytes)
         start = time.perf_counter()
-        kind = from_numpy_dtype(part.dtype)
+        kind = MPI.Datatype.fromcode(part.dtype.char)
         source = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
         self._comm.Scatterv(source, [part, len(part), kind], root=0)
         self._time("Scatterv", start)

@@ -37,6 +37,11 @@ def expected_size() -> int | None:
     return known
 
 
+def planned_size() -> int | None:
+    """Return how many ranks the launcher started, or in a job's script will start; None outside of both."""
+    return expected_size() or _first_integer(("SLURM_NTASKS",))
+
+
 def available_cores() -> int:
     """Return the cores this process may use: its affinity, or SLURM_CPUS_PER_TASK where that is less."""
     cores = len(os.sched_getaffinity(0))

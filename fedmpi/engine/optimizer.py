@@ -1,4 +1,4 @@
-"""Adam on a flat vector, to rounding what ``torch.optim.Adam`` does on its pieces."""
+"""Adam on a flat vector: ``torch.optim.Adam`` on its pieces, but for 1 - beta taken in single precision."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
+from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.models import fast_gin, vectors
 from fedmpi.partition.partition import make
@@ -106,10 +108,19 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
 def _compile(case: Case, world: World, observer: Observer) -> None:
     """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
     watch = Stopwatch()
-    world.agree(partial(_warm_up, case))
+    world.agree(partial(_warm_up_anew, case))
     if world.is_root and watch.wall > 2:
         observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
     world.together(partial(_warm_up, case))
+
+
+def _warm_up_anew(case: Case) -> None:
+    """Warm up, once more from an empty cache where a file in it is cut short."""
+    try:
+        _warm_up(case)
+    except (EOFError, UnpicklingError):
+        jit.forget()
+        _warm_up(case)
 
 
 def _warm_up(case: Case) -> None:

@@ -43,6 +43,12 @@ def compiled(function: Kernel) -> Kernel:
         settings.CACHE_DIR = before
 
 
+def forget() -> None:
+    """Empty the cache, whose files a crash or a full disk may have cut short."""
+    for file in _folder().glob("*/*"):
+        file.unlink(missing_ok=True)
+
+
 @cache
 def _folder() -> Path:
     """Return the cache's folder: in the user's cache, or a temporary one where that cannot hold it."""

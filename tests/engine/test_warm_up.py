@@ -35,3 +35,15 @@ def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "round 4/4" in done.stdout
     assert "LATE" not in done.stdout
+
+
+def test_a_cache_file_that_is_cut_short_is_made_anew(tmp_path, tiny_suite, fedmpi_process, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for out in ("first", "second"):
+        process = fedmpi_process("run", str(tiny_suite), "--case", "0", "--out", out)
+        _, errors = process.communicate(timeout=300)
+        assert (process.returncode, errors) == (0, "")
+        indices = list((tmp_path / "cache").rglob("*adam*.nbi"))
+        assert indices
+        for index in indices:
+            index.write_bytes(b"")
