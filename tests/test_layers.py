@@ -55,7 +55,14 @@ def test_records_are_read_without_torch_and_mpi(fedmpi, tiny_suite, tmp_path):
     assert fedmpi("run", tiny_suite, "--out", "runs").returncode == 0
     for arguments in (
         ["report", "runs"],
+        ["report", "runs", "--html", "page.html", "--markdown", "--latex"],
         ["compare", "--identical", "runs", "runs"],
+        ["compare", "runs", "runs"],
+        ["watch", "runs", "--once"],
+        ["scaling", "runs", "--predict", "4"],
+        ["export", "runs", "--tensorboard", "tb", "--mllog", "logs"],
+        ["pack", "runs", "--suite", tiny_suite, "--out", "runs.tar.gz"],
+        ["verify", "runs.tar.gz"],
         ["repair", "runs/fedavg"],
     ):
         done = without_torch(arguments, tmp_path)

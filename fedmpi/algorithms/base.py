@@ -104,6 +104,9 @@ class Algorithm:
 
     # What follows is for algorithms that regroup their clients; all of it runs on rank 0.
 
+    def warm_up(self) -> None:
+        """Do what the first use of a library costs, before rounds are timed."""
+
     def observe(self, reports: Mapping[str, Floats]) -> None:
         """Take note of a round's reports before it is averaged.
 

@@ -58,6 +58,10 @@ class GcflPlus(Clustered):
         self._sequences: dict[int, list[float]] = {}
         self._num_clients = 0
 
+    def warm_up(self) -> None:
+        """Have tslearn compile its dynamic time warping, which takes seconds once per process."""
+        _warped_distances(np.zeros((2, self.options.length)))
+
     def observe(self, reports: Mapping[str, Floats]) -> None:
         """Append the round's value of each participant."""
         column = "gradient_norm" if self.options.sequence == "gradient" else "delta_norm"
@@ -76,13 +80,11 @@ class GcflPlus(Clustered):
 
     def divide(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
         """Cut the complete graph of warped closeness."""
-        from tslearn.metrics import cdist_dtw
-
         series = np.array([self._sequences[int(client)] for client in members])
         if self.options.standardise:
             deviation = series.std(axis=1, keepdims=True)
             series = series / np.where(deviation > 0, deviation, 1.0)
-        distances = cdist_dtw(series)
+        distances = _warped_distances(series)
         return divide_by(distances.max() - distances, members)
 
     def after_splits(self) -> None:
@@ -104,6 +106,14 @@ class GcflPlus(Clustered):
         self._sequences = {
             client: [float(value) for value in row[~np.isnan(row)]] for client, row in enumerate(table)
         }
+
+
+def _warped_distances(series: Floats) -> Floats:
+    """Return the dynamic time warping distance of every two sequences [k, length], float64 [k, k]."""
+    from tslearn.metrics import cdist_dtw
+
+    distances: Floats = cdist_dtw(series)
+    return distances
 
 
 class GcflPlusDws(GcflPlus):

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from fedmpi.analysis.bundle.pack import pack as make
 from fedmpi.analysis.bundle.verify import verify as check
+from fedmpi.config import locations
 
 
-def pack(paths: list[Path], out: Path | None) -> int:
+def pack(paths: list[Path], suite: str | None, out: Path | None) -> int:
     """Pack a suite's complete runs.
 
     Returns
@@ -18,7 +19,7 @@ def pack(paths: list[Path], out: Path | None) -> int:
         0, or 2 if anything of the suite is not in the bundle (named on the standard error).
     """
     name = paths[0].with_suffix("").name if paths[0].suffix == ".toml" else paths[0].resolve().name
-    packed = make(paths, out or Path(f"{name}.tar.gz"))
+    packed = make(paths, out or Path(f"{name}.tar.gz"), None if suite is None else locations.find(suite))
     print(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
     for line in packed.left_out:
         print(f"fedmpi: {line}", file=sys.stderr)

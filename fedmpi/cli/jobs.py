@@ -160,15 +160,16 @@ def resume(
     minutes: Minutes = None,
 ) -> int:
     """Submit again what is neither complete nor in the queue; complete cases never run again."""
-    from fedmpi.cli.jobs_report import show_submitted
+    from fedmpi.cli.jobs_report import say_held, show_submitted
     from fedmpi.jobs.order import changed, reopen
     from fedmpi.jobs.plan import Wishes
     from fedmpi.jobs.status import ask_or_refuse, states
 
     ordered, before = reopen(target, out)
-    left = [state.item for state in states(ordered.items, before, ask_or_refuse(before)) if state.left]
+    found = states(ordered.items, before, ask_or_refuse(before))
+    say_held(found)
     ordered = changed(ordered, system, Wishes(ranks, tasks, at_once, minutes))
-    show_submitted(ordered, ordered.submit(left))
+    show_submitted(ordered, ordered.submit([state.item for state in found if state.left]))
     return 0
 
 

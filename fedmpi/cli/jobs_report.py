@@ -104,9 +104,22 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     screen.print(f"{len(states)} cases: {listed}")
     if trouble:
         screen.print(f"fedmpi: {trouble}; shown is what the records say", markup=False)
+    if trouble:
+        return
     left = sum(state.left for state in states)
-    if left and not trouble:
+    if left:
         screen.print(f"{left} are not on their way: fedmpi jobs resume {ordered.root}", markup=False)
+    say_held(states)
+
+
+def say_held(states: Sequence[State]) -> None:
+    """Name the cases that run, or seem to, outside of the queue."""
+    held = [state.item.name for state in states if state.held]
+    if held:
+        print(
+            f"{', '.join(held)}: locked by a run that is not in the queue; if it was killed, "
+            "its lock ends two minutes later"
+        )
 
 
 def state_facts(state: State) -> dict[str, object]:

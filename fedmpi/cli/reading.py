@@ -20,6 +20,7 @@ def add_to(app: typer.Typer) -> None:
     app.command()(compare)
     app.command()(watch)
     app.command()(scaling)
+    app.command()(export)
     app.command()(pack)
     app.command()(verify)
 
@@ -122,14 +123,28 @@ def scaling(
     return command.scaling(runs, not without_server, predict, image, as_json)
 
 
+def export(
+    runs: Runs,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard event files.")] = None,
+    mllog: Annotated[Path | None, typer.Option(help="Folder for logs in MLPerf's :::MLLOG format.")] = None,
+) -> int:
+    """Write runs in the formats of TensorBoard and MLPerf."""
+    from fedmpi.cli import export as command
+
+    return command.export(runs, tensorboard, mllog)
+
+
 def pack(
     runs: Runs,
+    suite: Annotated[
+        str | None, typer.Option(help="The suite that they are of: a file, where it is not bundled.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The bundle; default NAME.tar.gz here.")] = None,
 ) -> int:
     """Make a bundle of a suite's complete runs, to hand to somebody else."""
     from fedmpi.cli import bundle as command
 
-    return command.pack(runs, out)
+    return command.pack(runs, suite, out)
 
 
 def verify(bundle: Annotated[Path, typer.Argument(help="A bundle made by fedmpi pack.")]) -> int:

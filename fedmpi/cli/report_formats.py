@@ -13,7 +13,6 @@ from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.machine import read
 from fedmpi.errors import BadInput
 
-
 _MOST_NAMED = 3
 """Paths that a title names."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedmpi.comm import launch
 from fedmpi.comm.start import load_world
-from fedmpi.config import locations
+from fedmpi.config import locations, modes
 from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.folders import holds_run, refuse_other_config
@@ -74,7 +74,10 @@ def run(
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
     else:
         suite = read(locations.find(target), overrides)
-        plan = plan_suite(suite, places.out, resume=resume or only_list, case=case)
+        ranks = launch.planned_size() if only_list else launch.expected_size()
+        if only_list and suite.mode and ranks is None:
+            return _list_mode(suite)
+        plan = plan_suite(suite, places.out, resume=resume or only_list, case=case, ranks=ranks or 1)
         if only_list:
             return _list(suite, plan)
     source = places.source()
@@ -84,19 +87,26 @@ def run(
     return _run_all(plan, source, resume)
 
 
-def plan_suite(suite: Suite, out: Path | None, *, resume: bool, case: str | None = None) -> list[Planned]:
+def plan_suite(
+    suite: Suite, out: Path | None, *, resume: bool, case: str | None = None, ranks: int = 1
+) -> list[Planned]:
     """Check a suite and say of each case where it goes and whether it is done.
+
+    Of a suite with a mode, the cases for this number of ranks.
 
     Raises
     ------
     BadInput
-        The suite is wrong; a folder holds a run of another configuration, or an
-        unfinished one without ``--resume``.
+        The suite is wrong or has no case for so many ranks; a folder holds a run of
+        another configuration, or an unfinished one without ``--resume``.
     """
-    numbered = list(enumerate(check_suite(suite)))
+    modes.refuse_ranks(suite.path, suite.mode, [case.ranks for case in suite.cases], ranks)
+    meant = [not suite.mode or ranks in settings.ranks for settings in suite.cases]
+    numbered = [pair for pair, chosen in zip(enumerate(check_suite(suite)), meant, strict=True) if chosen]
     if case is not None:
         numbered = [_select(numbered, case)]
     root = out if out is not None else DEFAULT_OUT / suite.name
+    root = modes.place(root, ranks if suite.mode else 0)
     plan = []
     for number, checked in numbered:
         folder = root / checked.case.name
@@ -112,7 +122,8 @@ def _select(numbered: Sequence[tuple[int, Checked]], wanted: str) -> tuple[int, 
     begun = [pair for pair in numbered if pair[1].case.name.startswith(f"{wanted}-")]
     if len(begun) == 1:
         return begun[0]
-    raise BadInput(f"--case {wanted}: there are cases 0 to {len(numbered) - 1}; see them with --list")
+    first, last = numbered[0][0], numbered[-1][0]
+    raise BadInput(f"--case {wanted}: there are cases {first} to {last}; see them with --list")
 
 
 def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
@@ -168,6 +179,15 @@ def _list(suite: Suite, plan: Sequence[Planned]) -> int:
         print(f"{suite.name}: {suite.description or 'no description'}")
         for item in plan:
             print(f"{item.number:4d}  {item.checked.case.name}{'  (complete)' if item.done else ''}")
+    return 0
+
+
+def _list_mode(suite: Suite) -> int:
+    """List the cases of a suite with a mode, with the numbers of ranks that each is for."""
+    print(f"{suite.name}: {suite.description or 'no description'} ({suite.mode} scaling)")
+    for number, checked in enumerate(check_suite(suite)):
+        ranks = ", ".join(map(str, suite.cases[number].ranks))
+        print(f"{number:4d}  {checked.case.name}  on {ranks} ranks")
     return 0
 
 

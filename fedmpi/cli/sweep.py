@@ -68,7 +68,7 @@ def sweep(
     for path in plugins:
         algorithms.load_plugin(path)
     path = locations.find(suite_name)
-    plan = plan_suite(read(path, overrides), places.out, resume=True)
+    plan = plan_suite(read(path, overrides), places.out, resume=True, ranks=ranks)
     return run_missing(plan, path, overrides, places, workers, ranks, budget, plugins)
 
 

@@ -101,6 +101,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         provenance = collect(facts, job.checkout) if world.is_root else {}
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
+            job.algorithm.warm_up()
             _announce(job, world, table, opening, observer, facts)
         _loop(rounds, keeper, stop, observer, opening.first_round)
 

@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from fedmpi.store import disk
+from fedmpi.store import disk, meanings
 from fedmpi.store.events import Event, Life, Round, Start, Status
 from fedmpi.store.schema import (
     PHASES,
@@ -179,9 +179,9 @@ class RunFile:
         group.attrs["ranks"] = life.ranks
         group.attrs["started"] = life.time
         group.attrs["collectives"] = _texts(life.collectives)
-        group.create_dataset("provenance", data=canonical_json(life.provenance))
-        group.create_dataset("rounds_written", data=np.int64(0))
-        group.create_dataset("ended", data=np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")
+        _value(group, "provenance", canonical_json(life.provenance))
+        _value(group, "rounds_written", np.int64(0))
+        _value(group, "ended", np.bytes_(b""), f"S{_STAMP_BYTES}")
         for field, blank in self._life_arrays(life):
             names = {"phase": PHASES, "collective": life.collectives}.get(field.axes[-1])
             _add(group, field, blank, names)
@@ -244,21 +244,30 @@ def _lay_out(file: h5py.File, start: Start) -> None:
     file.attrs["rounds"] = start.rounds
     file.attrs["created"] = start.time
     file.attrs["extra_fields"] = json.dumps([vars(field) for field in start.extra])
-    file.create_dataset("config", data=canonical_json(start.config))
-    file.create_dataset("status", data=np.bytes_(b"running"), dtype=f"S{_STATUS_BYTES}")
-    file.create_dataset("reason", data=np.bytes_(b""), dtype=f"S{_REASON_BYTES}")
-    file.create_dataset("rounds_completed", data=np.int64(0))
-    clients = Field("clients", ("client",), "O", "1", "names of the clients, in client order", "result")
+    _value(file, "config", canonical_json(start.config))
+    _value(file, "status", np.bytes_(b"running"), f"S{_STATUS_BYTES}")
+    _value(file, "reason", np.bytes_(b""), f"S{_REASON_BYTES}")
+    _value(file, "rounds_completed", np.int64(0))
+    clients = Field(
+        "clients", ("client",), "O", meanings.TEXT, "names of the clients, in client order", "result"
+    )
     _add(file, clients, _texts(start.clients))
     partition = file.create_group("partition")
     for name, array in start.partition.items():
-        field = Field(name, (), array.dtype.str, "1", f"partition: {name}", "result")
+        unit, meaning = meanings.PARTITION.get(name, ("1", f"partition: {name}"))
+        field = Field(name, (), array.dtype.str, unit, meaning, "result")
         _add(partition, field, _texts(array) if array.dtype.kind == "U" else array)
     file.create_group("lives")
     rounds = file.create_group("rounds")
     sizes = axis_sizes(len(start.clients), test_graphs=num_test_graphs(start.partition))
     for field in result_fields(start.extra).values():
         _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
+
+
+def _value(group: h5py.Group, name: str, value: Any, dtype: str | None = None) -> None:
+    """Write a single value with the attributes that explain it."""
+    dataset = group.create_dataset(name, data=value, dtype=dtype)
+    dataset.attrs["unit"], dataset.attrs["meaning"] = meanings.OTHERS[name]
 
 
 def _add(group: h5py.Group, field: Field, values: Array, names: tuple[str, ...] | None = None) -> None:

@@ -57,8 +57,17 @@ class _Archive:
         self._archive.addfile(member, io.BytesIO(content))
 
 
-def pack(paths: list[Path], target: Path) -> Packed:
+def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     """Pack the complete runs of one suite.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Runs, folders of runs, suites.
+    target : Path
+        The bundle.
+    suite : Path, optional
+        The suite's file; by default the one among `paths`, or the bundled one of that name.
 
     Raises
     ------
@@ -74,7 +83,7 @@ def pack(paths: list[Path], target: Path) -> Packed:
         raise BadInput(
             f"a bundle holds one suite, these runs are of {', '.join(suites)}; pack them one by one"
         )
-    suite = _suite_file(paths, suites[0])
+    suite = suite or _suite_file(paths, suites[0])
     if suite is None:
         left_out.append(
             f"suite {suites[0] or '(none)'}: no such file here, so the bundle cannot say what is missing"

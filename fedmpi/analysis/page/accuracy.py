@@ -125,9 +125,8 @@ def by_client(settings: Sequence[Setting]) -> Section:
     """Return who is best on which client, a table per dataset."""
     parts = [
         Markup(
-            "<p>Test accuracy in the last round, percent, mean over seeds. ★ marks the best of a client;"
-            " where"
-            " several tie, each of them. A client has few test graphs, so small gaps mean little.</p>"
+            "<p>Test accuracy in the last round, percent, mean over seeds. ★ marks the best of a client; "
+            "where several tie, each of them. A client has few test graphs, so small gaps mean little.</p>"
         )
     ]
     for place, each in enumerate(settings):
@@ -188,11 +187,9 @@ def curves(settings: Sequence[Setting]) -> Section:
     """Return accuracy and loss by round, with the spread over seeds."""
     parts = [
         Markup(
-            "<p>Mean over clients, then over seeds; the band is one standard deviation over seeds. The new"
-            " models"
-            " of each round, but the training loss, which is a running mean while the model changes."
-            " Losses are on"
-            " a logarithmic axis.</p>"
+            "<p>Mean over clients, then over seeds; the band is one standard deviation over seeds. The "
+            "new models of each round, but the training loss, which is a running mean while the model "
+            "changes. Losses are on a logarithmic axis.</p>"
         ),
         cells_legend([cell for each in settings for cell in each.cells]),
     ]
@@ -265,10 +262,9 @@ def gains(settings: Sequence[Setting]) -> Section:
         content = Markup("<p>No run has a self-train of the same data, settings and seeds beside it.</p>")
         return Section("gains", "Gain over self-train, client by client", content)
     intro = Markup(
-        "<p>A client's test accuracy in the last round minus that of its self-train, both means over the"
-        " seeds that"
-        " both have, in points. Dots are clients (hover for names), bars means; above 0 the federation"
-        " helps.</p>"
+        "<p>A client's test accuracy in the last round minus that of its self-train, both means over the "
+        "seeds that both have, in points. Dots are clients (hover for names), bars means; above 0 the "
+        "federation helps.</p>"
     )
     content = (
         intro + cells_legend(drawn) + Markup('<div class="grid">') + Markup("").join(parts) + Markup("</div>")

@@ -14,7 +14,6 @@ from fedmpi.analysis.page.axes import (
     COLOURS,
     DASHES,
     HEIGHT,
-    WIDTH,
     Box,
     Float,
     Scale,
@@ -193,6 +192,3 @@ def panel(title: str, chart: Markup) -> Markup:
         + chart
         + Markup("</figure>")
     )
-
-
-__all__ = ["HEIGHT", "WIDTH", "Axes", "Line", "lines", "panel", "stack", "timeline"]

@@ -37,9 +37,9 @@ def costliest(cell: Cell) -> tuple[str, float]:
 def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
     """Return where the time went, and how fast the work was done."""
     intro = Markup(
-        "<p>Seconds that a rank spent in each phase: mean over ranks, summed over rounds, mean over seeds."
-        " The ranks"
-        " wait where they are out of step; behind each bar stands the phase that cost the most.</p>"
+        "<p>Seconds that a rank spent in each phase: mean over ranks, summed over rounds, mean over "
+        "seeds. The ranks wait where they are out of step; behind each bar stands the phase that cost the "
+        "most.</p>"
     )
     parts = [intro, areas_legend("Phases", PHASES), Markup('<div class="grid">')]
     for each in settings:
@@ -59,11 +59,9 @@ def traffic(settings: Sequence[Setting]) -> Section:
         name for name in dict.fromkeys(name for run in runs for name in run.traffic) if name != "Ibarrier"
     ]
     intro = Markup(
-        "<p>Payload that all ranks hand to or get from each collective, over all rounds, mean over seeds."
-        " It grows with"
-        " the ranks; what a real federation would send, the same on any number of ranks, is <em>client"
-        " MB</em> in the"
-        " overview.</p>"
+        "<p>Payload that all ranks hand to or get from each collective, over all rounds, mean over seeds. "
+        "It grows with the ranks; what a real federation would send, the same on any number of ranks, is "
+        "<em>client MB</em> in the overview.</p>"
     )
     parts = [intro, areas_legend("Collectives", names), Markup('<div class="grid">')]
     for each in settings:
@@ -96,7 +94,9 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
     if machine is not None:
         headings += [
             Heading(
-                "of dense rate %", "model GFLOP/s over the machine's rate in products of the layers' shape"
+                "of dense rate %",
+                "model GFLOP/s over the machine's rate in products of the layers'"
+                " shape; above 100 where work is skipped",
             ),
             Heading("of roofline %", "least seconds that the machine's rates allow, over the measured ones"),
         ]
@@ -105,8 +105,7 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
         ""
         if machine is not None
         else '<p class="note">For shares of the roofline give the machine\'s rates: <code>fedmpi bench'
-        " train --json"
-        " &gt; machine.json</code>, then <code>--machine machine.json</code>.</p>"
+        " train --json &gt; machine.json</code>, then <code>--machine machine.json</code>.</p>"
     )
     return table("Rates and traffic", headings, rows, "rates") + note
 
@@ -143,9 +142,8 @@ def partitions(digests: Sequence[Digest]) -> Section:
     most = max((holdings.counts.shape[1] for _, holdings in found.values()), default=0)
     parts = [
         Markup(
-            "<p>Shares of each client's graphs by class. EMD: how far the clients' class shares are from those of"
-            " all graphs,"
-            " 0 (alike) to 2.</p>"
+            "<p>Shares of each client's graphs by class. EMD: how far the clients' class shares are from "
+            "those of all graphs, 0 (alike) to 2.</p>"
         ),
         areas_legend("Classes", [f"class {place}" for place in range(min(most, 2 * COLOURS))]),
         Markup('<div class="grid">'),

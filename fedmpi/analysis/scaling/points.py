@@ -147,11 +147,15 @@ def point(run: Run) -> Point | None:
 
 def _work(results: Mapping[str, Array], measured: Mapping[str, Array]) -> Work:
     """Return the mean work per round: with sampled clients, a client's share of the rounds counts."""
+    seconds = measured["client_wall_seconds"]
+    trained = ~np.isnan(seconds).all(axis=0)
+    medians = np.zeros(seconds.shape[1])
+    medians[trained] = np.nanmedian(seconds[:, trained], axis=0)
     return Work(
         steps=np.asarray(results["steps"].mean(axis=0), np.float64),
         train_flops=np.asarray(results["model_flops"].mean(axis=0), np.float64),
         evaluate_flops=np.asarray(results["evaluation_flops"].mean(axis=0), np.float64),
-        seconds=np.nan_to_num(np.nanmedian(measured["client_wall_seconds"], axis=0)),
+        seconds=medians,
     )
 
 

@@ -44,6 +44,7 @@ class Tab:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
+        self.call("Emulation.setScrollbarsHidden", hidden=True)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=Path(page).resolve().as_uri())

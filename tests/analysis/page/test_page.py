@@ -1,11 +1,16 @@
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.build import Page
+from fedmpi.analysis.page.collect import digest
+from fedmpi.analysis.page.machine import read
 from fedmpi.cli.report_formats import Formats, report
 from fedmpi.errors import BadInput
+from fedmpi.store.reader import load_run
 
 
 def settings_of(*folders):
@@ -103,3 +108,24 @@ def test_a_page_that_cannot_be_written(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     with pytest.raises(BadInput, match=r"--html /proc/none/page.html: cannot write it"):
         report([tmp_path / "a"], None, Formats(html=tmp_path.__class__("/proc/none/page.html")))
+
+
+def test_shares_of_the_machine_are_given_for_its_processor_and_the_roofline_for_the_same_work(
+    tmp_path, make_run
+):
+    found = load_run(make_run(tmp_path / "a", [[0.7, 0.8]] * 2))
+    run = replace(digest(found, None), provenance={"cpu_model": "P"})
+    report_of = {
+        "provenance": {"cpu_model": "P"},
+        "results": {"layer_gflops": 40.0, "least_seconds": {"train": 0.2, "evaluate": 0.1}},
+        "settings": {"case": {**found.config, "algorithm": "gcfl", "rounds": 7}},
+    }
+    (tmp_path / "m.json").write_text(json.dumps(report_of))
+    machine = read(tmp_path / "m.json")
+    assert machine.dense_share([run], 10.0) == 0.25
+    # two rounds of 0.3 s at least; two ranks spent 0.75 s a round each on average
+    assert machine.roofline_share([run]) == pytest.approx(0.6 / 3.0)
+    other = replace(run, provenance={"cpu_model": "Q"})
+    assert machine.dense_share([other], 10.0) is None and machine.roofline_share([other]) is None
+    work = replace(run, config={**run.config, "dataset": "NCI1"})
+    assert machine.roofline_share([work]) is None

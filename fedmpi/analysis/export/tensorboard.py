@@ -1,0 +1,124 @@
+"""TensorBoard event files.
+
+An event file is a TFRecord file of protocol-buffer messages `Event`: of these only a wall time, a step and
+scalar values are written here, by hand, so that no TensorFlow is needed. Each record is its length, a masked
+CRC-32C of the length, the message, and a masked CRC-32C of the message (TensorFlow's `record_writer.cc` and
+`event.proto`, `summary.proto` define this).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from fedmpi.analysis.export.clock import round_ends, seconds_of
+from fedmpi.metrics.targets import mean_accuracy
+from fedmpi.store.reader import Run
+
+_MEANS = ("test_accuracy", "val_accuracy", "train_accuracy", "test_loss", "val_loss", "train_loss")
+_CLIENTS = ("test_accuracy", "val_accuracy", "train_loss", "gradient_norm", "group")
+_TIMES = ("round_seconds", "virtual_seconds")
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+"""Wire types of protocol buffers."""
+
+Scalar = tuple[str, int, float, float]
+"""Tag, step, wall time, value."""
+
+
+def write(run: Run, folder: Path) -> Path:
+    """Write a run's scalars below `folder`, in a folder of its own, and return the file.
+
+    Steps are rounds counted from 1. Tags are ``mean/NAME`` (over clients), ``clients/NAME/FIELD``,
+    ``time/NAME`` and ``clusters``.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    begun = seconds_of(run.lives[0].started) if run.lives else 0.0
+    target = folder / run.folder.resolve().name / f"events.out.tfevents.{int(begun)}.fedmpi"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    version = _double(1, begun) + _bytes(3, b"brain.Event:2")
+    with target.open("wb") as stream:
+        stream.write(_record(version))
+        for tag, step, time, value in scalars(run):
+            stream.write(_record(_event(tag, step, time, value)))
+    return target
+
+
+def scalars(run: Run) -> Iterator[Scalar]:
+    """Yield all scalars, round by round; what is NaN was not evaluated and is left out."""
+    ends = round_ends(run)
+    means = {f"mean/{name}": mean_accuracy(run.results[name]) for name in _MEANS}
+    times = {f"time/{name}": run.measured(name) for name in _TIMES} if run.lives else {}
+    for number, time in enumerate(ends):
+        found = {name: float(values[number]) for name, values in (means | times).items()}
+        found["clusters"] = float(len(set(run.results["group"][number].tolist())))
+        for place, client in enumerate(run.clients):
+            found |= {
+                f"clients/{client}/{name}": float(run.results[name][number, place]) for name in _CLIENTS
+            }
+        for tag, value in found.items():
+            if not math.isnan(value):
+                yield tag, number + 1, float(time), value
+
+
+def _event(tag: str, step: int, time: float, value: float) -> bytes:
+    scalar = _bytes(1, tag.encode()) + _key(2, _FIXED32) + struct.pack("<f", value)
+    return _double(1, time) + _key(2, _VARINT) + _varint(step) + _bytes(5, _bytes(1, scalar))
+
+
+def _record(message: bytes) -> bytes:
+    length = struct.pack("<Q", len(message))
+    return length + _masked(length) + message + _masked(message)
+
+
+def _masked(data: bytes) -> bytes:
+    """Return the checksum of TFRecord: CRC-32C turned right by 15 bits, plus a constant."""
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def _double(field: int, value: float) -> bytes:
+    return _key(field, _FIXED64) + struct.pack("<d", value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _key(field, _BYTES) + _varint(len(value)) + value
+
+
+def _key(field: int, kind: int) -> bytes:
+    return _varint(field << 3 | kind)
+
+
+def _varint(value: int) -> bytes:
+    parts = []
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
+
+
+def _table() -> list[int]:
+    """Return the CRC-32C of each byte (Castagnoli's polynomial, bits reversed)."""
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_TABLE = _table()
+
+
+def crc32c(data: bytes) -> int:
+    """Return the CRC-32C of some bytes."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF

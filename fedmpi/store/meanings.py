@@ -1,0 +1,44 @@
+"""Unit and meaning of what a record holds beside rounds: for those who open it with h5dump or HDFView."""
+
+from __future__ import annotations
+
+TEXT = "text"
+
+PARTITION: dict[str, tuple[str, str]] = {
+    "clients": (TEXT, "names of the clients"),
+    "datasets": (TEXT, "dataset of each client"),
+    "dataset_index": ("1", "number of each client's dataset, in the order of dataset_digests"),
+    "dataset_digests": (TEXT, "name and SHA-256 of the content of each dataset"),
+    "sizes": ("graph", "training, validation and test graphs of each client"),
+    "class_counts": ("graph", "graphs of each client by class; 0 past its dataset's number of classes"),
+    "num_classes": ("1", "classes of each client's dataset"),
+    "missing_classes": ("1", "classes of its dataset that each client's training graphs lack"),
+    "stratified": ("1", "whether both steps of each client's split kept class shares"),
+    "emd": ("1", "1-norm of each client's class shares minus those of all clients together"),
+    "total_emd": ("1", "mean of emd over clients, weighted by their graphs"),
+    "test_twin_own": (
+        "1",
+        "1 where the client's own training set holds an isomorphic twin of the test graph",
+    ),
+    "test_twin_other": ("1", "1 where another client's training set holds an isomorphic twin"),
+    **{
+        f"{part}_{kind}": meaning
+        for part, name in (("train", "training"), ("val", "validation"), ("test", "test"))
+        for kind, meaning in (
+            ("index", ("1", f"numbers of the {name} graphs in their datasets, client after client")),
+            ("ptr", ("1", f"client i's {name} graphs are entries ptr[i] to ptr[i + 1] - 1 of the index")),
+        )
+    },
+}
+"""Arrays under /partition; others are explained by their name alone."""
+
+OTHERS: dict[str, tuple[str, str]] = {
+    "config": (TEXT, "the configuration as JSON: everything that decides the results"),
+    "status": (TEXT, "running, complete, interrupted, diverged or failed"),
+    "reason": (TEXT, "why the run is not complete; empty where nothing went wrong"),
+    "rounds_completed": ("round", "rows 0 to rounds_completed - 1 of /rounds are whole"),
+    "provenance": (TEXT, "versions, machine and environment of this life as JSON"),
+    "rounds_written": ("round", "rows 0 to rounds_written - 1 of this life's arrays are whole"),
+    "ended": (TEXT, "when this life ended, UTC; empty if it was killed"),
+}
+"""Single values of the file and of a life."""

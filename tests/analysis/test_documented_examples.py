@@ -1,0 +1,38 @@
+"""The examples in docs/reading-results.md run as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TEXT = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.fixture
+def table3(tmp_path, make_run, monkeypatch):
+    """Made-up runs where `fedmpi run gcfl/table3` puts them."""
+    monkeypatch.chdir(tmp_path)
+    for algorithm, gain in (("self-train", 0.0), ("fedavg", 0.1)):
+        for seed in (10, 42):
+            folder = tmp_path / "results" / "runs" / "gcfl" / "table3" / f"{algorithm}-{seed}"
+            make_run(
+                folder, [[0.5, 0.4], [0.6 + gain, 0.7 + gain]], seed=seed, settings={"algorithm": algorithm}
+            )
+
+
+def test_there_are_three():
+    assert len(EXAMPLES) == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "printed"),
+    [
+        (0, r"PROTEINS\s+fedavg\s+2\s+0\.75\s+0\.0\s+2"),
+        (1, r"PROTEINS\s+client-0\s+0\.1\s+0\.0"),
+        (2, r"fedavg\s+0\.167"),
+    ],
+)
+def test_an_example_prints_what_it_promises(table3, capsys, number, printed):
+    exec(compile(EXAMPLES[number], "example", "exec"), {})
+    assert re.search(printed, capsys.readouterr().out)

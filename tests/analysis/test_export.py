@@ -1,0 +1,91 @@
+"""Exports, read back by the readers of TensorBoard and MLPerf."""
+
+import importlib.resources
+import json
+import struct
+
+import pytest
+
+from fedmpi.analysis.export import mllog, tensorboard
+from fedmpi.store.reader import load_run
+
+ACCURACY = [[0.5, 0.75], [float("nan"), 1.0], [0.25, 0.5]]
+
+
+@pytest.fixture
+def run(tmp_path, make_run):
+    settings = {"batch_size": 128, "optimizer": {"name": "adam", "lr": 0.001, "weight_decay": 0.0}}
+    return load_run(make_run(tmp_path / "case", ACCURACY, settings=settings))
+
+
+def test_tensorboard_reads_the_scalars_by_round(run, tmp_path):
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    file = tensorboard.write(run, tmp_path / "tb")
+    assert file.parent == tmp_path / "tb" / "case"
+    found = accumulators.EventAccumulator(str(file.parent))
+    found.Reload()
+    mean = found.Scalars("mean/test_accuracy")
+    assert [(each.step, each.value) for each in mean] == [(1, 0.625), (2, 1.0), (3, 0.375)]
+    assert [each.step for each in found.Scalars("clients/client-0/test_accuracy")] == [1, 3]
+    times = [each.wall_time for each in found.Scalars("time/round_seconds")]
+    assert times[1] - times[0] == pytest.approx(2.0)
+
+
+def test_records_are_framed_as_documented(run, tmp_path):
+    assert tensorboard.crc32c(b"123456789") == 0xE3069283  # the check value of CRC-32C
+    data = tensorboard.write(run, tmp_path).read_bytes()
+    place, count = 0, 0
+    while place < len(data):
+        (length,) = struct.unpack_from("<Q", data, place)
+        place, count = place + 12 + length + 4, count + 1
+    assert place == len(data)
+    assert count == 1 + sum(1 for _ in tensorboard.scalars(run))
+
+
+def test_mlperf_reads_the_lines_and_its_rules_hold(run, tmp_path):
+    parser = pytest.importorskip("mlperf_logging.compliance_checker.mlp_parser")
+    from mlperf_logging.compliance_checker.mlp_compliance import ComplianceChecker
+
+    file = tmp_path / "log.txt"
+    file.write_text("\n".join(mllog.lines(run)) + "\n")
+    found, failed = parser.parse_file(str(file), "3.0.0")
+    assert failed == []
+    accuracies = [line.value["value"] for line in found if line.key == "eval_accuracy"]
+    assert accuracies == [0.625, 1.0, 0.375]
+    # The rules of one benchmark of theirs are not ours: those for all benchmarks are.
+    rules = importlib.resources.files("mlperf_logging.compliance_checker") / "hpc_3.0.0" / "common.yaml"
+    kept = [line for line in rules.read_text().splitlines() if "enqueue_config" not in line]
+    (tmp_path / "rules.yaml").write_text("\n".join(kept))
+    checker = ComplianceChecker("hpc", "3.0.0", quiet=True, werror=True)
+    assert checker.check_file(str(file), str(tmp_path / "rules.yaml"))
+
+
+def test_every_line_is_marked_and_json(run):
+    lines = list(mllog.lines(run))
+    bodies = [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
+    assert all(line.startswith(":::MLLOG {") for line in lines)
+    assert {tuple(body) for body in bodies} == {
+        ("namespace", "time_ms", "event_type", "key", "value", "metadata")
+    }
+    assert bodies[-1]["key"] == "run_stop" and bodies[-1]["metadata"]["status"] == "success"
+    assert bodies[-1]["time_ms"] - bodies[0]["time_ms"] == 6000
+
+
+def test_the_command_names_what_it_leaves_out(fedmpi, tmp_path, make_run):
+    from fedmpi.store.record import RunRecord
+
+    make_run(tmp_path / "runs" / "a", [[0.5]], status="interrupted")
+    RunRecord.create(tmp_path / "runs" / "b", config={}, clients=["c"], rounds=3, partition={}).close()
+    done = fedmpi("export", tmp_path / "runs", "--mllog", tmp_path / "logs", "--tensorboard", tmp_path / "tb")
+    assert done.returncode == 2
+    assert done.stdout == f"1 runs exported to {tmp_path / 'tb'}, {tmp_path / 'logs'}\n"
+    assert done.stderr == f"fedmpi: {tmp_path / 'runs' / 'b'}: no round is finished, left out\n"
+    assert '"status": "aborted"' in (tmp_path / "logs" / "a.txt").read_text()
+
+
+def test_mistakes(fedmpi, tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.5]])
+    done = fedmpi("export", tmp_path / "a")
+    assert done.returncode == 2 and "say --tensorboard FOLDER, --mllog FOLDER, or both" in done.stderr
+    done = fedmpi("export", tmp_path / "a", "--mllog", "/proc/none")
+    assert done.returncode == 2 and done.stderr.startswith("fedmpi: /proc/none: cannot write it")
