@@ -5,6 +5,7 @@ A suite has a `name`, a `description`, base settings in ``[case]``, a
 of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
 they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label.
+``mode`` and ``ranks`` make it a scaling suite (`fedmpi.config.modes`).
 ``[figure]`` says what ``fedmpi figure`` draws of the cases: its `kind`, and options of that kind.
 """
 
@@ -14,10 +15,11 @@ import itertools
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedmpi.config.modes import Ranks, combine, read_mode, table_ranks
 from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
 from fedmpi.errors import BadInput
 
@@ -25,22 +27,24 @@ _PART = r"[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 """Names become folders below the output folder: no part may be `.`, `..` or empty."""
 
-_KEYS = ("name", "description", "paper", "priority", "case", "matrix", "where", "figure")
+_KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
 
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """One point of the matrix: its folder name and its settings, unchecked."""
+    """One point of the matrix: folder name, settings, unchecked, and in a mode the ranks to run it on."""
 
     name: str
     settings: Settings
+    ranks: Ranks = ()
 
 
 @dataclass(frozen=True)
 class Suite:
     """A suite file, read and expanded.
 
-    `overridden` holds the keys given by ``--set``; `figure` the table of that name, or nothing.
+    `mode` is one of `fedmpi.config.modes.MODES` or empty; `overridden` holds the keys given by
+    ``--set``; `figure` the table of that name, or nothing.
     """
 
     path: Path
@@ -49,6 +53,7 @@ class Suite:
     cases: tuple[CaseSettings, ...]
     overridden: frozenset[str]
     figure: Mapping[str, Any]
+    mode: str
 
 
 _Rule = tuple[Settings, Settings]
@@ -60,6 +65,7 @@ class _Choice:
 
     label: str
     change: Settings
+    ranks: Ranks = ()
 
 
 def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
@@ -75,7 +81,8 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     """
     text = _load(path)
     _refuse_unknown(path, text, _KEYS)
-    axes = _axes(path, text)
+    mode, ranks = read_mode(path, text)
+    axes = _axes(path, text, mode)
     base = _table(path, text, "case")
     suffixes: list[str] = []
     settings: list[Settings] = []
@@ -85,10 +92,12 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
             suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
-    _refuse_idle(path, rules, base, _axes(path, text))
+    _refuse_idle(path, rules, base, _axes(path, text, mode))
     cases = []
     for choices in itertools.product(*axes.values()):
-        cases.append(_case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes))
+        case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
+        on = combine(path, mode, ranks, [choice.ranks for choice in choices])
+        cases.append(replace(case, ranks=on))
     names = [case.name for case in cases]
     if len(set(names)) < len(names):
         raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
@@ -96,7 +105,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     name, description = text.get("name", path.stem), str(text.get("description", ""))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
-    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text))
+    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -137,7 +146,7 @@ def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
     return values
 
 
-def _axes(path: Path, text: Mapping[str, Any]) -> dict[str, list[_Choice]]:
+def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Choice]]:
     matrix = _table(path, text, "matrix")
     for axis, values in matrix.items():
         if not isinstance(values, list) or not values:
@@ -149,17 +158,20 @@ def _axes(path: Path, text: Mapping[str, Any]) -> dict[str, list[_Choice]]:
         if axis not in matrix:
             raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, matrix)}")
     order = [*priority, *(axis for axis in matrix if axis not in priority)]
-    return {axis: [_choice(path, axis, value) for value in matrix[axis]] for axis in order}
+    return {axis: [_choice(path, axis, value, mode) for value in matrix[axis]] for axis in order}
 
 
-def _choice(path: Path, axis: str, value: Any) -> _Choice:
+def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:
     if not isinstance(value, dict):
         return _Choice(_label(axis, value), nested(axis, value))
-    change = {key: setting for key, setting in value.items() if key != "label"}
+    ranks = table_ranks(path, mode, value)
+    change = {
+        key: setting for key, setting in value.items() if key != "label" and not (ranks and key == "ranks")
+    }
     if "label" not in value or not change:
         example = '{ label = "a", rounds = 5 }'
         raise BadInput(f"{path}: matrix.{axis}: a table needs a label and settings, such as {example}")
-    return _Choice(str(value["label"]), change)
+    return _Choice(str(value["label"]), change, ranks)
 
 
 def _label(axis: str, value: Any) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from fedmpi.config import modes
 from fedmpi.config.suite import Suite
 from fedmpi.datasets.names import members
 from fedmpi.datasets.tables import SYNTHETIC
@@ -27,6 +28,8 @@ class Item:
     ----------
     number : int
         Its place in the suite, from 0.
+    on : int
+        Ranks that the suite's mode runs it on; 0 where it has no mode.
     case : Case
     folder : Path
         Absolute.
@@ -45,6 +48,7 @@ class Item:
     number: int
     case: Case
     folder: Path
+    on: int = 0
     status: str = "missing"
     reason: str = ""
     rounds: int = 0
@@ -53,8 +57,8 @@ class Item:
 
     @property
     def name(self) -> str:
-        """Name of the case: that of its folder."""
-        return self.case.name
+        """Its folder below that of the suite."""
+        return str(modes.place(Path(), self.on) / self.case.name)
 
     @property
     def done(self) -> bool:
@@ -71,22 +75,30 @@ def survey(suite: Suite, root: Path) -> list[Item]:
         The suite is wrong, or a folder holds a run of another configuration.
     """
     items = []
-    for number, checked in enumerate(check_suite(suite)):
-        folder = (root / checked.case.name).absolute()
-        items.append(_recorded(number, checked.case, folder))
+    for number, (checked, settings) in enumerate(zip(check_suite(suite), suite.cases, strict=True)):
+        for on in settings.ranks or (0,):
+            folder = (modes.place(root, on) / checked.case.name).absolute()
+            items.append(_recorded(Item(number, checked.case, folder, on)))
     return items
 
 
-def _recorded(number: int, case: Case, folder: Path) -> Item:
-    if not holds_run(folder):
-        return Item(number, case, folder)
+def _recorded(item: Item) -> Item:
+    """Return the case with what its record says."""
+    if not holds_run(item.folder):
+        return item
     try:
-        run = load_run(folder)
+        run = load_run(item.folder)
     except BadInput as error:
-        return Item(number, case, folder, "damaged", str(error))  # rebuilt when the case goes on
-    refuse_other_config(case, run.config, folder)
-    ranks = run.lives[-1].ranks if run.lives else 0
-    return Item(number, case, folder, run.status, run.reason, run.rounds_completed, pace(run), ranks)
+        return replace(item, status="damaged", reason=str(error))  # rebuilt when the case goes on
+    refuse_other_config(item.case, run.config, item.folder)
+    return replace(
+        item,
+        status=run.status,
+        reason=run.reason,
+        rounds=run.rounds_completed,
+        pace=pace(run),
+        ranks=run.lives[-1].ranks if run.lives else 0,
+    )
 
 
 def pace(run: Run) -> float:

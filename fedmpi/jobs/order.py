@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fedmpi.config import locations
+from fedmpi.config import locations, modes
 from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -73,6 +73,9 @@ class Ordered:
         self.suite: Suite = read(self._path, request.overrides)
         self.root = (root if root is not None else DEFAULT_OUT / self.suite.name).absolute()
         self.items = survey(self.suite, self.root)
+        if request.wishes.ranks is not None:
+            cases = [case.ranks for case in self.suite.cases]
+            modes.refuse_ranks(self._path, self.suite.mode, cases, request.wishes.ranks)
 
     def plan(self, items: Sequence[Item] | None = None, records: Sequence[Path] = ()) -> Plan:
         """Plan what is left of the cases, or of the given ones."""
@@ -90,7 +93,7 @@ class Ordered:
         if template not in render.TEMPLATES:
             raise BadInput(f"--template {template}: one of {', '.join(render.TEMPLATES)}")
         plan = self.plan()
-        if template != "sweep" and plan.batches:  # one job, so one number of ranks
+        if template != "sweep" and plan.batches and not self.suite.mode:  # one job, one number of ranks
             most = max(batch.ranks for batch in plan.batches)
             wishes = replace(self.request.wishes, ranks=most, tasks=1)
             plan = make(self.items, self.system, Paces(self.items), wishes)

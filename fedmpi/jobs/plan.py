@@ -59,6 +59,11 @@ class Batch:
     at_once: int
     minutes: int
 
+    @property
+    def mode_ranks(self) -> int:
+        """Ranks that the suite's mode says; 0 where it has no mode."""
+        return self.items[0].on
+
     def task_seconds(self) -> list[float]:
         """Return the estimated seconds of each task; NaN where one of its cases is unknown."""
         seconds = [estimate.seconds for estimate in self.estimates]
@@ -75,7 +80,7 @@ class Plan:
 
 
 def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) -> Plan:
-    """Plan what is left of a suite.
+    """Plan what is left of a suite; of one with a mode, wished ranks choose the cases for that number.
 
     Raises
     ------
@@ -83,11 +88,12 @@ def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) ->
         More is asked for than the system's limits allow.
     """
     shapes: dict[tuple[int, int, bool], list[Item]] = {}
+    items = [item for item in items if not (item.on and wishes.ranks) or item.on == wishes.ranks]
     left = [item for item in items if not item.done]
     for item in left:
         threads = item.case.threads
         most = max(1, system.node.cores // threads)
-        ranks = wishes.ranks or min(num_clients(item.case) + 1, most)
+        ranks = item.on or wishes.ranks or min(num_clients(item.case) + 1, most)
         shapes.setdefault((ranks, threads, item.case.device == "cuda"), []).append(item)
     batches = []
     for (ranks, threads, cuda), members in shapes.items():
@@ -148,7 +154,7 @@ def _check(batch: Batch, cuda: bool, system: System) -> None:
     if batch.nodes > limits.nodes:
         raise BadInput(
             f"{batch.ranks} ranks x {batch.threads} threads take {batch.nodes} nodes of {system.node.cores} "
-            f"cores, the system allows {limits.nodes} (limits.nodes): give fewer --ranks"
+            f"cores, the system allows {limits.nodes} (limits.nodes): give fewer by --ranks"
         )
     if batch.minutes > limits.minutes:
         raise BadInput(

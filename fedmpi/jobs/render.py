@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
 
+from fedmpi.config import modes
 from fedmpi.errors import BadInput
 from fedmpi.jobs import files
 from fedmpi.jobs.cases import datasets
@@ -99,12 +100,12 @@ def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str
     for batch in plan.batches:
         label = _label(batch)
         if template == "sweep":
-            texts[list_name(batch)] = "".join(f"{item.name}\n" for item in batch.items)
+            texts[list_name(batch)] = "".join(f"{item.case.name}\n" for item in batch.items)
         options = (*_requested(system), *_shape(batch, system, array=template == "sweep"))
         script = _script(batch, system, order, options)
         texts[f"{template}-{label}.sbatch"] = _fill(f"{template}.sbatch.j2", script, system)
     report = _script(plan.batches[0], system, order, (*_requested(system), "--ntasks=1", "--time=10"))
-    texts["report.sbatch"] = _fill("report.sbatch.j2", report, system)
+    texts["report.sbatch"] = _fill("report.sbatch.j2", replace(report, root=str(order.root)), system)
     return texts
 
 
@@ -187,7 +188,7 @@ def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) 
         environment=environment,
         datasets=tuple(name for name in datasets(batch.items) if "/" not in name),
         list=str(order.folder / list_name(batch)),
-        root=str(order.root),
+        root=str(modes.place(order.root, batch.mode_ranks)),
     )
 
 

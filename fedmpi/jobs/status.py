@@ -31,7 +31,15 @@ class State:
     @property
     def left(self) -> bool:
         """Whether it is neither done nor on its way."""
-        return not self.item.done and not self.active
+        return not self.item.done and not self.active and not self.held
+
+    @property
+    def held(self) -> bool:
+        """Whether a live lock says that it runs, though the queue has no task for it.
+
+        A sweep outside of the queue, or a run on another node that was killed less than two minutes ago.
+        """
+        return self.word == "running" and not self.active
 
 
 @dataclass(frozen=True)

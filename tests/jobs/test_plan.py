@@ -70,10 +70,18 @@ def test_cases_of_different_shape_are_batches_of_their_own(make):
     ("wishes", "text", "words"),
     [
         ({"minutes": 61}, SUITE, "--minutes 61: the system allows 60"),
-        ({"tasks": 11}, SUITE.replace("3, 4]", "3, 4, 5, 6, 7, 8]"), "--tasks 11: the system allows arrays of 10"),
+        (
+            {"tasks": 11},
+            SUITE.replace("3, 4]", "3, 4, 5, 6, 7, 8]"),
+            "--tasks 11: the system allows arrays of 10",
+        ),
         ({"tasks": 1, "minutes": 2}, SUITE, "a task takes about 15 minutes, 3 lives of 2 minutes are fewer"),
         ({}, SUITE.replace("rounds = 100", 'rounds = 100\ndevice = "cuda"'), "this system has no GPUs"),
-        ({}, SUITE.replace("rounds = 100", "rounds = 100\nthreads = 8"), "threads = 8, but a node of this system"),
+        (
+            {},
+            SUITE.replace("rounds = 100", "rounds = 100\nthreads = 8"),
+            "threads = 8, but a node of this system",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 80 else None,
 )
@@ -132,7 +140,9 @@ def test_a_measured_pace_is_scaled_by_the_busiest_ranks_clients(here):
 def test_cases_that_differ_in_the_seed_only_are_alike(fedmpi, tiny_suite, tmp_path):
     fedmpi("run", tiny_suite, "--out", "earlier", "--set", "seed=9", "--case", "fedavg")
     items = survey(read(tiny_suite), tmp_path / "new")
-    origins = [estimate.Paces(items, [tmp_path / "earlier"]).estimate(i, 1, systems.Model()).origin for i in items]
+    origins = [
+        estimate.Paces(items, [tmp_path / "earlier"]).estimate(i, 1, systems.Model()).origin for i in items
+    ]
     assert origins == ["like ones", "model", "model"]
 
 
@@ -141,3 +151,13 @@ def test_the_models_flop_are_those_of_the_known_counts(here):
     item = item_of(text.replace('"per-dataset"', '{ name = "chunks", clients = 10 }'))
     # Recorded by a run: 5.119e9 model_flops and 0.476e9 evaluation_flops in every round.
     assert estimate.round_gflop(item.case) == pytest.approx(5.119 + 0.476, rel=0.02)
+
+
+def test_a_mode_says_on_how_many_ranks_each_case_runs(make, tmp_path):
+    text = SUITE.replace('name = "mine"', 'name = "mine"\nmode = "strong"\nranks = [1, 4]')
+    one, four = make(text).batches
+    assert (one.ranks, four.ranks) == (1, 4)
+    assert one.items[0].name == "ranks1/seed1-fedavg"
+    assert four.items[0].folder == (tmp_path / "runs" / "ranks4" / "seed1-fedavg")
+    (only,) = make(text, ranks=4).batches
+    assert [item.name for item in only.items] == [item.name for item in four.items]

@@ -28,7 +28,9 @@ def render(fedmpi, suite, system, *options):
 
 
 def directives(path):
-    return [line.removeprefix("#SBATCH ") for line in path.read_text().splitlines() if line.startswith("#SBATCH")]
+    return [
+        line.removeprefix("#SBATCH ") for line in path.read_text().splitlines() if line.startswith("#SBATCH")
+    ]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -94,7 +96,10 @@ def test_a_container_stands_between_launcher_and_program(fedmpi, tiny_suite, sys
     for template in ("container", "sweep"):
         paths = render(fedmpi, tiny_suite, system, "--template", template)
         (script,) = [path for path in paths if path.name == f"{template}-4.sbatch"]
-        assert "srun -K0 -W15 --mpi=pmi2 apptainer exec --nv /shared/fedmpi.sif fedmpi run " in script.read_text()
+        assert (
+            "srun -K0 -W15 --mpi=pmi2 apptainer exec --nv /shared/fedmpi.sif fedmpi run "
+            in script.read_text()
+        )
 
 
 def test_one_job_for_a_suite_has_one_number_of_ranks(fedmpi):
@@ -128,3 +133,11 @@ def test_nothing_left_is_said(fedmpi, tiny_suite, system):
     done = fedmpi("jobs", "render", tiny_suite, "--system", system, "--to", "to")
     assert done.returncode == 2
     assert "all 3 cases are complete" in done.stderr
+
+
+def test_a_mode_has_a_script_and_a_folder_for_each_number_of_ranks(fedmpi, tmp_path):
+    paths = {path.name: path.read_text() for path in render(fedmpi, "scaling/weak", "generic-cpu")}
+    assert paths["cases-3.txt"].splitlines()[0] == "a-clients10"
+    assert f"folder={tmp_path}/results/runs/scaling/weak/ranks3/${{names[next]}}" in paths["sweep-3.sbatch"]
+    assert f"--out {tmp_path}/results/runs/scaling/weak \\" in paths["sweep-3.sbatch"]
+    assert f"root={tmp_path}/results/runs/scaling/weak\n" in paths["report.sbatch"]

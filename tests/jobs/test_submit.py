@@ -7,10 +7,10 @@ import h5py
 import pytest
 
 from fedmpi.jobs import slurm
-from fedmpi.jobs.cases import Item
 from fedmpi.jobs.slurm import Task
-from fedmpi.jobs.status import last_error, states
+from fedmpi.jobs.status import last_error
 from fedmpi.jobs.submission import earlier
+from fedmpi.store.lock import FolderLock
 
 
 @pytest.fixture
@@ -37,7 +37,9 @@ def test_every_script_is_tried_before_any_is_submitted(submit, fake, tmp_path):
     assert done.returncode == 0, done.stderr
     folder = root(tmp_path) / "slurm" / "1"
     asked = fake.calls("sbatch")
-    assert asked[:2] == [f"sbatch --test-only {folder}/{name}" for name in ("sweep-4.sbatch", "report.sbatch")]
+    assert asked[:2] == [
+        f"sbatch --test-only {folder}/{name}" for name in ("sweep-4.sbatch", "report.sbatch")
+    ]
     assert asked[2].startswith("sbatch --parsable --job-name=fedmpi-tiny-")
     assert asked[2].endswith(f"-0 {folder}/sweep-4.sbatch")
     assert asked[3].endswith(f"-report --dependency=afterany:101 {folder}/report.sbatch")
@@ -50,7 +52,7 @@ def test_every_script_is_tried_before_any_is_submitted(submit, fake, tmp_path):
 
 def test_the_users_sbatch_variables_are_not_passed_on(submit, fake, monkeypatch, tmp_path):
     monkeypatch.setenv("SBATCH_PARTITION", "wrong")
-    fake.answer("sbatch", f'env | grep -c ^SBATCH_ >>{tmp_path}/seen; echo 7')
+    fake.answer("sbatch", f"env | grep -c ^SBATCH_ >>{tmp_path}/seen; echo 7")
     assert submit().returncode == 0
     assert set((tmp_path / "seen").read_text().split()) == {"0"}
 
@@ -62,7 +64,9 @@ def test_a_refusal_leaves_nothing_behind(submit, fake, tmp_path):
 
 
 def test_what_was_submitted_before_a_refusal_is_named(submit, fake, tmp_path):
-    body = "[[ $* == *--test-only* ]] && exit 0; [[ $* == *report* ]] && { echo denied >&2; exit 1; }; echo 55"
+    body = (
+        "[[ $* == *--test-only* ]] && exit 0; [[ $* == *report* ]] && { echo denied >&2; exit 1; }; echo 55"
+    )
     fake.answer("sbatch", body)
     assert refused(submit(), "denied", "submitted before it: 55 (sweep-4.sbatch); nothing else is")
     assert [job.number for job in earlier(root(tmp_path))[0].jobs] == ["55"]
@@ -70,7 +74,9 @@ def test_what_was_submitted_before_a_refusal_is_named(submit, fake, tmp_path):
 
 def test_a_named_transient_error_is_waited_out(submit, fake, monkeypatch):
     monkeypatch.setattr(slurm, "_WAITS_S", (0.0, 0.0))
-    late = 'if [ "$n" = 2 ]; then echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1; fi'
+    late = (
+        'if [ "$n" = 2 ]; then echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1; fi'
+    )
     fake.answer("sbatch", f"[[ $* == *--test-only* ]] && exit 0; {late}; echo $((200 + n))")
     assert submit().returncode == 0
     assert len(fake.calls("sbatch --parsable")) == 3
@@ -78,7 +84,9 @@ def test_a_named_transient_error_is_waited_out(submit, fake, monkeypatch):
     assert not slurm.is_transient("sbatch: error: Batch job submission failed: Invalid account")
 
 
-def test_a_job_that_went_in_although_sbatch_gave_up_is_not_submitted_twice(submit, fake, monkeypatch, tmp_path):
+def test_a_job_that_went_in_although_sbatch_gave_up_is_not_submitted_twice(
+    submit, fake, monkeypatch, tmp_path
+):
     monkeypatch.setattr(slurm, "_WAITS_S", (0.0, 0.0))
     late = 'if [ "$n" = 2 ]; then echo "Socket timed out" >&2; exit 1; fi'
     fake.answer("sbatch", f"[[ $* == *--test-only* ]] && exit 0; {late}; echo $((200 + n))")
@@ -91,7 +99,9 @@ def test_without_slurm_the_way_out_is_named(fedmpi, tiny_suite, system, monkeypa
     monkeypatch.setenv("PATH", str(tmp_path))
     done = fedmpi("jobs", "submit", tiny_suite, "--system", system)
     assert refused(done, "no sbatch on the path", "fedmpi sweep")
-    assert refused(fedmpi("jobs", "submit", tiny_suite, "--system", "workstation"), "has no queue", "fedmpi sweep")
+    assert refused(
+        fedmpi("jobs", "submit", tiny_suite, "--system", "workstation"), "has no queue", "fedmpi sweep"
+    )
 
 
 def test_data_that_are_not_prepared_are_refused_before_sbatch(submit, fake, tmp_path):
@@ -111,7 +121,10 @@ def test_a_read_only_folder_is_refused(submit, fake):
         (["plan", "tiny.toml", "--system", "genric-cpu"], ["no such system", 'did you mean "generic-cpu"?']),
         (["status", "tiny.toml"], ["nothing of it was submitted"]),
         (["resume", "tiny.toml"], ["nothing of it was submitted"]),
-        (["render", "tiny.toml", "--system", "generic-cpu", "--to", "x", "--template", "fpga"], ["one of sweep"]),
+        (
+            ["render", "tiny.toml", "--system", "generic-cpu", "--to", "x", "--template", "fpga"],
+            ["one of sweep"],
+        ),
         (["render", "tiny.toml", "--system", "generic-cpu", "--to", "/proc/x"], ["cannot write in /proc/x"]),
     ],
     ids=lambda value: value[0],
@@ -142,9 +155,23 @@ def test_only_what_is_left_is_submitted_again(submit, fake, fedmpi, tmp_path):
     assert (root(tmp_path) / "slurm" / "2" / "cases-4.txt").read_text() == "self-train\n"
 
 
+def test_a_case_that_something_else_runs_is_left_alone(submit, fedmpi, tmp_path):
+    submit()
+    fedmpi("run", "tiny.toml", "--case", "fedavg")
+    with h5py.File(root(tmp_path) / "fedavg" / "run.h5", "r+") as file:
+        file["status"][...] = b"running"
+    with FolderLock(root(tmp_path) / "fedavg"):
+        assert facts_of(fedmpi, "fedavg")[0] == "running"
+        done = fedmpi("jobs", "resume", "tiny.toml")
+    assert "fedavg: locked by a run that is not in the queue" in done.stdout
+    assert (root(tmp_path) / "slurm" / "2" / "cases-4.txt").read_text() == "fedprox\nself-train\n"
+
+
 def test_single_cases_are_cancelled_by_their_task(submit, fake, fedmpi):
     submit()
-    fake.answer("squeue", 'for i in 0 1 2; do echo "101|$i|PENDING|Resources|"; done; echo "102||PENDING|Dependency|"')
+    fake.answer(
+        "squeue", 'for i in 0 1 2; do echo "101|$i|PENDING|Resources|"; done; echo "102||PENDING|Dependency|"'
+    )
     assert fedmpi("jobs", "cancel", "tiny.toml", "--case", "fedprox").returncode == 0
     assert fake.calls("scancel") == ["scancel 101_1"]
     assert refused(fedmpi("jobs", "cancel", "tiny.toml", "--case", "fedprx"), 'did you mean "fedprox"?')
@@ -177,7 +204,9 @@ def facts_of(fedmpi, case):
     ],
     ids=lambda value: value.split("|")[0] if isinstance(value, str) else None,
 )  # fmt: skip
-def test_a_case_without_a_record_is_explained_by_its_task_and_log(submit, fake, fedmpi, tmp_path, task, log, expected):
+def test_a_case_without_a_record_is_explained_by_its_task_and_log(
+    submit, fake, fedmpi, tmp_path, task, log, expected
+):
     submit()
     fake.answer("squeue", f'echo "101|0|{task}"')
     (root(tmp_path) / "fedavg").mkdir()
@@ -213,5 +242,3 @@ def test_what_an_earlier_life_said_is_over(tmp_path):
 def test_active_states():
     assert Task("1", 0, "RUNNING").active and Task("1", 0, "REQUEUED").active
     assert not Task("1", 0, "COMPLETED").active and not Task("1", 0, "NODE_FAIL").active
-    assert states([], [], None) == []
-    assert Item(0, None, Path("x"), "complete").done

@@ -45,7 +45,9 @@ def test_a_wrong_file_is_refused_with_its_key(tmp_path, change, words):
 
 
 def test_an_unknown_system_lists_those_there_are():
-    with pytest.raises(BadInput, match=r'no such system; did you mean "generic-cpu"\? \(known: generic-cpu, '):
+    with pytest.raises(
+        BadInput, match=r'no such system; did you mean "generic-cpu"\? \(known: generic-cpu, '
+    ):
         systems.load("generic-cpus")
 
 

@@ -27,50 +27,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.slurm.links import Links
+from tests.slurm.processes import children, end, start_time
+
 PACKAGES = "apt-get install -y --no-install-recommends slurm-wlm munge"
-PROGRAMS = ("munged", "munge", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo", "srun")
+PROGRAMS = (
+    "munged",
+    "munge",
+    "slurmctld",
+    "slurmd",
+    "sbatch",
+    "squeue",
+    "scontrol",
+    "scancel",
+    "sinfo",
+    "srun",
+)
 WAIT_S = 60.0
 _PR_SET_PDEATHSIG = 1
 
-CONF = """
-ClusterName=throwaway
-SlurmctldHost={host}({address})
-SlurmctldPort={port}
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-CredType=cred/munge
-AuthInfo=socket={folder}/munge/socket
-SlurmctldPidFile={folder}/run/slurmctld.pid
-SlurmctldLogFile={folder}/log/slurmctld.log
-SlurmdPidFile={folder}/run/slurmd.%n.pid
-SlurmdSpoolDir={folder}/state/spool.%n
-SlurmdLogFile={folder}/log/slurmd.%n.log
-StateSaveLocation={folder}/state/controller
-TmpFS={folder}/state/tmp.%n
-SwitchType=switch/none
-MpiDefault=none
-MailProg=/bin/true
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-PropagateResourceLimits=NONE
-SlurmdParameters=config_overrides
-ReturnToService=2
-SchedulerType=sched/backfill
-SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0,batch_sched_delay=0
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=100
-KillWait=5
-MinJobAge=3600
-MessageTimeout=60
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
-JobCompType=jobcomp/filetxt
-JobCompLoc={folder}/jobcomp.txt
-"""
-# TmpFS per node: the pmix plugin's folders collide when several nodes share /tmp.
-# MessageTimeout: the machine may be busy with other things.
+CONF = (Path(__file__).parent / "slurm.conf.template").read_text()
 
 
 def missing() -> str:
@@ -79,36 +55,6 @@ def missing() -> str:
     if absent:
         return f"no slurm here ({', '.join(absent)}): {PACKAGES}"
     return "" if os.geteuid() == 0 else "no slurm here: the throw-away cluster needs root"
-
-
-def start_time(pid: int) -> str | None:
-    """Return the start time of a live process; None if it is gone or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else fields[19]
-
-
-def end(pid: int, started: str | None, patience_s: float = 5.0) -> None:
-    """End one process if it is still the one that was started then: TERM, and KILL when that is not heard."""
-    for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
-        if started is None or start_time(pid) != started:
-            return
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
-        until = time.monotonic() + wait_s
-        while start_time(pid) == started and time.monotonic() < until:
-            time.sleep(0.05)
-
-
-def children(pid: int) -> list[int]:
-    """Return the descendants of a process, the youngest generation first."""
-    try:
-        direct = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-    return [one for child in direct for one in (*children(child), child)]
 
 
 @dataclass
@@ -128,8 +74,7 @@ class Cluster:
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
         self.daemons: dict[str, tuple[int, str | None]] = {}
-        self._tag = f"fm{secrets.token_hex(2)}"
-        self._subnet = f"10.{200 + secrets.randbelow(50)}.{secrets.randbelow(250)}"
+        self.links = Links(self.names(), self.net) if self.net else None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -152,8 +97,8 @@ class Cluster:
         os.chmod(self.folder, 0o755)
         os.chmod(self.folder / "munge", 0o711)
         try:
-            if self.net:
-                self._make_network()
+            if self.links:
+                self.links.make(self.folder)
             self._configure()
             self._start_daemons()
             self._wait_until_idle()
@@ -166,10 +111,10 @@ class Cluster:
     def _configure(self) -> None:
         port = _free_ports(self.nodes + 1)
         host = socket.gethostname().partition(".")[0]
-        address = f"{self._subnet}.254" if self.net else "127.0.0.1"
+        address = self.links.host_address if self.links else "127.0.0.1"
         text = CONF.format(folder=self.folder, host=host, address=address, port=port)
         for number, name in enumerate(self.names(), 1):
-            node = (name, f"{self._subnet}.{number}") if self.net else (host, "127.0.0.1")
+            node = (name, self.links.address(name)) if self.links else (host, "127.0.0.1")
             text += (
                 f"NodeName={name} NodeHostname={node[0]} NodeAddr={node[1]} Port={port + number} "
                 f"CPUs={self.cpus} RealMemory={self.memory_mb} State=UNKNOWN\n"
@@ -195,7 +140,9 @@ class Cluster:
         self._spawn("slurmctld", "slurmctld", "-D", "-f", conf)
         for name in self.names():
             command = ["slurmd", "-D", "-f", conf, "-N", name]
-            self._spawn(f"slurmd.{name}", *(self._inside(name, command) if self.net else command))
+            self._spawn(
+                f"slurmd.{name}", *(self.links.inside(name, self.folder, command) if self.links else command)
+            )
 
     def _spawn(self, name: str, *command: str) -> None:
         def with_parent() -> None:
@@ -214,7 +161,8 @@ class Cluster:
         self._remember()
 
     def _remember(self) -> None:
-        facts = {"daemons": self.daemons, "nodes": self.nodes, "net": self.net, "tag": self._tag}
+        facts = {"daemons": self.daemons, "nodes": self.nodes, "net": self.net}
+        facts["tag"] = self.links.tag if self.links else ""
         (self.folder / "daemons.json").write_text(json.dumps(facts))
 
     def _wait_until_idle(self) -> None:
@@ -230,44 +178,6 @@ class Cluster:
             if time.monotonic() > until:
                 raise RuntimeError(f"{message} after {WAIT_S:.0f} s")
             time.sleep(0.1)
-
-    # --- a network of its own
-
-    def _make_network(self) -> None:
-        bridge = f"{self._tag}.br"
-        _ip("link", "add", bridge, "type", "bridge")
-        _ip("addr", "add", f"{self._subnet}.254/24", "dev", bridge)
-        _ip("link", "set", bridge, "up")
-        hosts = [f"{self._subnet}.254 {socket.gethostname().partition('.')[0]}", "127.0.0.1 localhost"]
-        for number, name in enumerate(self.names(), 1):
-            space, link = f"{self._tag}.{name}", f"{self._tag}.v{number}"
-            hosts.append(f"{self._subnet}.{number} {name}")
-            _ip("netns", "add", space)
-            _ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", space)
-            _ip("link", "set", link, "master", bridge, "up")
-            _ip("-n", space, "addr", "add", f"{self._subnet}.{number}/24", "dev", "eth0")
-            _ip("-n", space, "link", "set", "lo", "up")
-            _ip("-n", space, "link", "set", "eth0", "up")
-            if self.net != "open":
-                limit = ["root", "tbf", "rate", self.net, "burst", "256kb", "latency", "50ms"]
-                _run("tc", "qdisc", "add", "dev", link, *limit)
-                _run("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", "eth0", *limit)
-        (self.folder / "hosts").write_text("\n".join(hosts) + "\n")
-
-    def _inside(self, name: str, command: list[str]) -> list[str]:
-        """Return the command in the node's network, with its host name and the cluster's host table.
-
-        Not `ip netns exec`, which hides /sys/fs/cgroup.
-        """
-        inner = f"hostname {name}; mount --bind {self.folder}/hosts /etc/hosts; exec {' '.join(command)}"
-        enter = ["nsenter", f"--net=/run/netns/{self._tag}.{name}", "unshare", "--uts", "--mount"]
-        return [*enter, "bash", "-c", inner]
-
-    def _remove_network(self) -> None:
-        for number, name in enumerate(self.names(), 1):
-            _ip("link", "del", f"{self._tag}.v{number}", check=False)
-            _ip("netns", "del", f"{self._tag}.{name}", check=False)
-        _ip("link", "del", f"{self._tag}.br", check=False)
 
     # --- use
 
@@ -301,7 +211,9 @@ class Cluster:
                 until = time.monotonic() + 15
                 while self.command("squeue", "-h", check=False).stdout and time.monotonic() < until:
                     time.sleep(0.2)
-        order = sorted(self.daemons, key=lambda name: ("munged", "slurmd", "slurmctld").index(name.split(".")[0]))
+        order = sorted(
+            self.daemons, key=lambda name: ("munged", "slurmd", "slurmctld").index(name.split(".")[0])
+        )
         for name in reversed(order):
             pid, started = self.daemons[name]
             inner = [(child, start_time(child)) for child in children(pid) if not self._is_step(child)]
@@ -311,8 +223,8 @@ class Cluster:
             for process in (*children(step), step):
                 end(process, start_time(process), 0.5)
         self.daemons = {}
-        if self.net:
-            self._remove_network()
+        if self.links:
+            self.links.remove()
 
     def _is_step(self, pid: int) -> bool:
         with suppress(OSError):
@@ -336,7 +248,8 @@ class Cluster:
         """Return the cluster that was started in a folder."""
         facts = json.loads((folder / "daemons.json").read_text())
         cluster = cls(folder, nodes=facts["nodes"], net=facts["net"])
-        cluster._tag = facts["tag"]
+        if cluster.links:
+            cluster.links = Links(cluster.names(), facts["net"], facts["tag"])
         cluster.daemons = {name: tuple(process) for name, process in facts["daemons"].items()}
         return cluster
 
@@ -354,14 +267,6 @@ def _free_ports(count: int) -> int:
 
 def _answers(*command: str) -> bool:
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
-
-
-def _run(*command: str, check: bool = True) -> None:
-    subprocess.run(command, capture_output=True, check=check)
-
-
-def _ip(*arguments: str, check: bool = True) -> None:
-    _run("ip", *arguments, check=check)
 
 
 def main() -> None:

@@ -23,17 +23,23 @@ def state_of(slurm, job):
 def test_an_array_of_two_covers_three_cases_and_survives_a_warning(slurm, fedmpi, tiny_suite, tmp_path):
     (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 150"))
     root = tmp_path / "runs"
-    fedmpi("run", "long.toml", "--out", root, "--case", "self-train")  # number 2: task 0 has nothing left but 0
+    fedmpi(
+        "run", "long.toml", "--out", root, "--case", "self-train"
+    )  # number 2: task 0 has nothing left but 0
     script = JOBS / "sweep.sbatch"
     job = sbatch(slurm, "--array=0-1", script, "long.toml", "--out", root)
-    wait_for(lambda: rounds_of(root / "fedprox") > 3 and rounds_of(root / "fedavg") > 3, 300, "both tasks run")
+    wait_for(
+        lambda: rounds_of(root / "fedprox") > 3 and rounds_of(root / "fedavg") > 3, 300, "both tasks run"
+    )
     warn(slurm, f"{job}_1")
     drain(slurm, 300)
     for name, lives in (("fedavg", 1), ("fedprox", 2), ("self-train", 1)):
         run = load_run(root / name)
         assert (run.status, len(run.lives)) == ("complete", lives), name
     assert load_run(root / "fedprox").lives[1].first_round > 0
-    assert "out of time with 1 cases left; the task is queued again" in Path(f"fedmpi-{job}_1.out").read_text()
+    assert (
+        "out of time with 1 cases left; the task is queued again" in Path(f"fedmpi-{job}_1.out").read_text()
+    )
     assert "self-train" not in Path(f"fedmpi-{job}_0.out").read_text()
     assert (state_of(slurm, f"{job}_0"), state_of(slurm, f"{job}_1")) == (("COMPLETED", "0:0"),) * 2
     fedmpi("run", "long.toml", "--out", "undisturbed")
@@ -75,14 +81,25 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_
 
 def test_a_node_that_fails_costs_a_life_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
     (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 300"))
-    arguments = ["--system", "virtual.toml", "--ranks", 2, "--set", "algorithm=fedavg", "--out", tmp_path / "runs"]
+    arguments = [
+        "--system",
+        "virtual.toml",
+        "--ranks",
+        2,
+        "--set",
+        "algorithm=fedavg",
+        "--out",
+        tmp_path / "runs",
+    ]
     fedmpi("jobs", "submit", "long.toml", *arguments)
     folder = tmp_path / "runs" / "fedavg"
     wait_for(lambda: rounds_of(folder) > 3, 300, "the case runs")
     task = json.loads(fedmpi("jobs", "status", tmp_path / "runs", "--json").stdout)[0]["task"]
     node = slurm.command("squeue", "-h", "-j", task, "-o", "%B").stdout.strip()
     slurm.command("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-    slurm.command("scontrol", "update", f"nodename={node}", "state=resume", check=False)  # it may be back already
+    slurm.command(
+        "scontrol", "update", f"nodename={node}", "state=resume", check=False
+    )  # it may be back already
     drain(slurm, 300)
     run = load_run(folder)
     assert (run.status, len(run.lives)) == ("complete", 2)

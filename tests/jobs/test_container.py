@@ -1,0 +1,56 @@
+"""The Apptainer definition: sections that exist, shell that parses, versions that fit; built where that is possible."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DEFINITION = ROOT / "jobs" / "container" / "fedmpi.def"
+SECTIONS = {"labels", "files", "post", "environment", "runscript", "test", "help", "startscript", "setup"}
+
+
+def sections():
+    """Return the text of each section by name, the header under the empty name."""
+    parts = re.split(r"^%(\w+)\n", DEFINITION.read_text(), flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def test_header_and_sections_are_those_that_apptainer_knows():
+    found = sections()
+    header = [line for line in found[""].splitlines() if line and not line.startswith("#")]
+    assert [line.partition(":")[0] for line in header] == ["Bootstrap", "From"]
+    assert set(found) - {""} <= SECTIONS
+    assert {"post", "environment", "runscript", "test"} <= set(found)
+
+
+@pytest.mark.parametrize("name", ["post", "environment", "runscript", "test"])
+def test_the_shell_in_it_is_clean(name, tmp_path):
+    script = tmp_path / "section.sh"
+    script.write_text(f"#!/bin/sh\n{sections()[name]}")
+    subprocess.run(["sh", "-n", script], check=True)
+    if shutil.which("shellcheck"):
+        done = subprocess.run(["shellcheck", script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+def test_it_installs_the_tested_torch():
+    torch = re.search(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[1]
+    assert f"torch=={torch} " in sections()["post"]
+
+
+def test_the_files_it_copies_are_there():
+    for line in sections()["files"].split("\n"):
+        if line.strip():
+            source, target = line.split()
+            assert (ROOT / source).exists()
+            assert target == f"/opt/fedmpi/{source}"
+
+
+def test_it_can_be_built(tmp_path):
+    if shutil.which("apptainer") is None:
+        pytest.skip("no apptainer here: the definition is checked as text only")
+    command = ["apptainer", "build", tmp_path / "fedmpi.sif", DEFINITION]
+    assert subprocess.run(command, cwd=ROOT).returncode == 0
