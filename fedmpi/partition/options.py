@@ -59,6 +59,19 @@ class DirichletQuantity(_Dirichlet):
     name: Literal["dirichlet-quantity"] = "dirichlet-quantity"
 
 
+class DominantShare(_Seeded):
+    """FCLG's setting: each class has `share` of its graphs on its own clients, the rest on the others.
+
+    With C classes every run of ``clients / C`` clients is home to one class. ``share = "uniform"``
+    is 1 / C: the paper's IID setting; 0.8 is its non-IID one. All graphs are training graphs.
+    """
+
+    name: Literal["dominant-share"] = "dominant-share"
+    clients: int = Field(default=6, ge=2)
+    share: Annotated[float, Field(gt=0, le=1)] | Literal["uniform"] = 0.8
+
+
 PartitionOptions = Annotated[
-    Chunks | PerDataset | Iid | DirichletLabel | DirichletQuantity, Field(discriminator="name")
+    Chunks | PerDataset | Iid | DirichletLabel | DirichletQuantity | DominantShare,
+    Field(discriminator="name"),
 ]

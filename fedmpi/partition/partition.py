@@ -15,6 +15,7 @@ from fedmpi.partition.options import (
     Chunks,
     DirichletLabel,
     DirichletQuantity,
+    DominantShare,
     Iid,
     PartitionOptions,
     PerDataset,
@@ -81,14 +82,19 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
     dealt = _deal(options, labels)
     width = max(2, len(str(len(dealt) - 1)))
     names = [f"client-{client:0{width}d}" for client in range(len(dealt))]
+    whole = isinstance(options, DominantShare)
     return Partition(
         tuple(
-            _client(name, 0, graphs, labels, options.seed) for name, graphs in zip(names, dealt, strict=True)
+            _undivided(name, graphs) if whole else _client(name, 0, graphs, labels, options.seed)
+            for name, graphs in zip(names, dealt, strict=True)
         )
     )
 
 
-def _deal(options: Chunks | Iid | DirichletLabel | DirichletQuantity, labels: Int) -> list[Int]:
+_OneDataset = Chunks | Iid | DirichletLabel | DirichletQuantity | DominantShare
+
+
+def _deal(options: _OneDataset, labels: Int) -> list[Int]:
     match options:
         case Chunks():
             return draws.chunks(options, labels)
@@ -98,6 +104,8 @@ def _deal(options: Chunks | Iid | DirichletLabel | DirichletQuantity, labels: In
             return draws.dirichlet_label(options, labels)
         case DirichletQuantity():
             return draws.dirichlet_quantity(options, labels)
+        case DominantShare():
+            return draws.dominant_share(options, labels)
 
 
 def _per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
@@ -109,6 +117,14 @@ def _per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
             graphs = subsample(graphs, labels, _TINY_GRAPHS, options.seed, raw.name)
         clients.append(_client(raw.name, index, graphs, labels, options.seed))
     return Partition(tuple(clients))
+
+
+def _undivided(name: str, graphs: Int) -> ClientSplit:
+    """Return a client that trains on all its graphs."""
+    if not len(graphs):
+        raise BadInput(f"{name} has no graphs: use fewer clients or a larger dataset")
+    nothing = np.zeros(0, np.int64)
+    return ClientSplit(name, 0, graphs, nothing, nothing, stratified=True)
 
 
 def _client(name: str, dataset: int, graphs: Int, labels: Int, seed: int) -> ClientSplit:
