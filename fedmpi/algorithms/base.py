@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
 
+from fedmpi.config.options import Options
 from fedmpi.seeds import Purpose, key, permutation
 from fedmpi.store.schema import Field as RecordField
 
@@ -34,10 +34,8 @@ class Division:
     weights: Floats
 
 
-class AlgorithmOptions(BaseModel):
+class AlgorithmOptions(Options):
     """Options that a suite may set in the case's `algorithm` table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
     name: str
 
@@ -73,6 +71,19 @@ class Algorithm:
     def groups(self, num_clients: int) -> Ints:
         """Return the group of each client at the start, int64 [clients]; group models are averaged apart."""
         return np.zeros(num_clients, dtype=np.int64)
+
+    def shares(self, name: str, share: str) -> bool:
+        """Return whether a tensor leaves the client.
+
+        Parameters
+        ----------
+        name : str
+            Of a parameter or a running statistic, as its module has it; what is shared must not depend
+            on the client's features and classes.
+        share : str
+            The case's option: "conv" (the convolutions, tensors named ``conv.*``) or "all".
+        """
+        return share == "all" or name.startswith("conv.")
 
     def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
         """Add the gradient of a penalty on the shared parameters to `gradient`, in place.

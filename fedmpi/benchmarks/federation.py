@@ -46,7 +46,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         raws = load_all(case.dataset, source)
         partition = make(case.partition, raws)
         federation = assemble(case, raws, partition)
-        states = States(case, world, federation)
+        states = States(case, checked.algorithm, world, federation)
         rounds = Rounds(case, checked.algorithm, world, federation, states)
         rounds.begin(False, None)
     return Prepared(case, raws, partition, federation, rounds)

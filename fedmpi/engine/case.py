@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
+from pydantic import Field, SerializeAsAny, TypeAdapter, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.config.options import Options
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.models.options import GinOptions
+from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
 
-
-class _Options(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+_MODEL: TypeAdapter[ModelOptions] = TypeAdapter(ModelOptions)
 
 
-class OptimizerOptions(_Options):
+class OptimizerOptions(Options):
     """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
 
     name: Literal["adam"] = "adam"
@@ -31,7 +30,7 @@ class OptimizerOptions(_Options):
     """Whether moments and step count survive from round to round, as in the released GCFL code."""
 
 
-class ReductionOptions(_Options):
+class ReductionOptions(Options):
     """How weighted deltas are summed over clients and ranks."""
 
     name: Literal["exact", "float32", "fixed32"] = "exact"
@@ -39,21 +38,21 @@ class ReductionOptions(_Options):
     """fixed32 only: each element of a delta is clipped to [-clip, clip]."""
 
 
-class EvaluationOptions(_Options):
+class EvaluationOptions(Options):
     """Which clients are evaluated on the new models, and how often (the last round always)."""
 
     clients: Literal["all", "participants"] = "all"
     every: int = Field(1, ge=1, le=1_000_000)
 
 
-class LinkOptions(_Options):
+class LinkOptions(Options):
     """The stated client link behind the virtual federated seconds."""
 
     megabits: float = Field(100.0, gt=0)
     latency_ms: float = Field(20.0, ge=0)
 
 
-class Case(_Options):
+class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
     suite: str
@@ -62,7 +61,7 @@ class Case(_Options):
     seed: int = Field(0, ge=0, lt=2**63)
     dataset: DatasetOptions = DatasetOptions()
     partition: PartitionOptions
-    model: GinOptions = GinOptions()
+    model: ModelOptions = GinOptions()
     objective: SupervisedOptions = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]
     optimizer: OptimizerOptions = OptimizerOptions()
@@ -73,7 +72,8 @@ class Case(_Options):
     batch_size: int = Field(128, ge=1, le=10_000_000)
     evaluation: EvaluationOptions = EvaluationOptions()
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
-    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, else torch's CSR products, "csr"."""
+    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model and
+    objective; else torch's CSR products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -85,7 +85,9 @@ class Case(_Options):
     @classmethod
     def _choose_kernels(cls, values: Any) -> Any:
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
-        return {"kernels": "grouped" if values.get("device") == "cuda" else alone, **values}
+        wanted = "grouped" if values.get("device") == "cuda" else alone
+        model = _MODEL.validate_python(values.get("model", GinOptions()))
+        return {"kernels": wanted if wanted in model.kernels else "csr", **values}
 
     def config(self) -> dict[str, Any]:
         """Return the resolved configuration as plain data, as it is stored in the record."""

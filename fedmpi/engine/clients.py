@@ -135,7 +135,8 @@ class Client:
             penalised = self.shared.pack(gradient)
             algorithm.penalty(self.shared.pack(self.model.parameters), reference, penalised)
             self.shared.unpack(penalised, gradient)
-        adam_step(case.optimizer, self.adam, self.model.parameters, gradient)
+        trained = slice(self.model.trained)
+        adam_step(case.optimizer, self.adam, self.model.parameters[trained], gradient[trained])
 
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of `row`."""
@@ -162,13 +163,13 @@ class Client:
 
     def restore(self, state: npt.NDArray[np.float32]) -> None:
         """Take back what `state` returned."""
-        length = len(self.row)
+        length, trained = len(self.row), len(self.adam.mean)
         values = torch.from_numpy(state.copy())
         self.row.copy_(values[:length])
         if len(state) == length:
             return
-        self.adam.mean.copy_(values[length : 2 * length])
-        self.adam.square.copy_(values[2 * length : 3 * length])
+        self.adam.mean.copy_(values[length : length + trained])
+        self.adam.square.copy_(values[length + trained : length + 2 * trained])
         self.adam.steps = int(state[-2]) + int(state[-1]) * 2**20
 
 
@@ -177,6 +178,6 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int, kept: bool) -> int:
-    """Return the floats of a client's state whose parameter vector has `length`; see `Client.state`."""
-    return 3 * length + 2 if kept else length
+def state_size(length: int, trained: int, kept: bool) -> int:
+    """Return the floats of a client's state; its vector has `length`, `trained` of it; see `Client.state`."""
+    return length + 2 * trained + 2 if kept else length

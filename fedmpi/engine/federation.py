@@ -15,7 +15,8 @@ from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.quotient import twin_counts
-from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.options import Shape
 
 if TYPE_CHECKING:
     from fedmpi.datasets.raw import RawGraphs
@@ -25,14 +26,6 @@ Ints = npt.NDArray[np.int64]
 
 _SPARSE = 8
 """A floating-point operation of a sparse product takes about so many times one of a dense product."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Input width and number of outputs of a client's model."""
-
-    width: int
-    classes: int
 
 
 @dataclass(frozen=True)
@@ -129,7 +122,7 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
 
 
 def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shape) -> int:
-    flops = GinFlops(case.model, shape.width, shape.classes)
+    flops = flops_of(case.model, shape)
     held_out = np.concatenate([split.val, split.test])
     train, evaluate = (
         GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))

@@ -17,7 +17,7 @@ from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
 from fedmpi.engine.optimizer import adam_step_of_group
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
 from fedmpi.models.outcome import Outcome
 
@@ -62,7 +62,7 @@ class ClientGroup:
     data : sequence of (GraphSet, GraphSet)
         Training graphs, and validation followed by test graphs, of each client.
     gin : GroupedGin
-    flops : GinFlops
+    flops : ModelFlops
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ClientGroup:
         clients: Sequence[Client],
         data: Sequence[tuple[GraphSet, GraphSet]],
         gin: GroupedGin,
-        flops: GinFlops,
+        flops: ModelFlops,
     ) -> None:
         self.clients = clients
         self._gin, self._flops = gin, flops
@@ -135,7 +135,7 @@ class ClientGroup:
         if whole and self._everything is None:
             self._everything = group_batch(parts, self._rows.device)
         batch = self._everything if whole and self._everything else group_batch(parts, self._rows.device)
-        layers = self._flops.options.layers + 1
+        layers = case.model.layers + 1
         keys = [
             DropoutStreams(case.seed, client.id, round, done.steps).keys(layers)
             for client, done in zip(self.clients, tally, strict=True)
@@ -211,7 +211,7 @@ class _Tally:
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
 
-    def add(self, batch: GroupBatch, place: int, nats: Tensor, hits: Tensor, flops: GinFlops) -> None:
+    def add(self, batch: GroupBatch, place: int, nats: Tensor, hits: Tensor, flops: ModelFlops) -> None:
         counts, executed = _counts(batch, place)
         self.steps += 1
         self.model_flops += flops.training(counts).total

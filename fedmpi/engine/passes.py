@@ -15,7 +15,7 @@ from fedmpi.graphs.quotient import levels, quotient
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome
 from fedmpi.objectives import supervised
 
@@ -52,11 +52,12 @@ class Passes(Protocol):
 class CompiledPasses:
     """Passes of `FastGin` on one CPU thread."""
 
-    def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: GinFlops) -> None:
+    def __init__(
+        self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: ModelFlops, depth: int
+    ) -> None:
         self._train, self._kernels, self._flops = quotient(train), kernels, flops
         self._held_out = [
-            (levels(part, flops.options.layers), part.labels, _counts(part.topology))
-            for part in _parts(held_out)
+            (levels(part, depth), part.labels, _counts(part.topology)) for part in _parts(held_out)
         ]
 
     def batch(self, graphs: Int | None) -> Any:
@@ -83,7 +84,7 @@ class TorchPasses:
     """Passes by torch's autograd: CSR products on any device, or torch-geometric as reference."""
 
     def __init__(
-        self, train: GraphSet, held_out: GraphSet, model: FlatModel, kernels: str, flops: GinFlops
+        self, train: GraphSet, held_out: GraphSet, model: FlatModel, kernels: str, flops: ModelFlops
     ) -> None:
         self._train, self._held_out = train, held_out
         self._model, self._kernels, self._flops = model, kernels, flops

@@ -64,7 +64,7 @@ class Rounds:
             world.collectives, world.rank, states.hosts, case.reduction, algorithm, states.size, {}
         )
         self._splitter = Splitter(
-            world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.size
+            world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
         )
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
         tested = np.array([len(split.test) for split in federation.partition.clients], np.int64)
@@ -172,7 +172,7 @@ class Rounds:
         change = client.shared.pack(client.row) - before
         delta = change.cpu().numpy()
         self.meter.executed_flops += done.executed_flops
-        norm = two_norm(change)
+        norm = two_norm(change[: client.shared.trained])
         finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
         exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0  # bounds weight 1 too
         row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]

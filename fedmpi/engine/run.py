@@ -92,7 +92,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
                 observer.note(opening.notice)
             return
         _compile(case, world, observer)
-        states = world.together(partial(States, case, world, federation))
+        states = world.together(partial(States, case, job.algorithm, world, federation))
         rounds = Rounds(case, job.algorithm, world, federation, states)
         rounds.begin(opening.from_checkpoint, keeper.arrays)
         keeper.arrays = None  # the clients hold them now

@@ -105,7 +105,8 @@ class Splitter:
             total = int(self._weights[members].sum())
             exponent = int(plan.exponent[group])
             maker = reductions.make(self._options.name, self._options.clip, len(members), exponent, total)
-            mine = [maker.encode(deltas[int(m)], int(self._weights[m])) for m in members if int(m) in deltas]
+            held = {int(m): deltas[int(m)][: self._size] for m in members if int(m) in deltas}
+            mine = [maker.encode(delta, int(self._weights[m])) for m, delta in held.items()]
             sums.append(np.sum([np.zeros(self._size, maker.dtype), *mine], axis=0, dtype=maker.dtype))
             makers.append(maker)
         totals = self._collectives.reduce(np.stack(sums))
@@ -126,7 +127,7 @@ class Splitter:
             return {}
         wanted = participants[np.isin(plan.group[participants], due)]
         held = [wanted[self._hosts[wanted] == rank] for rank in range(self._collectives.size)]
-        mine = [deltas[int(client)] for client in wanted if int(client) in deltas]
+        mine = [deltas[int(client)][: self._size] for client in wanted if int(client) in deltas]
         part = np.concatenate([np.empty(0, np.float32), *mine])
         whole = self._collectives.gatherv(part, [len(clients) * self._size for clients in held])
         if whole is None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
-from fedmpi.engine.federation import Federation, Shape, groups_of
+from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.models.fast_gin import FastGin, Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GinFlops
-from fedmpi.models.gin import build
+from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
+from fedmpi.models.networks import build
+from fedmpi.models.options import Shape
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
@@ -39,28 +42,29 @@ class States:
         Hosted by this rank, ascending by id.
     hosts : int64 [clients]
         Rank of each client.
-    size : int
-        Number of shared parameters.
+    size, trained : int
+        Number of shared elements, and of those before the running statistics.
     device : torch.device
         Where this rank's models live.
     """
 
-    def __init__(self, case: Case, world: World, federation: Federation) -> None:
+    def __init__(self, case: Case, algorithm: Algorithm, world: World, federation: Federation) -> None:
         self._world = world
         self.hosts = federation.hosts(case, world.workers)
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
         self._models = {
-            shape: FlatModel(build(case.model, shape.width, shape.classes), self.device)
-            for shape in set(federation.shapes)
+            shape: FlatModel(build(case.model, shape), self.device) for shape in set(federation.shapes)
         }
         self._keeps_optimizer = case.optimizer.state == "kept"
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
         self._kernels: dict[Shape, FastGin] = {}
         self._scratch = Scratch()
-        self._shared = {shape: model.shared(case.share) for shape, model in self._models.items()}
-        self.size = self._shared[federation.shapes[0]].size
+        leaves = partial(algorithm.shares, share=case.share)
+        self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
+        first = self._shared[federation.shapes[0]]
+        self.size, self.trained = first.size, first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
             for number in np.flatnonzero(self.hosts == world.rank)
@@ -84,7 +88,7 @@ class States:
 
     def _adam(self, shape: Shape) -> AdamState:
         if self._owns_moments or shape not in self._optimizers:
-            self._optimizers[shape] = AdamState(self._models[shape].length, self.device)
+            self._optimizers[shape] = AdamState(self._models[shape].trained, self.device)
         return self._optimizers[shape]
 
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
@@ -101,7 +105,7 @@ class States:
                         [self.clients[number] for number in members],
                         [federation.data(case, number) for number in members],
                         GroupedGin(case.model, model.slots, model.length),
-                        GinFlops(case.model, shape.width, shape.classes),
+                        flops_of(case.model, shape),
                     )
                 )
         return found
@@ -110,10 +114,10 @@ class States:
         if case.kernels == "grouped":
             return None
         shape = self._shapes[number]
-        flops = GinFlops(case.model, shape.width, shape.classes)
+        flops = flops_of(case.model, shape)
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
-            return CompiledPasses(train, held_out, self._compiled(case, shape), flops)
+            return CompiledPasses(train, held_out, self._compiled(case, shape), flops, case.model.layers)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops)
 
     def _compiled(self, case: Case, shape: Shape) -> FastGin:
@@ -138,7 +142,8 @@ class States:
         return initial
 
     def _sizes(self) -> Ints:
-        lengths = {s: state_size(model.length, self._keeps_optimizer) for s, model in self._models.items()}
+        kept = self._keeps_optimizer
+        lengths = {s: state_size(model.length, model.trained, kept) for s, model in self._models.items()}
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
 
     def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:

@@ -14,7 +14,8 @@ from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
-from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.options import Shape
 from fedmpi.store.reader import load_run
 from fedmpi.store.runfile import NAME
 from fedmpi.store.schema import canonical_json
@@ -96,7 +97,7 @@ def round_gflop(case: Case) -> float:
         return math.nan
     total = 0.0
     for one in facts:
-        flops = GinFlops(case.model, _width(case, one), one.classes)
+        flops = flops_of(case.model, Shape(_width(case, one), one.classes))
         train = flops.training(_counts(one, _TRAIN_SHARE)).total * case.local_epochs * case.participation
         total += train + flops.forward(_counts(one, 1 - _TRAIN_SHARE)).total
     return total / 1e9

@@ -20,9 +20,9 @@ from fedmpi.graphs.quotient import Levels, Quotient, levels, quotient
 from fedmpi.models import gin_kernels as kernels
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.gin import build
 from fedmpi.models.linear_map import LinearMap
-from fedmpi.models.options import GinOptions
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
 from fedmpi.models.outcome import Outcome
 
 Floats = npt.NDArray[np.float32]
@@ -260,7 +260,7 @@ def multiply(matrix: Csr, x: Floats, out: Floats) -> None:
 def warm_up() -> None:
     """Compile every kernel of this module, or take it from the cache, on a pair and on many twins."""
     options = GinOptions(hidden=16, layers=2)
-    model = FlatModel(build(options, 1, 2))
+    model = FlatModel(build(options, Shape(1, 2)))
     fast, streams = FastGin(options, model, Scratch()), DropoutStreams(0, 0, 0, 0)
     for size in (2, 256):  # so many twins are counted in 8 and in 16 bits
         columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])

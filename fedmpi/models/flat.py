@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +35,24 @@ class FlatModel:
     Attributes
     ----------
     parameters, gradient : float32 [length]
-        Padding elements are 0 and stay 0.
+        Padding elements are 0 and stay 0. The vector ends with the module's running statistics, whose
+        gradient is 0.
     slots : tuple of Slot
-        Name, place and shape of every tensor.
+        Name, place and shape of every parameter.
+    statistics : tuple of Slot
+        The same of the floating-point buffers: communicated or not like any tensor, never optimised,
+        in no norm and no penalty.
+    trained : int
+        Length of the parameters' part, where the statistics start.
     """
 
     def __init__(self, module: nn.Module, device: torch.device | str = "cpu") -> None:
         self.module = module
-        self.slots = _slots(module)
-        self.length = -(-self.slots[-1].stop // ALIGNMENT) * ALIGNMENT
+        self.slots = _slots(dict(module.named_parameters()), 0)
+        self.trained = _aligned(self.slots[-1].stop)
+        buffers = {name: buffer for name, buffer in module.named_buffers() if buffer.is_floating_point()}
+        self.statistics = _slots(buffers, self.trained)
+        self.length = _aligned(self.statistics[-1].stop) if buffers else self.trained
         self.parameters = torch.zeros(self.length, device=device)
         self.gradient = torch.zeros(self.length, device=device)
         module.to(device)
@@ -50,22 +60,28 @@ class FlatModel:
             self.parameters[slot.start : slot.stop] = parameter.data.reshape(-1)
             parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)
             parameter.grad = self.gradient[slot.start : slot.stop].view(slot.shape)
+        for slot in self.statistics:
+            view = self.parameters[slot.start : slot.stop].view(slot.shape)
+            owner, _, name = slot.name.rpartition(".")
+            setattr(module.get_submodule(owner), name, view.copy_(buffers[slot.name]))
 
     @property
     def num_parameters(self) -> int:
         """Number of parameters, padding not counted."""
         return sum(slot.stop - slot.start for slot in self.slots)
 
-    def shared(self, share: str) -> SharedPart:
-        """Return what leaves the client: ``"conv"`` (tensors named ``conv.*``) or ``"all"``."""
-        chosen = [slot for slot in self.slots if share == "all" or slot.name.startswith(share + ".")]
+    def shared(self, leaves: Callable[[str], bool]) -> SharedPart:
+        """Return what leaves the client: the parameters and statistics for whose name `leaves` says so."""
         ranges: list[tuple[int, int]] = []
-        for slot in chosen:
+        for slot in (*self.slots, *self.statistics):
+            if not leaves(slot.name):
+                continue
             if ranges and ranges[-1][1] == slot.start:
                 ranges[-1] = (ranges[-1][0], slot.stop)
             else:
                 ranges.append((slot.start, slot.stop))
-        return SharedPart(tuple(ranges))
+        trained = sum(min(stop, self.trained) - start for start, stop in ranges if start < self.trained)
+        return SharedPart(tuple(ranges), trained)
 
     def initialise(self, seed: int, owner: int) -> Tensor:
         """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer)."""
@@ -77,23 +93,28 @@ class FlatModel:
         return self.parameters.clone()
 
 
-def _slots(module: nn.Module) -> tuple[Slot, ...]:
-    slots, start = [], 0
-    for name, parameter in module.named_parameters():
-        slots.append(Slot(name, start, tuple(parameter.shape)))
-        start += -(-parameter.numel() // ALIGNMENT) * ALIGNMENT
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _slots(tensors: Mapping[str, Tensor], start: int) -> tuple[Slot, ...]:
+    slots = []
+    for name, tensor in tensors.items():
+        slots.append(Slot(name, start, tuple(tensor.shape)))
+        start += _aligned(tensor.numel())
     return tuple(slots)
 
 
 @dataclass(frozen=True)
 class SharedPart:
-    """The ranges of a flat vector that are communicated, in order."""
+    """The ranges of a flat vector that are communicated, in order; `trained` elements, then statistics."""
 
     ranges: tuple[tuple[int, int], ...]
+    trained: int
 
     @property
     def size(self) -> int:
-        """Number of shared parameters."""
+        """Number of shared elements."""
         return sum(stop - start for start, stop in self.ranges)
 
     def pack(self, row: Tensor) -> Tensor:

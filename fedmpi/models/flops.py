@@ -10,8 +10,9 @@ needs a gradient. See docs/metrics.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from fedmpi.models.options import GinOptions
+from fedmpi.models.options import GinOptions, ModelOptions, Shape
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,26 @@ class GraphCounts:
     graphs: int
     nodes: int
     edges: int
+
+
+class ModelFlops(Protocol):
+    """FLOPs of passes of one model of one shape."""
+
+    def forward(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of one forward pass."""
+
+    def training(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of one forward and backward pass."""
+
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
+        """Return the FLOPs that the chosen kernels of torch do for the same pass."""
+
+
+def flops_of(options: ModelOptions, shape: Shape) -> ModelFlops:
+    """Return the counts of a model: the one place that knows every model's class of them."""
+    match options:
+        case GinOptions():
+            return GinFlops(options, shape.width, shape.classes)
 
 
 @dataclass(frozen=True)

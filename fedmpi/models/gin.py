@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
@@ -56,16 +55,19 @@ class GIN(nn.Module):
         ``kernels = "reference"`` runs torch-geometric's GINConv and pooling on the
         same parameters and the same dropout masks.
         """
+        hidden = relu(self.post(self.embed(batch, streams, kernels)))
+        if streams is not None:
+            hidden = streams.apply(hidden, len(self.conv), self.options.dropout)
+        return self.readout(hidden)  # type: ignore[no-any-return]
+
+    def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
+        """Return the sums over the graphs' nodes, [B, h], before the head."""
         x = self.pre(batch.x)
         for layer, mlp in enumerate(self.conv):
             x = relu(_convolve(mlp, batch, x, kernels))
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
-        pooled = _pool(batch, x, kernels)
-        hidden = relu(self.post(pooled))
-        if streams is not None:
-            hidden = streams.apply(hidden, len(self.conv), self.options.dropout)
-        return self.readout(hidden)  # type: ignore[no-any-return]
+        return _pool(batch, x, kernels)
 
 
 def _convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
@@ -84,9 +86,3 @@ def _pool(batch: Batch, x: Tensor, kernels: str) -> Tensor:
 
         return global_add_pool(x, batch.graph_of_node, batch.num_graphs)  # type: ignore[no-any-return]
     return batch.sum_graphs(x)
-
-
-def build(options: GinOptions, width: int, classes: int) -> GIN:
-    """Make the model without drawing from torch's global generator's stream."""
-    with torch.random.fork_rng(devices=[]):
-        return GIN(options, width, classes)

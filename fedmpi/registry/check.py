@@ -18,7 +18,7 @@ from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.engine.case import Case, OptimizerOptions, ReductionOptions
 from fedmpi.errors import BadInput
-from fedmpi.models.options import GinOptions
+from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.registry import algorithms
@@ -28,7 +28,6 @@ PARTITIONS: dict[str, type[BaseModel]] = {
 }
 """Option classes of the partitions by name."""
 
-MODELS: dict[str, type[BaseModel]] = {"gin": GinOptions}
 OBJECTIVES: dict[str, type[BaseModel]] = {"supervised": SupervisedOptions}
 OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": OptimizerOptions}
 REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
@@ -168,6 +167,9 @@ def _fits(case: Case) -> None:
         raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
     if not domains and case.dataset.synthetic != SyntheticOptions():
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
+    if case.kernels not in case.model.kernels:
+        able = ", ".join(f'"{name}"' for name in sorted(case.model.kernels))
+        raise _Refused("kernels", f'"{case.kernels}" cannot run the model {case.model.name} so: use {able}')
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:

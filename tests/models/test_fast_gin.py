@@ -14,8 +14,8 @@ from fedmpi.graphs.quotient import levels, quotient
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin, Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.gin import build
-from fedmpi.models.options import GinOptions
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
 from fedmpi.objectives import supervised
 
 STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
@@ -71,7 +71,7 @@ def reference(model, graphs):
 def check(graphs, batch=None, **options):
     chosen = GinOptions(**options)
     classes = int(graphs.labels.max()) + 1
-    model = FlatModel(build(chosen, graphs.feature_rows.shape[1], classes))
+    model = FlatModel(build(chosen, Shape(graphs.feature_rows.shape[1], classes)))
     model.parameters.copy_(model.initialise(seed=5, owner=1))
     fast = FastGin(chosen, model, Scratch())
     loss, gradient, logits = reference(model, graphs)
@@ -127,7 +127,7 @@ def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(labelled, cliques
     found = []
     for graphs, hidden in ((labelled, 20), (cliques, 64), (attributed, 16), (labelled, 20)):
         options = GinOptions(hidden=hidden)
-        model = FlatModel(build(options, graphs.feature_rows.shape[1], int(graphs.labels.max()) + 1))
+        model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], int(graphs.labels.max()) + 1)))
         model.parameters.copy_(model.initialise(seed=5, owner=1))
         fast = FastGin(options, model, scratch)
         fast.evaluate(levels(graphs, 3), graphs.labels)
@@ -138,7 +138,7 @@ def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(labelled, cliques
 
 
 def test_nan_parameters_give_a_nan_loss(labelled):
-    model = FlatModel(build(GinOptions(), labelled.feature_rows.shape[1], 2))
+    model = FlatModel(build(GinOptions(), Shape(labelled.feature_rows.shape[1], 2)))
     model.parameters.fill_(float("nan"))
     assert np.isnan(FastGin(GinOptions(), model, Scratch()).step(quotient(labelled), STREAMS).loss_sum)
 
@@ -148,7 +148,7 @@ def test_flops_of_a_hand_counted_step():
     topology = Topology(np.array([0, 3]), np.array([0, 2, 4, 6]), np.array([1, 2, 0, 2, 0, 1]))
     graphs = GraphSet(topology, np.ones((1, 2), np.float32), np.zeros(3, int), np.array([0]))
     options = GinOptions(hidden=16, layers=1)
-    fast = FastGin(options, FlatModel(build(options, 2, 2)), Scratch())
+    fast = FastGin(options, FlatModel(build(options, Shape(2, 2))), Scratch())
     forward = 2 * 2 * 16 + 2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 + 2 * 16
     assert fast.evaluation_flops(levels(graphs, 1)) == forward
     backward = 2 * 2 * 16 + 2 * (2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16) + 2 * 16 + 2 * 16

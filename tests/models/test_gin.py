@@ -9,8 +9,8 @@ from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GinFlops, GraphCounts
-from fedmpi.models.gin import build
-from fedmpi.models.options import GinOptions
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
 
 
 @pytest.fixture(scope="module")
@@ -19,16 +19,20 @@ def batch():
     return Batch.of(build_features(raw, np.arange(24), "original"))
 
 
+def conv(name):
+    return name.startswith("conv.")
+
+
 def flat(width=3, classes=2, **options):
-    return FlatModel(build(GinOptions(**options), width, classes))
+    return FlatModel(build(GinOptions(**options), Shape(width, classes)))
 
 
 def test_parameter_counts_are_those_of_the_released_code():
     model = flat()
     assert model.num_parameters == 29_506
-    assert model.shared("conv").size == 24_960
-    assert model.shared("all").size == 29_506
-    assert 4 * model.shared("conv").size == 99_840
+    assert model.shared(conv).size == 24_960
+    assert model.shared(lambda name: True).size == 29_506
+    assert 4 * model.shared(conv).size == 99_840
 
 
 def test_tensors_start_at_64_bytes_and_padding_stays_zero():
@@ -53,13 +57,13 @@ def test_initialisation_depends_on_seed_and_owner_alone():
 def test_the_shared_start_does_not_depend_on_the_width_of_the_input():
     narrow, wide = flat(width=3), flat(width=53)
     rows = [(model, model.initialise(9, 0)) for model in (narrow, wide)]
-    packed = [model.shared("conv").pack(row) for model, row in rows]
+    packed = [model.shared(conv).pack(row) for model, row in rows]
     assert torch.equal(packed[0], packed[1])
 
 
 def test_pack_and_unpack_are_inverse_and_touch_nothing_else():
     model = flat()
-    shared, row = model.shared("conv"), model.initialise(1, 1)
+    shared, row = model.shared(conv), model.initialise(1, 1)
     other = torch.zeros_like(row)
     shared.unpack(shared.pack(row), other)
     assert torch.equal(shared.pack(other), shared.pack(row))

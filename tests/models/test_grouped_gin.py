@@ -10,9 +10,9 @@ from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.gin import build
 from fedmpi.models.grouped_gin import GroupedGin, group_batch, losses
-from fedmpi.models.options import GinOptions
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
 from fedmpi.objectives import supervised
 from fedmpi.seeds import Purpose, keep_bits, key
 
@@ -21,7 +21,7 @@ from fedmpi.seeds import Purpose, keep_bits, key
 def test_equals_each_client_by_torch_geometric(dropout):
     raw, options = generate(SyntheticOptions(graphs=40), 1), GinOptions(dropout=dropout)
     parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 20), (20, 22), (25, 40))]
-    model = FlatModel(build(options, parts[0].feature_rows.shape[1], 2))
+    model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
     rows = torch.stack([model.initialise(4, client) for client in range(3)])
     leaf = rows.clone().requires_grad_()
     streams = [DropoutStreams(1, client, 3, 0) for client in range(3)]
@@ -44,7 +44,7 @@ def test_equals_each_client_by_torch_geometric(dropout):
 def test_a_client_that_sits_out_gets_no_gradient():
     raw = generate(SyntheticOptions(graphs=10), 0)
     part = build_features(raw, np.arange(10), "original")
-    model = FlatModel(build(GinOptions(), part.feature_rows.shape[1], 2))
+    model = FlatModel(build(GinOptions(), Shape(part.feature_rows.shape[1], 2)))
     leaf = torch.stack([model.initialise(4, client) for client in range(2)]).requires_grad_()
     batch = group_batch([None, part], torch.device("cpu"))
     gin = GroupedGin(GinOptions(), model.slots, model.length)
@@ -58,7 +58,7 @@ def test_a_client_that_sits_out_gets_no_gradient():
 def test_graphs_without_nodes():
     empty = Topology(np.zeros(3, int), np.zeros(1, int), np.zeros(0, int))
     part = GraphSet(empty, np.zeros((0, 3), np.float32), np.zeros(0, int), np.array([0, 1]))
-    model = FlatModel(build(GinOptions(), 3, 2))
+    model = FlatModel(build(GinOptions(), Shape(3, 2)))
     gin = GroupedGin(GinOptions(), model.slots, model.length)
     row = model.initialise(4, 0)
     logits = gin.logits(row[None], group_batch([part], torch.device("cpu")), None)

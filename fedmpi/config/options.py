@@ -1,0 +1,28 @@
+"""The base of all option tables of a case."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+
+class Options(BaseModel):
+    """Frozen options that refuse unknown keys.
+
+    Fields named in `added` came after runs had been recorded: they are left out of the dump while
+    they have their default, so that a case that could be stated before still has the configuration
+    of those runs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+    added: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        dumped: dict[str, Any] = handler(self)
+        for name in self.added:
+            if name in dumped and getattr(self, name) == type(self).model_fields[name].default:
+                del dumped[name]
+        return dumped
