@@ -12,6 +12,7 @@ from rich.table import Table
 from fedmpi.cli.terminal import console
 from fedmpi.config import locations
 from fedmpi.config.suite import read
+from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tables import GROUPS, KNOWN
 from fedmpi.errors import BadInput
@@ -29,6 +30,12 @@ def show(cache: Path | None, mirror: Path | None) -> int:
         numbers = (facts.graphs, facts.classes, facts.nodes, facts.directed_edges)
         widths = (facts.label_width, facts.attribute_width)
         table.add_row(name, *(str(number) for number in (*numbers, *widths)), source.status(name))
+    molecules = Table(title="MoleculeNet (needs the extra molecules)", title_justify="left")
+    for heading in ("name", "rows", "labels", "task", "file", "at hand"):
+        molecules.add_column(heading, justify="right" if heading in ("rows", "labels") else "left")
+    for name, chemical in MOLECULES.items():
+        counts = (str(chemical.rows), str(chemical.num_tasks))
+        molecules.add_row(name, *counts, chemical.kind, chemical.file, source.status(name))
     groups = Table(title="Groups: one client per dataset", title_justify="left")
     groups.add_column("name", no_wrap=True)
     groups.add_column("datasets")
@@ -36,6 +43,7 @@ def show(cache: Path | None, mirror: Path | None) -> int:
         groups.add_row(name, " ".join(members))
     screen = console(sys.stdout)
     screen.print(table)
+    screen.print(molecules)
     screen.print(groups)
     screen.print(
         "Also: synthetic (generated), any other TU name, own folders in TU format; fetch takes suites too."
@@ -51,7 +59,14 @@ def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None) -> int:
             source.check(member)
             source.prepare(member)
             print(f"{member}: prepared, digest {source.digest_of(member)[:16]}", flush=True)
+            for line in _refusals(member, source.refused_of(member)):
+                print(line, flush=True)
     return 0
+
+
+def _refusals(name: str, refused: Sequence[str]) -> list[str]:
+    """Return the lines that count and name what a dataset's files hold and the dataset leaves out."""
+    return [f"{name}: {len(refused)} rows left out", *(f"  {line}" for line in refused)] if refused else []
 
 
 def verify(names: Sequence[str], cache: Path | None) -> int:
@@ -67,7 +82,9 @@ def _datasets(names: Sequence[str]) -> list[str]:
     """Return the dataset names meant: suites stand for the datasets of their cases."""
     found: dict[str, None] = {}
     for name in names:
-        if name in KNOWN or name in GROUPS or not (name.endswith(".toml") or name in locations.bundled()):
+        if name in (*KNOWN, *MOLECULES, *GROUPS) or not (
+            name.endswith(".toml") or name in locations.bundled()
+        ):
             found[name] = None
             continue
         for checked in check_suite(read(locations.find(name))):

@@ -30,8 +30,9 @@ def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
     }
     if raw.node_labels is not None:
         arrays["node_labels"] = raw.node_labels
-    if raw.node_attributes is not None:
-        arrays["node_attributes"] = raw.node_attributes
+    for key in ("node_attributes", "edge_attributes", "scaffolds"):
+        if (array := getattr(raw, key)) is not None:
+            arrays[key] = array
     return arrays
 
 
@@ -94,6 +95,9 @@ def _write(raw: RawGraphs, folder: Path, source: str) -> None:
         "directed_edges": raw.topology.num_edges,
         "class_names": raw.class_names,
         "label_widths": raw.label_widths,
+        "task": raw.task,
+        "attribute_names": raw.attribute_names,
+        "refused": raw.refused,
         "source": source,
         "files": files,
     }
@@ -146,6 +150,7 @@ def load(folder: Path) -> RawGraphs:
         )
         attributes = array("node_attributes")
         node_labels = array("node_labels")
+        edge_attributes, scaffolds = array("edge_attributes"), array("scaffolds")
     except (OSError, ValueError) as error:
         raise BadInput(f"the prepared dataset in {folder} is damaged: {error}; delete the folder") from error
     assert graph_ptr is not None and row_ptr is not None and columns is not None and labels is not None
@@ -157,4 +162,9 @@ def load(folder: Path) -> RawGraphs:
         attributes,
         labels,
         tuple(meta["class_names"]),
+        meta.get("task", "classification"),
+        tuple(meta.get("attribute_names", ())),
+        edge_attributes,
+        scaffolds,
+        tuple(meta.get("refused", ())),
     )

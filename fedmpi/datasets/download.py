@@ -37,7 +37,8 @@ def fetch_archive(url: str, target: Path) -> None:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
         cause = f"{error.reason}" if isinstance(error, urllib.error.URLError) else f"{error}"
+        folder = "tudataset" if url.endswith(".zip") else "moleculenet"
         raise BadInput(
-            f"cannot download {url}: {cause}; put the archive into DIR/tudataset and set FEDMPI_MIRROR=DIR, "
+            f"cannot download {url}: {cause}; put the file into DIR/{folder} and set FEDMPI_MIRROR=DIR, "
             "or run 'fedmpi data fetch' where there is internet (on a cluster: the login node)"
         ) from error

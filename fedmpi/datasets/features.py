@@ -7,13 +7,25 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.datasets.atoms import (
+    ATOM_COLUMNS,
+    ONE_HOT_WIDTH,
+    divided_by_sum,
+    one_hot_atoms,
+    standardised_by_graph,
+)
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
 from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
 
-FeatureKind = Literal["original", "labels", "attributes", "labels+attributes", "degree", "constant"]
+FeatureKind = Literal[
+    "original", "labels", "attributes", "labels+attributes", "degree", "constant", "scalar8", "onehot"
+]
 FEATURES: tuple[str, ...] = get_args(FeatureKind)
+
+Scaling = Literal["none", "row-sum", "per-graph"]
+"""What is done to the features: nothing, `divided_by_sum` or `standardised_by_graph`."""
 
 Float = npt.NDArray[np.float32]
 
@@ -22,7 +34,8 @@ def resolve(raw: RawGraphs, kind: str) -> str:
     """Return what `kind` means for this dataset; "original" becomes one of the others.
 
     GCFL's "original features" are one-hot node labels, or one-hot degrees in the social sets,
-    which have neither labels nor attributes. Sets with attributes only (Letter-*) use those.
+    which have neither labels nor attributes. Sets with attributes only (Letter-*) use those, as
+    molecules do, whose attributes are "scalar8"; "onehot" is made of them.
 
     Raises
     ------
@@ -34,6 +47,12 @@ def resolve(raw: RawGraphs, kind: str) -> str:
     has_labels, has_attributes = raw.node_labels is not None, raw.node_attributes is not None
     if kind == "original":
         return "labels" if has_labels else "attributes" if has_attributes else "degree"
+    if kind in ("scalar8", "onehot"):
+        if raw.attribute_names != ATOM_COLUMNS:
+            raise BadInput(
+                f"features '{kind}' are those of molecules read from SMILES, which {raw.name} is not"
+            )
+        return "attributes" if kind == "scalar8" else kind
     for part, present in (("labels", has_labels), ("attributes", has_attributes)):
         if part in kind.split("+") and not present:
             raise BadInput(f"dataset {raw.name} has no node {part}: choose features 'original' or 'degree'")
@@ -68,11 +87,14 @@ def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> i
         "attributes": raw.attribute_width,
         "labels+attributes": sum(raw.label_widths) + raw.attribute_width,
         "constant": 1,
+        "onehot": ONE_HOT_WIDTH,
     }
     return _degree_max(raw, degree_max) + 1 if meaning == "degree" else widths[meaning]
 
 
-def build(raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None) -> GraphSet:
+def build(
+    raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None, scaling: Scaling = "none"
+) -> GraphSet:
     """Return the given graphs with features, ready for a model.
 
     Parameters
@@ -83,6 +105,8 @@ def build(raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None)
         Graph numbers, repeats allowed.
     kind, degree_max
         See `feature_width`.
+    scaling : str
+        See `Scaling`.
 
     Returns
     -------
@@ -104,13 +128,35 @@ def build(raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None)
         rows, of_node = np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
     elif meaning == "labels":
         rows, of_node = _label_one_hot(raw, nodes)
+    elif raw.attribute_names:  # categories and counts: few rows differ
+        rows, of_node = _distinct(_attributes(raw, nodes))
+        rows = one_hot_atoms(rows) if meaning == "onehot" else rows
     else:
         parts = [_attributes(raw, nodes)]
         if "labels" in meaning:
             one_hot, row_of_node = _label_one_hot(raw, nodes)
             parts.append(one_hot[row_of_node])
         rows, of_node = np.concatenate(parts, axis=1), np.arange(len(nodes))
-    return GraphSet(topology, rows, of_node, np.asarray(raw.labels)[graphs])
+    if scaling == "row-sum":
+        rows = divided_by_sum(rows)
+    elif scaling == "per-graph":
+        rows, of_node = standardised_by_graph(rows[of_node], topology.graph_ptr), np.arange(len(nodes))
+    return GraphSet(topology, rows, of_node, np.asarray(raw.labels)[graphs], _edges(raw, nodes))
+
+
+def _distinct(rows: Float) -> tuple[Float, Int]:
+    """Return the rows that occur, and the place of each row among them."""
+    present, of_node = np.unique(rows, axis=0, return_inverse=True)
+    return present, of_node.reshape(-1)
+
+
+def _edges(raw: RawGraphs, nodes: Int) -> npt.NDArray[np.uint8] | None:
+    """Return the attributes of the edges that these nodes receive, where the dataset has any."""
+    if raw.edge_attributes is None:
+        return None
+    row_ptr = raw.topology.row_ptr
+    edges = gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])
+    return np.asarray(raw.edge_attributes)[edges]
 
 
 def _attributes(raw: RawGraphs, nodes: Int) -> Float:

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.tables import GROUPS, KNOWN, SYNTHETIC
 from fedmpi.errors import BadInput
 
@@ -62,6 +63,6 @@ def _single(name: str) -> tuple[str, ...]:
 
 def meant(name: str) -> str:
     """Return `` (did you mean A, B?)`` for a wrong name, or nothing where none is close."""
-    names = {known.lower(): known for known in (*KNOWN, *GROUPS, SYNTHETIC)}
+    names = {known.lower(): known for known in (*KNOWN, *MOLECULES, *GROUPS, SYNTHETIC)}
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
     return f" (did you mean {', '.join(names[key] for key in close)}?)" if close else ""

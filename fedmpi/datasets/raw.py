@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from fedmpi.graphs.packed import Topology
 
 Int = npt.NDArray[np.int64]
+
+Task = Literal["classification", "multi-task", "regression"]
+"""One class per graph; several yes-or-no labels, some missing; one or more numbers."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,21 @@ class RawGraphs:
         One-hot width of each label column: maximum - minimum + 1.
     node_attributes : float32 [N, A] or None
         Continuous attributes.
-    labels : int64 [G]
-        Class of each graph, 0-based in the sorted order of the file's values.
+    labels : int64 [G], or float64 [G, C]
+        Class of each graph, 0-based in the sorted order of the file's values. For the other tasks a
+        column each: 0 or 1, or any number; NaN where one is missing.
     class_names : tuple of str, length C
-        The file's value of each class.
+        The file's value of each class; for the other tasks the name of each column.
+    task : str
+        What the labels are for.
+    attribute_names : tuple of str
+        Of the columns of `node_attributes`, where they have any.
+    edge_attributes : uint8 [E, B] or None
+        Of the edges, in the order of `topology.columns`.
+    scaffolds : int64 [G] or None
+        Number of each molecule's scaffold.
+    refused : tuple of str
+        What the files hold and the dataset leaves out: row, reason and content.
     """
 
     name: str
@@ -41,12 +56,17 @@ class RawGraphs:
     node_labels: Int | None
     label_widths: tuple[int, ...]
     node_attributes: npt.NDArray[np.float32] | None
-    labels: Int
+    labels: npt.NDArray[Any]
     class_names: tuple[str, ...]
+    task: Task = "classification"
+    attribute_names: tuple[str, ...] = ()
+    edge_attributes: npt.NDArray[np.uint8] | None = None
+    scaffolds: Int | None = None
+    refused: tuple[str, ...] = ()
 
     @property
     def num_classes(self) -> int:
-        """Number of classes C."""
+        """Number of classes or label columns C: outputs of a model."""
         return len(self.class_names)
 
     @property
@@ -69,9 +89,9 @@ def largest_degree(raw: RawGraphs) -> int:
 def digest(raw: RawGraphs) -> str:
     """Return the SHA-256 (hex) of the content as a run sees it.
 
-    It covers structure, node labels and their widths, attributes and classes in a fixed byte
-    order; the name, the spelling of class values, and the order, repetition or spacing of the
-    file's edge rows do not matter.
+    It covers structure, node labels and their widths, attributes, labels, and what else there is
+    of edges and scaffolds, in a fixed byte order; the name, the spelling of class values, and the
+    order, repetition or spacing of the file's edge rows do not matter.
     """
     state = hashlib.sha256(b"fedmpi graphs 1\n")
     parts: tuple[tuple[str, npt.ArrayLike | None, str], ...] = (
@@ -81,7 +101,9 @@ def digest(raw: RawGraphs) -> str:
         ("node_labels", raw.node_labels, "<i8"),
         ("label_widths", raw.label_widths, "<i8"),
         ("node_attributes", raw.node_attributes, "<f4"),
-        ("labels", raw.labels, "<i8"),
+        ("labels", raw.labels, "<i8" if raw.task == "classification" else "<f8"),
+        ("edge_attributes", raw.edge_attributes, "|u1"),
+        ("scaffolds", raw.scaffolds, "<i8"),
     )
     for tag, values, dtype in parts:
         if values is None:
@@ -92,3 +114,27 @@ def digest(raw: RawGraphs) -> str:
         state.update(f"{tag} {array.shape}\n".encode())
         state.update(array.data)
     return state.hexdigest()
+
+
+_STRATA = 10
+"""Classes that a number is cut into, of equal counts."""
+
+
+def strata(raw: RawGraphs) -> tuple[Int, int]:
+    """Return a class for every graph, int64 [G], by which splits are stratified, and the number of classes.
+
+    For a single yes-or-no label that is the label; with several it is the first column, from the
+    rarest to the commonest, whose label is 1, or none; a number's tenth of the range of the first
+    column, tenths of equal counts.
+    """
+    if raw.task == "classification":
+        return np.asarray(raw.labels), raw.num_classes
+    labels = np.asarray(raw.labels)
+    if raw.task == "regression":
+        cuts = np.nanquantile(labels[:, 0], np.arange(1, _STRATA) / _STRATA)
+        return np.searchsorted(cuts, labels[:, 0], side="right").astype(np.int64), _STRATA
+    positive = labels == 1
+    by_rarity = np.argsort(positive.sum(axis=0), kind="stable")
+    ordered = positive[:, by_rarity]
+    first = by_rarity[np.argmax(ordered, axis=1)] + 1
+    return np.where(ordered.any(axis=1), first, 0).astype(np.int64), labels.shape[1] + 1

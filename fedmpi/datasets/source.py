@@ -7,13 +7,14 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fedmpi.datasets import cache, names, tu
+from fedmpi.datasets import cache, names, smiles, tu
 from fedmpi.datasets.download import UPSTREAM, fetch_archive
+from fedmpi.datasets.moleculenet import ADDRESS, FOLDER, MOLECULES
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
 
-_FOLDER = "tudataset"
+_TU_FOLDER = "tudataset"
 
 
 @dataclass(frozen=True)
@@ -23,19 +24,23 @@ class DataSource:
     Attributes
     ----------
     cache : Path
-        Folder of prepared data; ``CACHE/tudataset/NAME/`` each.
+        Folder of prepared data; ``CACHE/tudataset/NAME/`` or ``CACHE/moleculenet/NAME/`` each.
     mirror : Path or None
-        Folder that stands in for the upstream sites: ``MIRROR/tudataset/NAME.zip``.
+        Folder that stands in for the upstream sites: ``MIRROR/tudataset/NAME.zip`` and
+        ``MIRROR/moleculenet/FILE``.
     offline : bool
         Refuse every download.
     upstream : str
-        Address that ``/NAME.zip`` is appended to.
+        Address that ``/NAME.zip`` of a TU dataset is appended to.
+    molecules : str
+        Address that the file of a MoleculeNet set is appended to.
     """
 
     cache: Path
     mirror: Path | None = None
     offline: bool = False
     upstream: str = UPSTREAM
+    molecules: str = ADDRESS
 
     @staticmethod
     def from_environment(
@@ -77,10 +82,12 @@ class DataSource:
         for member in names.members(name):
             if self._prepared(member):
                 continue
+            if member in MOLECULES:
+                smiles.require_rdkit()
             if names.is_folder(member):
                 self._check_own(member)
-            elif (archive := self._mirrored(member)) is not None:
-                tu.check_archive(archive, member)
+            elif (path := self._mirrored(member)) is not None:
+                _check_file(path, member)
             else:
                 self._check_upstream(member)
 
@@ -100,8 +107,8 @@ class DataSource:
                 self._check_own(member)
                 raw = tu.read_folder(*names.own_folder(member), member)
                 origin = "own folder"
-            elif (archive := self._mirrored(member)) is not None:
-                raw = tu.read_archive(archive, member, member)
+            elif (path := self._mirrored(member)) is not None:
+                raw = _read(path, member)
                 origin = "mirror"
             else:
                 self._check_upstream(member)
@@ -121,6 +128,11 @@ class DataSource:
         if not self._prepared(name):
             raise BadInput(f"dataset {name} is not prepared: run 'fedmpi data fetch {name}'")
         return replace(cache.load(self._place(name)), name=name)
+
+    def refused_of(self, name: str) -> tuple[str, ...]:
+        """Return what of one prepared dataset's files was left out; see `RawGraphs.refused`."""
+        meta = cache.read_meta(self._place(name)) or {}
+        return tuple(meta.get("refused", ()))
 
     def digest_of(self, name: str) -> str:
         """Return the digest noted when one dataset was prepared."""
@@ -161,7 +173,7 @@ class DataSource:
 
     def _place(self, name: str) -> Path:
         if not names.is_folder(name):
-            return self.cache / _FOLDER / name
+            return self.cache / (FOLDER if name in MOLECULES else _TU_FOLDER) / name
         folder, stem = names.own_folder(name)
         state = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8)
         for part in tu.PARTS:  # an edited file asks for a new preparation
@@ -174,11 +186,17 @@ class DataSource:
         return cache.read_meta(self._place(name)) is not None
 
     def _mirrored(self, name: str) -> Path | None:
-        path = self.mirror / _FOLDER / f"{name}.zip" if self.mirror is not None else None
-        return path if path is not None and path.is_file() else None
+        if self.mirror is None:
+            return None
+        molecules = MOLECULES.get(name)
+        path = (
+            self.mirror / FOLDER / molecules.file if molecules else self.mirror / _TU_FOLDER / f"{name}.zip"
+        )
+        return path if path.is_file() else None
 
     def _address(self, name: str) -> str:
-        return f"{self.upstream}/{name}.zip"
+        molecules = MOLECULES.get(name)
+        return f"{self.molecules}/{molecules.file}" if molecules else f"{self.upstream}/{name}.zip"
 
     def _check_own(self, name: str) -> None:
         folder, stem = names.own_folder(name)
@@ -188,7 +206,7 @@ class DataSource:
 
     def _check_upstream(self, name: str) -> None:
         """Refuse what must not or cannot be downloaded."""
-        if name not in KNOWN and (self.offline or self.mirror is not None):
+        if name not in KNOWN and name not in MOLECULES and (self.offline or self.mirror is not None):
             where = "" if self.mirror is None else f" and not in the mirror {self.mirror}"
             raise BadInput(
                 f"unknown dataset {name}{where}{names.meant(name)}; 'fedmpi data list' shows those known, "
@@ -201,18 +219,32 @@ class DataSource:
             )
 
     def _download(self, name: str) -> RawGraphs:
-        target = cache.scratch_name(self.cache / _FOLDER / f"{name}.zip")
+        file = MOLECULES[name].file if name in MOLECULES else f"{name}.zip"
+        target = cache.scratch_name(self._place(name).parent / file)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
         try:
             fetch_archive(self._address(name), target)
-            return tu.read_archive(target, name, name)
+            return _read(target, name)
         except BadInput as error:
             raise BadInput(f"{error}{'' if name in KNOWN else names.meant(name)}") from error
         finally:
             target.unlink(missing_ok=True)
+
+
+def _check_file(path: Path, name: str) -> None:
+    if name in MOLECULES:
+        smiles.check_table(path, MOLECULES[name])
+    else:
+        tu.check_archive(path, name)
+
+
+def _read(path: Path, name: str) -> RawGraphs:
+    if name in MOLECULES:
+        return smiles.read_molecules(path, MOLECULES[name])
+    return tu.read_archive(path, name, name)
 
 
 def _check_digest(raw: RawGraphs) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,14 +87,17 @@ class GraphSet:
         Rows that occur as node features: few, where features are discrete.
     node_row : int64 [N]
         Row of each node.
-    labels : int64 [G]
-        Graph labels, 0-based.
+    labels : int64 [G], or float64 [G, T]
+        Graph labels, 0-based; or the labels of T tasks, NaN where one is missing.
+    edges : uint8 [E, B] or None
+        Attributes of the edges, in the order of `Topology.columns`.
     """
 
     topology: Topology
     feature_rows: npt.NDArray[np.float32]
     node_row: Int
-    labels: Int
+    labels: npt.NDArray[Any]
+    edges: npt.NDArray[np.uint8] | None = None
 
     @property
     def features(self) -> npt.NDArray[np.float32]:
@@ -108,6 +112,9 @@ class GraphSet:
     def take(self, graphs: Int) -> GraphSet:
         """Return the given graphs, packed anew."""
         nodes = self.topology.nodes_of(graphs)
-        return GraphSet(
-            self.topology.take(graphs), self.feature_rows, self.node_row[nodes], self.labels[graphs]
-        )
+        edges = self.edges
+        if edges is not None:
+            row_ptr = self.topology.row_ptr
+            edges = edges[gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])]
+        topology, labels = self.topology.take(graphs), self.labels[graphs]
+        return GraphSet(topology, self.feature_rows, self.node_row[nodes], labels, edges)

@@ -1,0 +1,198 @@
+"""Molecules from a table of SMILES: atoms, bonds and scaffolds by RDKit (the extra ``molecules``)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.atoms import ATOM_COLUMNS, HYBRIDISATIONS
+from fedmpi.datasets.moleculenet import EVERY_OTHER, IDENTIFIERS, MoleculeFacts
+from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import Topology, pointers
+
+_BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC")
+BOND_COLUMNS = ("single", "double", "triple", "aromatic", "conjugated", "in ring")
+"""Columns of a bond, 0 or 1 each."""
+
+
+@dataclass(frozen=True)
+class _Molecule:
+    """Atoms float32 [n, 8], bonds by receiver and sender int64 [E, 2], their kinds uint8 [E, 6], scaffold."""
+
+    atoms: npt.NDArray[np.float32]
+    edges: Int
+    bonds: npt.NDArray[np.uint8]
+    scaffold: str
+
+
+def require_rdkit() -> None:
+    """Raise BadInput unless RDKit is installed."""
+    if importlib.util.find_spec("rdkit") is None:
+        raise BadInput("molecules are read with RDKit, which is missing: pip install 'fedmpi[molecules]'")
+
+
+def check_table(path: Path, facts: MoleculeFacts) -> None:
+    """Check that a file begins with the columns that are needed.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read, or a column is missing.
+    """
+    _columns(path, next(iter(_rows(path, 1)), {}), facts)
+
+
+def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
+    """Read a MoleculeNet file, rows in its order.
+
+    Edges are bonds in both directions, without self loops: models add theirs. A row that RDKit
+    refuses, that has no atom or no label is left out and named in `RawGraphs.refused`.
+
+    Parameters
+    ----------
+    path : Path
+        CSV with a header, plain or gzip.
+    facts : MoleculeFacts
+
+    Returns
+    -------
+    RawGraphs
+        Labels float64 [G, T], NaN where one is missing; node attributes are `ATOM_COLUMNS`, edge
+        attributes `BOND_COLUMNS`; `scaffolds` numbers the Bemis-Murcko scaffolds (RDKit's, without
+        chirality) in the order in which they appear.
+
+    Raises
+    ------
+    BadInput
+        RDKit is missing, the file is damaged, or a label is no number.
+    """
+    require_rdkit()
+    rows = _rows(path)
+    tasks = _columns(path, rows[0] if rows else {}, facts)
+    kept: list[_Molecule] = []
+    labels: list[list[float]] = []
+    refused: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        molecule = _molecule(row[facts.smiles])
+        values = [_label(path, number, task, row[task]) for task in tasks]
+        missing = bool(np.isnan(values).all())
+        if molecule is None or missing:
+            why = "no label" if missing else "no molecule"
+            refused.append(f"row {number}: {why}: {row[facts.smiles]}")
+            continue
+        kept.append(molecule)
+        labels.append(values)
+    if not kept:
+        raise BadInput(f"{path}: no row holds a molecule with a label")
+    return _packed(kept, np.array(labels), facts, tuple(tasks), tuple(refused))
+
+
+def _rows(path: Path, most: int | None = None) -> list[dict[str, str]]:
+    try:
+        opener = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rt", encoding="utf-8", newline="") as text:
+            reader = csv.DictReader(text)
+            return [row for _, row in zip(range(most or 1 << 62), reader, strict=False)]
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
+
+
+def _columns(path: Path, row: Mapping[str, Any], facts: MoleculeFacts) -> list[str]:
+    """Return the label columns of a table whose first row is given."""
+    tasks = facts.tasks
+    if tasks == EVERY_OTHER:
+        tasks = tuple(name for name in row if name not in (facts.smiles, *IDENTIFIERS))
+    for name in (facts.smiles, *tasks):
+        if name not in row:
+            raise BadInput(f"{path} has no column '{name}': not the MoleculeNet file of {facts.name}")
+    if len(tasks) != facts.num_tasks:
+        raise BadInput(f"{path} has {len(tasks)} label columns, {facts.name} has {facts.num_tasks}")
+    return list(tasks)
+
+
+def _label(path: Path, number: int, task: str, text: str | None) -> float:
+    if not text:
+        return np.nan
+    try:
+        return float(text)
+    except ValueError as error:
+        raise BadInput(f"{path}: row {number}, column '{task}': '{text}' is no number") from error
+
+
+def _molecule(smiles: str) -> _Molecule | None:
+    """Return what RDKit makes of a SMILES; None where it refuses or there is no atom."""
+    chemistry: Any = importlib.import_module("rdkit.Chem")
+    murcko: Any = importlib.import_module("rdkit.Chem.Scaffolds.MurckoScaffold")
+    log: Any = importlib.import_module("rdkit.RDLogger")
+    log.DisableLog("rdApp.*")  # refusals are counted and named instead
+    parsed = chemistry.MolFromSmiles(smiles.strip())
+    if parsed is None or not parsed.GetNumAtoms():
+        return None
+    atoms = np.array([_atom(atom) for atom in parsed.GetAtoms()], np.float32)
+    pairs = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in parsed.GetBonds()]
+    ends = np.array(pairs, np.int64).reshape(-1, 2)
+    kinds = np.array([_bond(bond) for bond in parsed.GetBonds()], np.uint8).reshape(-1, len(BOND_COLUMNS))
+    edges = np.concatenate([ends, ends[:, ::-1]])
+    order = np.lexsort((edges[:, 1], edges[:, 0]))
+    bonds = np.concatenate([kinds, kinds])[order]
+    return _Molecule(atoms, edges[order], bonds, murcko.MurckoScaffoldSmiles(mol=parsed))
+
+
+def _atom(atom: Any) -> tuple[float, ...]:
+    """Return an atom in the order of `ATOM_COLUMNS`."""
+    hybridisation = str(atom.GetHybridization())
+    return (
+        atom.GetAtomicNum(),
+        atom.GetFormalCharge(),
+        atom.GetDegree(),
+        int(atom.GetChiralTag()),
+        atom.GetTotalNumHs(),
+        atom.GetMass() / 100,
+        atom.GetIsAromatic(),
+        HYBRIDISATIONS.index(hybridisation) + 1 if hybridisation in HYBRIDISATIONS else 0,
+    )
+
+
+def _bond(bond: Any) -> list[bool]:
+    kind = str(bond.GetBondType())
+    return [*(kind == each for each in _BOND_TYPES), bond.GetIsConjugated(), bond.IsInRing()]
+
+
+def _packed(
+    molecules: Sequence[_Molecule],
+    labels: npt.NDArray[np.float64],
+    facts: MoleculeFacts,
+    tasks: tuple[str, ...],
+    refused: tuple[str, ...],
+) -> RawGraphs:
+    graph_ptr = pointers([len(each.atoms) for each in molecules])
+    edges = np.concatenate(
+        [each.edges + start for each, start in zip(molecules, graph_ptr[:-1], strict=True)]
+    )
+    row_ptr = pointers(np.bincount(edges[:, 0], minlength=int(graph_ptr[-1])))
+    numbers: dict[str, int] = {}
+    scaffolds = [numbers.setdefault(each.scaffold, len(numbers)) for each in molecules]
+    return RawGraphs(
+        facts.name,
+        Topology(graph_ptr, row_ptr, edges[:, 1].copy()),
+        None,
+        (),
+        np.concatenate([each.atoms for each in molecules]),
+        labels,
+        tasks,
+        task=facts.kind,
+        attribute_names=ATOM_COLUMNS,
+        edge_attributes=np.concatenate([each.bonds for each in molecules]),
+        scaffolds=np.array(scaffolds, np.int64),
+        refused=refused,
+    )

@@ -1,0 +1,216 @@
+"""Molecules from MoleculeNet's tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+
+import numpy as np
+import pytest
+
+from fedmpi.datasets import cache, smiles
+from fedmpi.datasets.atoms import ATOM_COLUMNS, one_hot_atoms, standardised_by_graph
+from fedmpi.datasets.features import build, feature_width
+from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.datasets.raw import RawGraphs, digest, strata
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import Topology
+
+ETHANOL, ACETATE, BENZENE = "CCO", "CC(=O)[O-]", "c1ccccc1"
+
+
+@pytest.fixture
+def esol(tmp_path):
+    """Return a function that reads rows of (label, SMILES) as ESOL."""
+    pytest.importorskip("rdkit", reason="the extra molecules is not installed")
+
+    def read(*rows):
+        path = tmp_path / "mirror" / "moleculenet" / "delaney-processed.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [f"{label},{text}" for label, text in rows]
+        path.write_text("\n".join(["measured log solubility in mols per litre,smiles", *lines]) + "\n")
+        return smiles.read_molecules(path, MOLECULES["ESOL"])
+
+    return read
+
+
+def test_atoms_are_eight_numbers(esol):
+    raw = esol((-0.5, ACETATE))
+    assert raw.attribute_names == ATOM_COLUMNS
+    expected = [
+        [6, 0, 1, 0, 3, 0.12011, 0, 3],
+        [6, 0, 3, 0, 0, 0.12011, 0, 2],
+        [8, 0, 1, 0, 0, 0.15999, 0, 2],
+        [8, -1, 1, 0, 0, 0.15999, 0, 2],
+    ]
+    np.testing.assert_allclose(raw.node_attributes, expected, rtol=1e-6)
+    assert raw.labels.tolist() == [[-0.5]]
+    assert raw.task == "regression"
+
+
+def test_edges_are_bonds_in_both_directions(esol):
+    raw = esol((0, ETHANOL), (1, ACETATE))
+    assert raw.topology.graph_ptr.tolist() == [0, 3, 7]
+    assert raw.topology.row_ptr.tolist() == [0, 1, 3, 4, 5, 8, 9, 10]
+    assert raw.topology.columns.tolist() == [1, 0, 2, 1, 4, 3, 5, 6, 4, 4]
+
+
+def test_bonds_tell_kind_conjugation_and_ring(esol):
+    raw = esol((0, BENZENE), (0, ACETATE))
+    assert raw.edge_attributes[:12].tolist() == [[0, 0, 0, 1, 1, 1]] * 12
+    # of atom 1 of the acetate: to the methyl, the oxygen, the charged oxygen
+    assert raw.edge_attributes[13:16].tolist() == [
+        [1, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 1, 0],
+        [1, 0, 0, 0, 1, 0],
+    ]
+
+
+def test_what_is_no_molecule_or_has_no_label_is_named(esol):
+    raw = esol((1, ETHANOL), (2, "c1ccc"), ("", BENZENE), (3, BENZENE))
+    assert raw.num_graphs == 2
+    assert raw.refused == ("row 2: no molecule: c1ccc", "row 3: no label: c1ccccc1")
+
+
+def test_scaffolds_are_numbered_as_they_appear(esol):
+    raw = esol((0, ETHANOL), (0, "Cc1ccccc1"), (0, BENZENE), (0, "CCC"))
+    assert raw.scaffolds.tolist() == [0, 1, 1, 0]
+
+
+def test_a_missing_column_is_named(tmp_path):
+    path = tmp_path / "SAMPL.csv"
+    path.write_text("smiles,calc\nC,1\n")
+    with pytest.raises(BadInput, match="no column 'expt': not the MoleculeNet file of FreeSolv"):
+        smiles.check_table(path, MOLECULES["FreeSolv"])
+
+
+def test_a_label_that_is_no_number_is_named(esol):
+    with pytest.raises(BadInput, match=r"row 2, column 'measured log solubility.*': 'high' is no number"):
+        esol((1, ETHANOL), ("high", ETHANOL))
+
+
+def test_a_file_cut_short_is_named(tmp_path):
+    pytest.importorskip("rdkit", reason="the extra molecules is not installed")
+    path = tmp_path / "sider.csv.gz"
+    path.write_bytes(gzip.compress(b"smiles,a\nC,1\n" * 1000)[:-20])
+    with pytest.raises(BadInput, match="cut short or damaged"):
+        smiles.read_molecules(path, MOLECULES["SIDER"])
+
+
+def test_without_rdkit_one_line_says_so(monkeypatch, esol):
+    monkeypatch.setattr(smiles.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"RDKit, which is missing: pip install 'fedmpi\[molecules\]'"):
+        esol((1, ETHANOL))
+
+
+def test_one_hot_is_table_5():
+    scalars = np.array([[6, -1, 3, 1, 0, 0.12, 1, 2], [101, 4, 9, 0, 7, 2.5, 0, 0]], np.float32)
+    rows = one_hot_atoms(scalars)
+    assert rows.shape == (2, 128)
+    assert np.flatnonzero(rows[0]).tolist() == [5, 101, 108, 112, 116, 121, 122, 124]
+    assert np.flatnonzero(rows[1]).tolist() == [111, 121]
+    assert rows[0, 121] == np.float32(0.12)
+
+
+def test_features_of_molecules(esol):
+    raw = esol((0, ETHANOL))
+    graphs = np.array([0])
+    assert feature_width(raw, "original") == feature_width(raw, "scalar8") == 8
+    assert feature_width(raw, "onehot") == build(raw, graphs, "onehot").features.shape[1] == 128
+    np.testing.assert_array_equal(build(raw, graphs, "scalar8").features, raw.node_attributes)
+    shares = build(raw, graphs, "scalar8", scaling="row-sum").features
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_rows_of_sum_zero_stay_zero(esol):
+    raw = esol((0, ETHANOL))
+    blank = RawGraphs(**{**vars(raw), "node_attributes": np.zeros((3, 8), np.float32)})
+    assert not build(blank, np.array([0]), "scalar8", scaling="row-sum").features.any()
+
+
+def test_scaling_per_graph_is_within_each_graph():
+    rows = np.array([[0, 5], [2, 5], [1, 1], [1, 3]], np.float32)
+    scaled = standardised_by_graph(rows, np.array([0, 2, 4]))
+    assert scaled.tolist() == [[-1, 0], [1, 0], [0, -1], [0, 1]]
+
+
+def test_chosen_graphs_keep_their_bonds(esol):
+    raw = esol((0, ETHANOL), (1, BENZENE), (2, ACETATE))
+    part = build(raw, np.array([2, 1]), "scalar8").take(np.array([1]))
+    assert part.edges.tolist() == [[0, 0, 0, 1, 1, 1]] * 12
+    assert part.labels.tolist() == [[1]]
+
+
+def test_atom_features_of_a_dataset_without_smiles_are_refused():
+    labels = np.zeros(1, np.int64)
+    nothing = Topology(np.array([0, 1]), np.array([0, 0]), np.zeros(0, np.int64))
+    with pytest.raises(BadInput, match="'scalar8' are those of molecules read from SMILES"):
+        feature_width(RawGraphs("TU", nothing, None, (), None, labels, ("0",)), "scalar8")
+
+
+def test_the_prepared_set_is_what_was_read(esol, tmp_path):
+    raw = esol((1, ETHANOL), (2, "c1ccc"), (3, BENZENE))
+    source = DataSource(tmp_path / "data", tmp_path / "mirror")
+    source.prepare("ESOL")
+    found = source.load("ESOL")
+    assert digest(found) == digest(raw) == source.verify("ESOL")
+    assert found.refused == raw.refused == source.refused_of("ESOL")
+    assert (found.task, found.class_names, found.attribute_names) == (raw.task, raw.class_names, ATOM_COLUMNS)
+
+
+def test_older_prepared_sets_are_read(make_folder, toy, tmp_path):
+    from fedmpi.datasets.tu import read_folder
+
+    raw = read_folder(make_folder(toy), "FOO", "FOO")
+    cache.save(raw, tmp_path / "FOO", "test")
+    meta = json.loads((tmp_path / "FOO" / "meta.json").read_text())
+    for key in ("task", "attribute_names", "refused"):
+        del meta[key]
+    (tmp_path / "FOO" / "meta.json").write_text(json.dumps(meta))
+    assert cache.load(tmp_path / "FOO").task == "classification"
+
+
+def test_strata_of_several_labels_put_the_rarest_first():
+    labels = np.array([[1, 0], [1, 1], [1, math.nan], [math.nan, 0]])
+    topology = Topology(np.arange(5), np.zeros(5, np.int64), np.zeros(0, np.int64))
+    raw = RawGraphs("X", topology, None, (), None, labels, ("a", "b"), task="multi-task")
+    found, count = strata(raw)
+    assert (found.tolist(), count) == ([1, 2, 1, 0], 3)
+
+
+def test_strata_of_a_number_are_tenths():
+    topology = Topology(np.arange(21), np.zeros(21, np.int64), np.zeros(0, np.int64))
+    labels = np.arange(20.0)[::-1, None]
+    raw = RawGraphs("X", topology, None, (), None, labels, ("y",), task="regression")
+    found, count = strata(raw)
+    assert (np.bincount(found).tolist(), count) == ([2] * 10, 10)
+    assert found[0] == 9
+
+
+def test_the_configuration_says_new_settings_only_where_set():
+    assert set(DatasetOptions().model_dump()) == {"name", "features", "synthetic"}
+    assert DatasetOptions(scaling="row-sum").model_dump()["scaling"] == "row-sum"
+
+
+@pytest.mark.parametrize(
+    ("name", "graphs", "nodes", "bonds", "refused"),
+    [
+        ("SIDER", 1427, 33.64, 35.36, 0),
+        ("BACE", 1513, 34.09, 36.86, 0),
+        ("ESOL", 1128, 13.29, 13.68, 0),
+        ("FreeSolv", 642, 8.72, 8.39, 0),
+    ],
+)
+def test_real_sets(mirror, name, graphs, nodes, bonds, refused):
+    """Table 1 of FedGraphNN; its edges for regression are non-zeros of A + I: 40.65 and 25.6 there."""
+    pytest.importorskip("rdkit", reason="the extra molecules is not installed")
+    path = mirror / "moleculenet" / MOLECULES[name].file
+    if not path.is_file():
+        pytest.skip(f"{path} is not at hand")
+    raw = smiles.read_molecules(path, MOLECULES[name])
+    counts = raw.topology.num_nodes / graphs, raw.topology.num_edges / 2 / graphs
+    assert raw.num_graphs == graphs
+    assert (round(counts[0], 2), round(counts[1], 2), len(raw.refused)) == (nodes, bonds, refused)
