@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedmpi.config import suite
+from fedmpi.config.locations import RUNS
 from fedmpi.errors import BadInput
 from fedmpi.store import events, runfile
 from fedmpi.store.reader import Run, load_run
-
-RUNS = Path("results") / "runs"
-"""Where `fedmpi run` puts a suite's cases unless told otherwise, below the suite's name."""
 
 _MARKS = (runfile.NAME, events.NAME)
 
@@ -30,10 +29,23 @@ def run_paths(path: Path) -> list[Path]:
     place = folder_of(path)
     if place.is_file() or any((place / mark).exists() for mark in _MARKS):
         return [place]
-    found = sorted({mark.parent for name in _MARKS for mark in place.rglob(name)})
+    found = sorted(_below(place))
     if not found:
         raise BadInput(f"{place}: no run ({runfile.NAME}) in it or below")
     return found
+
+
+def _below(place: Path) -> Iterator[Path]:
+    """Yield the run folders below a folder; links are followed, each real folder is visited once."""
+    seen: set[str] = set()
+    for folder, inner, files in os.walk(place, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            inner.clear()
+            continue
+        seen.add(real)
+        if any(mark in files for mark in _MARKS):
+            yield Path(folder)
 
 
 def folder_of(path: Path) -> Path:

@@ -53,14 +53,14 @@ def figure(
     int
         What ``fedmpi sweep`` returns: 0 all complete, 1 a case failed, 3 one diverged, 75 cases are left.
     """
-    from fedmpi.cli.run import DEFAULT_OUT, check_writable, plan_suite
+    from fedmpi.cli.run import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
     from fedmpi.registry import algorithms
 
     path = locations.find(suite_name)
     suite = read(path, overrides)
     kind, options = _figure_of(suite)
-    target = image or (places.out or DEFAULT_OUT / suite.name) / "figure.svg"
+    target = image or (places.out or locations.RUNS / suite.name) / "figure.svg"
     figures.check_image(target)
     for plugin in plugins:
         algorithms.load_plugin(plugin)

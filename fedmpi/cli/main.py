@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 import fedmpi
-from fedmpi.cli import bench, jobs, reading
-from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
+from fedmpi.cli import analyses, bench, jobs, reading
+from fedmpi.cli.options import Cache, Mirror, Offline, Set
 from fedmpi.comm import launch
 from fedmpi.errors import FedmpiError
 
@@ -25,10 +25,7 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Real datasets: list, fetch, verify.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
-analyse_app = typer.Typer(
-    help="Statistics of graphs and datasets; leakage between splits.", no_args_is_help=True
-)
-app.add_typer(analyse_app, name="analyse")
+app.add_typer(analyses.app, name="analyse")
 app.add_typer(bench.app, name="bench")
 app.add_typer(jobs.app, name="jobs")
 
@@ -38,15 +35,6 @@ Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default res
 Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
-Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
-AnalysisSeed = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
-]
-WalkLength = Annotated[int, typer.Option("--length", help="Steps of the anonymous walks.")]
-Walks = Annotated[int | None, typer.Option("--walks", help="Walks per graph; default by the bound.")]
-AsPublished = Annotated[
-    bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
-]
 
 
 @app.command()
@@ -199,93 +187,6 @@ def data_verify(names: Names, data: Cache = None) -> int:
     from fedmpi.cli import data as command
 
     return command.verify(names, data)
-
-
-@analyse_app.command("properties")
-def analyse_properties(
-    names: Datasets = None,
-    seed: AnalysisSeed = 0,
-    as_published: AsPublished = False,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
-    """Graph properties beside those of random graphs (GCFL, Table 1)."""
-    from fedmpi.cli import analyse as command
-
-    return command.properties(names or [], command.Data(data, mirror, offline), seed, as_published, as_json)
-
-
-@analyse_app.command("statistics")
-def analyse_statistics(
-    names: Datasets = None,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
-    """Sizes of datasets (GCFL, Table 5)."""
-    from fedmpi.cli import analyse as command
-
-    return command.statistics(names or [], command.Data(data, mirror, offline), as_json)
-
-
-@analyse_app.command("heterogeneity")
-def analyse_heterogeneity(
-    names: Datasets = None,
-    length: WalkLength = 4,
-    walks: Walks = None,
-    seed: AnalysisSeed = 0,
-    as_published: AsPublished = False,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
-    """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2)."""
-    from fedmpi.cli import analyse as command
-    from fedmpi.heterogeneity.distances import WalkOptions
-
-    options = WalkOptions(length, walks, seed)
-    places = command.Data(data, mirror, offline)
-    return command.heterogeneity(names or [], places, options, as_published, as_json)
-
-
-@analyse_app.command("leakage")
-def analyse_leakage(
-    target: SuiteName,
-    case: Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")] = None,
-    set_: Set = None,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
-    """Test graphs that have an isomorphic twin in a training set, by partition of a suite."""
-    from fedmpi.cli import analyse as command
-
-    return command.leakage(target, command.Data(data, mirror, offline), case, set_ or [], as_json)
-
-
-@analyse_app.command("clusters")
-def analyse_clusters(
-    runs: Runs,
-    length: WalkLength = 4,
-    walks: Walks = None,
-    seed: AnalysisSeed = 0,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
-    """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3)."""
-    from fedmpi.cli import analyse_clusters as command
-    from fedmpi.datasets.source import DataSource
-    from fedmpi.heterogeneity.distances import WalkOptions
-
-    source = DataSource.from_environment(data, mirror, offline)
-    return command.clusters(runs, source, WalkOptions(length, walks, seed), as_json)
 
 
 def _version(wanted: bool) -> None:

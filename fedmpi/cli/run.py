@@ -26,8 +26,6 @@ from fedmpi.store.reader import load_run
 if TYPE_CHECKING:
     from fedmpi.comm.world import World
 
-DEFAULT_OUT = Path("results") / "runs"
-
 
 @dataclass(frozen=True)
 class Places:
@@ -105,7 +103,7 @@ def plan_suite(
     numbered = [pair for pair, chosen in zip(enumerate(check_suite(suite)), meant, strict=True) if chosen]
     if case is not None:
         numbered = [_select(numbered, case)]
-    root = out if out is not None else DEFAULT_OUT / suite.name
+    root = out if out is not None else locations.RUNS / suite.name
     root = modes.place(root, ranks if suite.mode else 0)
     plan = []
     for number, checked in numbered:

@@ -70,6 +70,19 @@ def shared_cores(ranks: Sequence[Mapping[str, Any]], threads: int) -> list[str]:
     return lines
 
 
+def shared_devices(ranks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line per GPU that several ranks compute on."""
+    users: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for rank in ranks:
+        if rank.get("device", "cpu") != "cpu":
+            users[rank["host"], rank["device"]].append(rank["rank"])
+    return [
+        f"{host}: ranks {', '.join(map(str, numbers))} share {device}; start one rank per GPU, and the server"
+        for (host, device), numbers in users.items()
+        if len(numbers) > 1
+    ]
+
+
 def _crowded(ranks: Sequence[Mapping[str, Any]], threads: int) -> list[str]:
     """Return the hosts on which some ranks have fewer cores in all than they have threads."""
     groups: dict[tuple[str, tuple[int, ...]], int] = defaultdict(int)

@@ -92,8 +92,14 @@ class World:
         sys.stderr.write(f"fedmpi: {error}\n")
         _end(error.exit_code)
 
-    def describe(self) -> dict[str, Any]:
-        """Return MPI library, ranks and hosts for the provenance (a collective call)."""
+    def describe(self, device: str = "") -> dict[str, Any]:
+        """Return MPI library, ranks, hosts, cores and devices for the provenance (a collective call).
+
+        Parameters
+        ----------
+        device : str
+            What this rank computes on.
+        """
         mine = {
             "rank": self.rank,
             "host": socket.gethostname(),
@@ -101,6 +107,8 @@ class World:
             "local_rank": self.local_rank,
             "cores": sorted(os.sched_getaffinity(0)),
         }
+        if device:
+            mine["device"] = device
         ranks = self.comm.allgather(mine)
         return {
             "library": _library(),

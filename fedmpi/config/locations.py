@@ -8,6 +8,9 @@ import fedmpi
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 
+RUNS = Path("results") / "runs"
+"""Where a suite's cases are put unless told otherwise, below the suite's name."""
+
 _PACKAGE = Path(fedmpi.__file__).parent
 _ROOTS = (_PACKAGE / "suites", _PACKAGE.parent / "bench")
 

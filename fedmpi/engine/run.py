@@ -19,6 +19,7 @@ from fedmpi.clock import Stopwatch
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.devices import describe
+from fedmpi.comm.settings import shared_cores, shared_devices
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import digest
@@ -155,7 +156,7 @@ def _stored_partition(
 def _facts(world: World, federation: Federation, states: States) -> dict[str, Any]:
     """Return what the provenance says beside the environment: ranks, placement, sizes, device."""
     return {
-        "mpi": world.describe(),
+        "mpi": world.describe(describe(states.device)),
         "rank_of_client": states.hosts.tolist(),
         "client_costs": list(federation.costs),
         "parameters": states.num_parameters(),
@@ -177,6 +178,9 @@ def _announce(
     job: Job, world: World, table: PartitionTable, opening: Opening, observer: Observer, facts: dict[str, Any]
 ) -> None:
     observer.begin(job.case, table, opening, facts)
+    ranks = facts["mpi"]["ranks"][-len(world.workers) :]  # the server sleeps while clients train
+    for line in shared_cores(ranks, job.case.threads) + shared_devices(ranks):
+        observer.note(f"warning: {line}")
     idle = sorted(set(world.workers) - set(facts["rank_of_client"]))
     if idle:
         observer.note(

@@ -18,8 +18,6 @@ from fedmpi.jobs.plan import Plan, Wishes, make
 from fedmpi.jobs.submission import Request, Submission
 from fedmpi.registry import algorithms
 
-DEFAULT_OUT = Path("results") / "runs"
-
 
 def request(
     suite: str,
@@ -71,7 +69,7 @@ class Ordered:
         self.system = systems.load(request.system)
         self._path = locations.find(request.suite).absolute()
         self.suite: Suite = read(self._path, request.overrides)
-        self.root = (root if root is not None else DEFAULT_OUT / self.suite.name).absolute()
+        self.root = (root if root is not None else locations.RUNS / self.suite.name).absolute()
         self.items = survey(self.suite, self.root)
         if request.wishes.ranks is not None:
             cases = [case.ranks for case in self.suite.cases]
@@ -168,7 +166,7 @@ def reopen(target: str, root: Path | None) -> tuple[Ordered, list[Submission]]:
     """
     if root is None:
         folder = Path(target)
-        root = folder if folder.is_dir() else DEFAULT_OUT / read(locations.find(target)).name
+        root = folder if folder.is_dir() else locations.RUNS / read(locations.find(target)).name
     before = submission.earlier(root)
     if not before:
         raise BadInput(f"{root}: nothing of it was submitted; see fedmpi jobs submit --help")

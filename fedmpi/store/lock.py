@@ -8,6 +8,7 @@ import secrets
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -114,7 +115,15 @@ def state(folder: Path) -> State:
         return "live" if age < _STALE_SECONDS else "stale"
     if owner.get("place") == _place():
         return "live" if _start_time(int(owner["pid"])) == owner["started"] else "stale"
+    if _is_former_life(owner):
+        return "stale"
     return "live" if age < _STALE_SECONDS else "stale"
+
+
+def _is_former_life(owner: Mapping[str, Any]) -> bool:
+    """Return whether the owner was this Slurm job before it ended and was queued again."""
+    mine = _this_job()
+    return bool(mine["job"]) and owner.get("job") == mine["job"] and owner.get("restart") != mine["restart"]
 
 
 def refuse_live(folder: Path) -> None:
@@ -132,12 +141,19 @@ def _in_use(path: Path) -> str:
 
 def _this_process() -> dict[str, Any]:
     return {
-        "job": os.environ.get("SLURM_JOB_ID", ""),
+        **_this_job(),
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "started": _start_time(os.getpid()),
         "place": _place(),
         "token": secrets.token_hex(8),
+    }
+
+
+def _this_job() -> dict[str, str]:
+    return {
+        "job": os.environ.get("SLURM_JOB_ID", ""),
+        "restart": os.environ.get("SLURM_RESTART_COUNT", "0"),
     }
 
 

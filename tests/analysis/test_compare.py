@@ -140,6 +140,8 @@ def test_other_data_are_refused(fedmpi, suites, name):
     other = {**values, name: np.array(["PROTEINS 2"]) if name == "dataset_digests" else np.array([3, 4])}
     done = fedmpi("compare", suites("a", partition=values), suites("b", partition=other))
     assert "Not like for like, refused, 2 of 2 pairs" in done.stdout
+    assert "INVALID: 1 of 1 cases (0 valid); no speed is given" in done.stdout
+    assert "no pair is like for like" in done.stdout
     assert "B / A" not in done.stdout.replace("s/round B / A", "")
 
 

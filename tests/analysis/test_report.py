@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from fedmpi.analysis.discovery import run_paths
 from fedmpi.cli.report import compare, repair, report
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
@@ -104,6 +105,14 @@ def test_what_cannot_be_read_is_named_and_the_rest_reported(tmp_path, make_run, 
         "no run (run.h5) in it or below",
         "no such file or folder, and no suite's runs in results/runs",
     ]
+
+
+def test_runs_behind_links_are_found_and_counted_once(tmp_path, make_run):
+    make_run(tmp_path / "store" / "run", ACCURACY)
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / "linked").symlink_to(tmp_path / "store", target_is_directory=True)
+    (tmp_path / "suite" / "again").symlink_to(tmp_path / "suite", target_is_directory=True)
+    assert run_paths(tmp_path / "suite") == [tmp_path / "suite" / "linked" / "run"]
 
 
 def test_a_target_is_a_share(tmp_path):

@@ -1,6 +1,6 @@
 """Settings of a launch that cost time are named, and good ones are not."""
 
-from fedmpi.comm.settings import advice, shared_cores
+from fedmpi.comm.settings import advice, shared_cores, shared_devices
 
 GOOD = {
     "OMP_NUM_THREADS": "1",
@@ -56,3 +56,12 @@ def test_ranks_that_share_cores_are_found_per_host():
     assert shared_cores(ranks([0, 1], [0, 1]), 2)[0].startswith("a: 2 ranks of 2 threads share 2 cores")
     assert shared_cores(ranks([0], [1], [1]), 1)[0].startswith("a: 3 ranks")  # the binding is uneven
     assert shared_cores(ranks([0]) + ranks([0], host="b"), 1) == []
+
+
+def test_ranks_that_share_a_gpu_are_named():
+    first, second = "cuda:0: H200", "cuda:1: H200"
+    places = [{**rank, "device": first} for rank in ranks([0], [1], [2])]
+    assert shared_devices(places)[0].startswith("a: ranks 0, 1, 2 share cuda:0: H200")
+    places[1]["device"], places[2]["host"] = second, "b"
+    assert shared_devices(places) == []
+    assert shared_devices([{**rank, "device": "cpu"} for rank in ranks([0], [0])]) == []

@@ -243,6 +243,16 @@ class Cluster:
                         found.append(int(path.name))
         return found
 
+    def scripts(self) -> list[int]:
+        """Return the processes of job scripts of this cluster."""
+        found = []
+        for path in Path("/proc").iterdir():
+            if path.name.isdigit():
+                with suppress(OSError):
+                    if f"{self.folder}/state/spool." in (path / "cmdline").read_text():
+                        found.append(int(path.name))
+        return found
+
     @classmethod
     def at(cls, folder: Path) -> Cluster:
         """Return the cluster that was started in a folder."""

@@ -67,16 +67,23 @@ def wait_for(condition, seconds, what):
 def drain(cluster, seconds):
     """Wait until the queue is empty, sparing jobs that were queued again Slurm's two minutes' delay.
 
-    The delay is there for the processes of the life before, so it ends when they have.
+    The delay is there for the processes of the life before, so it ends when they have. A job that is
+    just being queued again is in no list for a moment: the queue must stay empty for two seconds.
     """
+    calm_since = None
 
     def empty():
+        nonlocal calm_since
         done = cluster.command("squeue", "-h", "-r", "-o", "%i|%A|%T|%r")
         for line in done.stdout.splitlines():
             task, job, state, reason = line.split("|")
             if state == "PENDING" and reason == "BeginTime" and not cluster.steps(f"{job}."):
                 cluster.command("scontrol", "update", f"jobid={task}", "StartTime=now", check=False)
-        return not done.stdout.strip()
+        if done.stdout.strip():
+            calm_since = None
+        elif calm_since is None:
+            calm_since = time.monotonic()
+        return calm_since is not None and time.monotonic() - calm_since > 2
 
     wait_for(empty, seconds, "the queue is empty")
 

@@ -62,6 +62,7 @@ def test_bad_input_ends_a_job_with_one_line(slurm, tiny_suite, tmp_path):
         assert words[name] in said[0]
         assert state_of(slurm, f"{job}_1" if array else job) == ("FAILED", "2:0")
     assert not list(tmp_path.rglob("run.h5"))
+    wait_for(lambda: not slurm.scripts(), 10, "no script has left a process behind")
 
 
 def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_path):

@@ -81,6 +81,14 @@ def test_on_another_host_the_heartbeat_decides(tmp_path):
         assert state(tmp_path) == "live"
 
 
+def test_the_former_life_of_a_job_that_was_queued_again_is_stale_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    for job, restart, found in (("4711", "0", "stale"), ("4711", "1", "live"), ("4712", "0", "live")):
+        _foreign(tmp_path, job=job, restart=restart)
+        assert state(tmp_path) == found
+
+
 def test_a_pid_that_was_given_to_another_process_is_stale(tmp_path):
     with FolderLock(tmp_path):
         mine = json.loads((tmp_path / "lock").read_text())

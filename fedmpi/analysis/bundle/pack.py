@@ -72,8 +72,11 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     Raises
     ------
     BadInput
-        There is no complete run, runs of several suites, or the bundle cannot be written.
+        There is no complete run, runs of several suites, another suffix than .tar.gz or .tgz, or the
+        bundle cannot be written.
     """
+    if not target.name.endswith((".tar.gz", ".tgz")):
+        raise BadInput(f"{target}: a bundle is a compressed tar archive; name it .tar.gz or .tgz")
     left_out: list[str] = []
     runs = _complete(paths, left_out)
     suites = sorted({str(run.config.get("suite", "")) for run in runs})

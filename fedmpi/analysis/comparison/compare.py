@@ -123,6 +123,8 @@ def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
         states = ", ".join(dict.fromkeys(each.second.status for each in broken))
         lines.append(f"{len(broken)} of {len(pairs)} runs are not complete ({states})")
     counted = _counted(pairs)
+    if counted and all(each.refused for each in counted):
+        lines.append("no pair is like for like")
     if limits.target is not None:
         short = sum(not each.second.reached for each in counted)
         if short:

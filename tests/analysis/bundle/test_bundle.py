@@ -160,6 +160,13 @@ def test_unfinished_runs_are_not_packed(here, place, tmp_path):
     assert not (tmp_path / "a.tar.gz").exists()
 
 
+def test_another_suffix_is_refused_before_anything_is_written(here, tmp_path):
+    done = here("pack", "small.toml", "--out", tmp_path / "a.zip")
+    assert done.returncode == 2
+    assert "a.zip: a bundle is a compressed tar archive; name it .tar.gz or .tgz" in done.stderr
+    assert not (tmp_path / "a.zip").exists()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
