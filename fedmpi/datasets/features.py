@@ -46,6 +46,8 @@ def resolve(raw: RawGraphs, kind: str) -> str:
         raise BadInput(f"unknown features '{kind}': one of {', '.join(FEATURES)}")
     has_labels, has_attributes = raw.node_labels is not None, raw.node_attributes is not None
     if kind == "original":
+        if raw.attribute_names:
+            return "attributes"
         return "labels" if has_labels else "attributes" if has_attributes else "degree"
     if kind in ("scalar8", "onehot"):
         if raw.attribute_names != ATOM_COLUMNS:
@@ -128,7 +130,7 @@ def build(
         rows, of_node = np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
     elif meaning == "labels":
         rows, of_node = _label_one_hot(raw, nodes)
-    elif raw.attribute_names:  # categories and counts: few rows differ
+    elif raw.attribute_names and "labels" not in meaning:  # categories and counts: few rows differ
         rows, of_node = _distinct(_attributes(raw, nodes))
         rows = one_hot_atoms(rows) if meaning == "onehot" else rows
     else:

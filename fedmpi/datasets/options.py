@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
+from fedmpi.config.options import Options
 from fedmpi.datasets.features import FeatureKind, Scaling
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
 
 
-class DatasetOptions(BaseModel):
+class DatasetOptions(Options):
     """Dataset and node features.
 
     Attributes
@@ -29,20 +30,10 @@ class DatasetOptions(BaseModel):
         Size of the generated domains; read for ``synthetic`` only.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets"})
 
     name: str = Field(default=SYNTHETIC, min_length=1)
     features: FeatureKind = "original"
     scaling: Scaling = "none"
     targets: Literal["raw", "standardised"] = "raw"
     synthetic: SyntheticOptions = SyntheticOptions()
-
-    @model_serializer(mode="wrap")
-    def _said(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out later additions at their default, so that the configuration of older runs stays equal."""
-        values: dict[str, Any] = dump(self)
-        return {
-            key: value
-            for key, value in values.items()
-            if key not in ("scaling", "targets") or value != type(self).model_fields[key].default
-        }

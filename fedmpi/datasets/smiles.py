@@ -20,6 +20,9 @@ from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology, pointers
 
+_ELEMENTS = 119
+"""Atomic numbers 0 (a wildcard) to 118."""
+
 _BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC")
 BOND_COLUMNS = ("single", "double", "triple", "aromatic", "conjugated", "in ring")
 """Columns of a bond, 0 or 1 each."""
@@ -67,9 +70,9 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
     Returns
     -------
     RawGraphs
-        Labels float64 [G, T], NaN where one is missing; node attributes are `ATOM_COLUMNS`, edge
-        attributes `BOND_COLUMNS`; `scaffolds` numbers the Bemis-Murcko scaffolds (RDKit's, without
-        chirality) in the order in which they appear.
+        Labels float64 [G, T], NaN where one is missing; node labels are atomic numbers, node
+        attributes `ATOM_COLUMNS`, edge attributes `BOND_COLUMNS`; `scaffolds` numbers the
+        Bemis-Murcko scaffolds in the order in which they appear.
 
     Raises
     ------
@@ -180,14 +183,15 @@ def _packed(
         [each.edges + start for each, start in zip(molecules, graph_ptr[:-1], strict=True)]
     )
     row_ptr = pointers(np.bincount(edges[:, 0], minlength=int(graph_ptr[-1])))
+    atoms = np.concatenate([each.atoms for each in molecules])
     numbers: dict[str, int] = {}
     scaffolds = [numbers.setdefault(each.scaffold, len(numbers)) for each in molecules]
     return RawGraphs(
         facts.name,
         Topology(graph_ptr, row_ptr, edges[:, 1].copy()),
-        None,
-        (),
-        np.concatenate([each.atoms for each in molecules]),
+        atoms[:, :1].astype(np.int64),
+        (_ELEMENTS,),
+        atoms,
         labels,
         tasks,
         task=facts.kind,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny, TypeAdapter, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.config.options import Options
+from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import SupervisedOptions
@@ -52,6 +54,11 @@ class LinkOptions(Options):
     latency_ms: float = Field(20.0, ge=0)
 
 
+def _has_classes(values: Mapping[str, Any]) -> bool:
+    """Return whether each graph of a case's dataset has one class, as the fast kernels need it."""
+    return DatasetOptions.model_validate(values.get("dataset", {})).name not in MOLECULES
+
+
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
@@ -87,7 +94,9 @@ class Case(Options):
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model = _MODEL.validate_python(values.get("model", GinOptions()))
-        return {"kernels": wanted if wanted in model.kernels else "csr", **values}
+        if wanted not in model.kernels or not _has_classes(values):
+            wanted = "csr"
+        return {"kernels": wanted, **values}
 
     def config(self) -> dict[str, Any]:
         """Return the resolved configuration as plain data, as it is stored in the record."""

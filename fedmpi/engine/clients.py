@@ -115,11 +115,13 @@ class Client:
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         graphs = sum(len(each.outcome.losses) for each in done)
+        hits = sum(each.outcome.correct for each in done)
+        weight = sum(each.outcome.weight for each in done)
         return Training(
             samples=graphs,
             steps=len(done),
-            loss=sum(each.outcome.loss_sum for each in done) / graphs,
-            accuracy=sum(each.outcome.correct for each in done) / graphs,
+            loss=sum(each.outcome.loss_sum for each in done) / weight,
+            accuracy=math.nan if done[-1].outcome.scores is not None else hits / graphs,
             gradient_norm=norm,
             model_flops=sum(each.model_flops for each in done),
             executed_flops=sum(each.executed_flops for each in done),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.engine.case import Case
+from fedmpi.engine.labels import Labels, labels_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.quotient import twin_counts
@@ -40,6 +41,8 @@ class Federation:
         Graph numbers of each client's splits.
     shapes : tuple of Shape
         Model shape of each client.
+    labels : Labels
+        What the labels are.
     costs : tuple of int
         Counted cost of each client's round, by which clients are placed: FLOPs of training and
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
@@ -48,6 +51,7 @@ class Federation:
     raws: tuple[RawGraphs, ...]
     partition: Partition
     shapes: tuple[Shape, ...]
+    labels: Labels
     costs: tuple[int, ...]
 
     @property
@@ -75,7 +79,8 @@ class Federation:
         split = self.partition.clients[client]
         raw = self.raws[split.dataset]
         held_out = np.concatenate([split.val, split.test])
-        parts = [build(raw, graphs, case.dataset.features) for graphs in (split.train, held_out)]
+        features, scaling = case.dataset.features, case.dataset.scaling
+        parts = [build(raw, graphs, features, scaling=scaling) for graphs in (split.train, held_out)]
         if case.model.head == "own":
             known = np.unique(raw.labels[split.train])
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
@@ -84,6 +89,7 @@ class Federation:
 
 def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> Federation:
     """Size every client's model, check that it fits its labels, and count its round."""
+    labels = labels_of(case, raws, partition)
     shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
     if case.share == "all" and len(set(shapes)) > 1:
         raise BadInput(
@@ -95,7 +101,7 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> F
         _cost(case, counts[split.dataset], split, shape)
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
-    return Federation(raws, partition, shapes, costs)
+    return Federation(raws, partition, shapes, labels, costs)
 
 
 def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:

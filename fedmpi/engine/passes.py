@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,8 +15,8 @@ from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
-from fedmpi.models.outcome import Outcome
-from fedmpi.objectives import supervised
+from fedmpi.models.outcome import Outcome, joined
+from fedmpi.objectives.tasks import Task
 
 _LARGEST_EVALUATION = 1024
 """Graphs per forward pass of an evaluation; bounds memory."""
@@ -77,16 +76,22 @@ class CompiledPasses:
             found.append(self._kernels.evaluate(graphs, labels))
             counted += self._flops.forward(counts).total
             executed += self._kernels.evaluation_flops(graphs)
-        return Pass(_joined(found), counted, executed)
+        return Pass(joined(found), counted, executed)
 
 
 class TorchPasses:
     """Passes by torch's autograd: CSR products on any device, or torch-geometric as reference."""
 
     def __init__(
-        self, train: GraphSet, held_out: GraphSet, model: FlatModel, kernels: str, flops: ModelFlops
+        self,
+        train: GraphSet,
+        held_out: GraphSet,
+        model: FlatModel,
+        kernels: str,
+        flops: ModelFlops,
+        task: Task,
     ) -> None:
-        self._train, self._held_out = train, held_out
+        self._train, self._held_out, self._task = train, held_out, task
         self._model, self._kernels, self._flops = model, kernels, flops
         self._everything: Batch | None = None
         self._held_out_batches: list[Batch] = []
@@ -104,10 +109,10 @@ class TorchPasses:
         """Run forward and backward."""
         self._model.gradient.zero_()
         logits = self._model.module(batch, streams, self._kernels)
-        supervised.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
+        self._task.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
         counts = _counts(batch.topology)
         executed = self._flops.executed(counts, training=True, kernels=self._kernels)
-        outcome = supervised.outcome(logits.detach(), batch.labels)
+        outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
 
     @torch.no_grad()
@@ -119,22 +124,17 @@ class TorchPasses:
         found, counted, executed = [], 0, 0
         for batch in self._held_out_batches:
             logits = self._model.module(batch, None, self._kernels)
-            found.append(supervised.outcome(logits, batch.labels))
+            found.append(self._task.outcome(logits, batch.labels))
             counts = _counts(batch.topology)
             counted += self._flops.forward(counts).total
             executed += self._flops.executed(counts, training=False, kernels=self._kernels)
-        return Pass(_joined(found), counted, executed)
+        return Pass(joined(found), counted, executed)
 
 
 def _parts(graphs: GraphSet) -> list[GraphSet]:
     everything = np.arange(graphs.num_graphs)
-    cuts = range(0, len(everything), _LARGEST_EVALUATION)
+    cuts = range(0, max(len(everything), 1), _LARGEST_EVALUATION)
     return [graphs.take(everything[cut : cut + _LARGEST_EVALUATION]) for cut in cuts]
-
-
-def _joined(found: Sequence[Outcome]) -> Outcome:
-    losses = np.concatenate([each.losses for each in found])
-    return Outcome(losses, np.concatenate([each.hits for each in found]))
 
 
 def _counts(topology: Topology) -> GraphCounts:

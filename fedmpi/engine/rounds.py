@@ -20,6 +20,7 @@ from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
+from fedmpi.engine.scores import graph_scores
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
@@ -67,9 +68,11 @@ class Rounds:
             world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
         )
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
-        tested = np.array([len(split.test) for split in federation.partition.clients], np.int64)
+        splits = federation.partition.clients
+        self.scores = graph_scores(splits, federation.labels)
+        self._held_out = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
         self._evaluation = ClientTable(
-            world.collectives, states.hosts, EVALUATION, header=self.meter.width, flags=tested
+            world.collectives, states.hosts, EVALUATION, header=self.meter.width, flags=self.scores.lengths
         )
         self._lost = -1
         """Client whose scores on the new models were not finite in the last round; rank 0 only."""
@@ -124,7 +127,7 @@ class Rounds:
             self.world.collectives.wait_for_all("evaluation")
         self.world.collectives.count("Gatherv", self._evaluation.nbytes(self.world.rank))
         closing = self._evaluation.gather(self.meter.snapshot(), evaluated, flags, counted=True)
-        self._lost = -1 if closing is None else _first_lost(closing)
+        self._lost = -1 if closing is None else _first_lost(closing, self._held_out)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)
         report = None
@@ -250,12 +253,11 @@ class Rounds:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
         """Score the new models (step 8) and digest every hosted client's parameters.
 
-        Returns a row for every client and a flag for every test graph of theirs.
+        Returns a row for every client, and what travels of their held-out graphs.
         """
         due = self._is_evaluated(round)
         everybody = self.case.evaluation.clients == "all"
         chosen = set(self.clients) if everybody else set(participants.tolist())
-        flags = [np.zeros(client.num_test, np.uint8) for client in self.clients.values()]
         rows = np.full((len(self.clients), len(EVALUATION)), np.nan)
         rows[:, 5] = 0.0
         with self.meter.phase("evaluate"):
@@ -269,10 +271,10 @@ class Rounds:
                         score for part in (found.val, found.test) for score in (part.mean_loss, part.accuracy)
                     ]
                     rows[place, :6] = *scores, found.model_flops, 1.0
-                    flags[place] = found.test.hits
                     self.meter.executed_flops += found.executed_flops
                 rows[place, 6:] = _digest(client)
-        return rows, np.concatenate([np.zeros(0, np.uint8), *flags])
+        single = [self.scores.pack(number, outcomes.get(number)) for number in self.clients]
+        return rows, np.concatenate([np.zeros(0, np.uint8), *single])
 
     def _report(
         self, round: int, participants: Ints, training: Gathered, closing: Gathered, found: record_rows.Rows
@@ -280,6 +282,7 @@ class Rounds:
         """Return the round as the record has it; `found` holds the algorithm's own fields."""
         shared = self.exchange.num_bytes if self.algorithm.communicates else 0
         results = record_rows.results(training, closing, self.group, participants, shared)
+        results |= self.scores.rows(closing.flags)
         measured = record_rows.measurements(training, self.case.link, shared)
         return RoundReport(round, {**results, **found}, {**self.meter.table(closing.headers), **measured})
 
@@ -288,9 +291,12 @@ class Rounds:
         return {"group": self.group, **self.algorithm.state()}
 
 
-def _first_lost(closing: Gathered) -> int:
-    """Return the first client that was scored and has no finite loss; -1 if there is none."""
-    losses = closing["val_loss"] + closing["test_loss"]
+def _first_lost(closing: Gathered, held_out: Ints) -> int:
+    """Return the first client that was scored and has no finite loss; -1 if there is none.
+
+    Where a client has no graph to score [clients, 2], there is no loss to be lost.
+    """
+    losses = np.where(held_out > 0, np.stack([closing["val_loss"], closing["test_loss"]], 1), 0.0).sum(axis=1)
     lost = np.flatnonzero((closing["evaluated"] == 1.0) & ~np.isfinite(losses))
     return int(lost[0]) if len(lost) else -1
 

@@ -25,7 +25,7 @@ def results(training: Gathered, closing: Gathered, group: Ints, participants: In
     Parameters
     ----------
     training, closing : Gathered
-        The training and the evaluation table.
+        The training and the evaluation table, without what it holds of single graphs.
     group : int64 [clients]
         Group of each client after the round.
     participants : int64 [k]
@@ -40,7 +40,6 @@ def results(training: Gathered, closing: Gathered, group: Ints, participants: In
         "client_bytes_up": took_part * np.int64(shared),
         "client_bytes_down": took_part * np.int64(shared),
         "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
-        "test_correct": closing.flags,
         "evaluation_flops": np.nan_to_num(closing["evaluation_flops"]).astype(np.int64),
     }
     for field in ("samples", "steps", "model_flops"):

@@ -28,6 +28,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.federation import Federation, assemble
 from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
+from fedmpi.engine.scores import graph_scores
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
@@ -86,7 +87,8 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     with Keeper(case, job.folder, world) as keeper:
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
-        fields = job.algorithm.fields(federation.num_clients)
+        scores = graph_scores(federation.partition.clients, federation.labels)
+        fields = (*job.algorithm.fields(federation.num_clients), *scores.fields)
         opening = keeper.open(table.clients, partition, fields, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -145,8 +147,10 @@ def _stored_partition(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
     twins = leakage(federation.partition.clients, federation.raws).clients
+    texts = {"task_names": federation.labels.names, "refused": federation.raws[0].refused}
     return {
         **table.arrays(),
+        **{name: np.array(values) for name, values in texts.items() if values},
         "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
         "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
         "dataset_digests": np.array([f"{name} {digest}" for name, digest in digests.items()]),

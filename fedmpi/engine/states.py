@@ -17,6 +17,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.groups import Alone, ClientGroup, Group
+from fedmpi.engine.labels import Labels
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.models.fast_gin import FastGin, Scratch
@@ -25,6 +26,7 @@ from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
 from fedmpi.models.networks import build
 from fedmpi.models.options import Shape
+from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
@@ -56,6 +58,7 @@ class States:
         self._models = {
             shape: FlatModel(build(case.model, shape), self.device) for shape in set(federation.shapes)
         }
+        self._task = _task(federation.labels)
         self._keeps_optimizer = case.optimizer.state == "kept"
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
@@ -118,7 +121,7 @@ class States:
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
             return CompiledPasses(train, held_out, self._compiled(case, shape), flops, case.model.layers)
-        return TorchPasses(train, held_out, self._models[shape], case.kernels, flops)
+        return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _compiled(self, case: Case, shape: Shape) -> FastGin:
         if shape not in self._kernels:
@@ -191,3 +194,13 @@ class States:
                 packed = self._shared[self._shapes[number]].pack(row).numpy()
                 models.setdefault(int(group[number]), packed)
         return models
+
+
+def _task(labels: Labels) -> Task:
+    match labels.task:
+        case "classification":
+            return Classification()
+        case "multi-task":
+            return MultiTask()
+        case "regression":
+            return Regression(labels.center, labels.scale)

@@ -74,13 +74,16 @@ class Batch:
         Structure of the B graphs.
     x : float32 [N, d]
         Node features.
-    labels : int64 [B]
-        Graph labels.
+    labels : int64 [B], or float32 [B, T]
+        Graph labels; or those of T tasks, NaN where one is missing.
+    edges : float32 [E, A] or None
+        Attributes of the edges, in the order of `edge_index`.
     """
 
     topology: Topology
     x: Tensor
     labels: Tensor
+    edges: Tensor | None = None
 
     @classmethod
     def of(cls, graphs: GraphSet, device: torch.device | str = "cpu") -> Batch:
@@ -88,7 +91,10 @@ class Batch:
         # Torch's own memory is aligned, NumPy's only by chance, and products may round by alignment.
         x = torch.from_numpy(graphs.features).clone(memory_format=torch.contiguous_format)
         labels = torch.from_numpy(np.ascontiguousarray(graphs.labels))
-        return cls(graphs.topology, x.to(device), labels.to(device))
+        if labels.is_floating_point():
+            labels = labels.float()
+        edges = None if graphs.edges is None else torch.from_numpy(graphs.edges).float().to(device)
+        return cls(graphs.topology, x.to(device), labels.to(device), edges)
 
     @property
     def num_graphs(self) -> int:

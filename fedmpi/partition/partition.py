@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition import draws
 from fedmpi.partition.options import (
@@ -78,7 +78,7 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
             f"partition '{options.name}' deals out one dataset, here are {len(raws)}: "
             "use partition 'per-dataset' or name a single dataset"
         )
-    labels = np.asarray(raws[0].labels)
+    labels, _ = strata(raws[0])
     dealt = _deal(options, labels)
     width = max(2, len(str(len(dealt) - 1)))
     names = [f"client-{client:0{width}d}" for client in range(len(dealt))]
@@ -111,7 +111,7 @@ def _deal(options: _OneDataset, labels: Int) -> list[Int]:
 def _per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
     clients = []
     for index, raw in enumerate(raws):
-        labels = np.asarray(raw.labels)
+        labels, _ = strata(raw)
         graphs = np.arange(raw.num_graphs)
         if options.tiny:
             graphs = subsample(graphs, labels, _TINY_GRAPHS, options.seed, raw.name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.graphs.packed import pointers
 from fedmpi.partition.partition import Partition
 
@@ -107,12 +107,13 @@ def describe(partition: Partition, raws: Sequence[RawGraphs]) -> PartitionTable:
     counts twice), so it is that of the dataset where the partition covers it once.
     """
     held = partition.clients
-    num_classes = np.array([raws[client.dataset].num_classes for client in held], np.int64)
+    by_dataset = [strata(raw) for raw in raws]
+    num_classes = np.array([by_dataset[client.dataset][1] for client in held], np.int64)
     width = int(num_classes.max())
     counts = np.zeros((len(held), width), np.int64)
     missing = np.zeros(len(held), np.int64)
     for row, client in enumerate(held):
-        labels = np.asarray(raws[client.dataset].labels)
+        labels, _ = by_dataset[client.dataset]
         counts[row] = np.bincount(labels[client.graphs], minlength=width)
         missing[row] = num_classes[row] - len(np.unique(labels[client.train]))
     totals = counts.sum(axis=1)

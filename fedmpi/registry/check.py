@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
+from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.names import members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
@@ -167,6 +168,8 @@ def _fits(case: Case) -> None:
         raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
     if not domains and case.dataset.synthetic != SyntheticOptions():
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
+    if case.kernels not in ("csr", "reference") and case.dataset.name in MOLECULES:
+        raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
     if case.kernels not in case.model.kernels:
         able = ", ".join(f'"{name}"' for name in sorted(case.model.kernels))
         raise _Refused("kernels", f'"{case.kernels}" cannot run the model {case.model.name} so: use {able}')

@@ -17,6 +17,7 @@ from fedmpi.store.schema import (
     Field,
     axis_sizes,
     measurement_fields,
+    num_tasks,
     num_test_graphs,
     result_fields,
 )
@@ -120,8 +121,8 @@ class Decoder:
             raise KeyError("round before start")
         start, life = self._start, self._life
         known = {**result_fields(start.extra), **measurement_fields(start.extra)}
-        tested = num_test_graphs(start.partition)
-        sizes = axis_sizes(len(start.clients), life.ranks, len(life.collectives), tested)
+        counts = num_test_graphs(start.partition), num_tasks(start.partition)
+        sizes = axis_sizes(len(start.clients), life.ranks, len(life.collectives), *counts)
 
         def rows(part: Mapping[str, Any]) -> dict[str, Array]:
             return {

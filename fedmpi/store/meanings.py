@@ -16,6 +16,8 @@ PARTITION: dict[str, tuple[str, str]] = {
     "stratified": ("1", "whether both steps of each client's split kept class shares"),
     "emd": ("1", "1-norm of each client's class shares minus those of all clients together"),
     "total_emd": ("1", "mean of emd over clients, weighted by their graphs"),
+    "task_names": (TEXT, "names of the label columns"),
+    "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
     "test_twin_own": (
         "1",
         "1 where the client's own training set holds an isomorphic twin of the test graph",

@@ -23,6 +23,7 @@ from fedmpi.store.schema import (
     canonical_json,
     config_digest,
     measurement_fields,
+    num_tasks,
     num_test_graphs,
     result_fields,
 )
@@ -141,8 +142,9 @@ class RunFile:
         return self._life_sizes
 
     def _sizes(self, ranks: int, collectives: int) -> dict[str, int]:
-        tested = num_test_graphs(self._file["partition"])
-        return axis_sizes(len(self._file["clients"]), ranks, collectives, tested)
+        partition = self._file["partition"]
+        counts = num_test_graphs(partition), num_tasks(partition)
+        return axis_sizes(len(self._file["clients"]), ranks, collectives, *counts)
 
     def result_row(self, name: str, index: int) -> Array:
         """Return the recorded row of a result."""
@@ -230,10 +232,15 @@ class RunFile:
 
 def _size_at_least(start: Start) -> int:
     """Return the bytes of the datasets of `_lay_out`, and as much again as HDF5's own structures may take."""
-    sizes = axis_sizes(len(start.clients), test_graphs=num_test_graphs(start.partition))
+    sizes = _axis_sizes(start)
     rows = sum(field.blank(field.shape(sizes)).nbytes for field in result_fields(start.extra).values())
     arrays = sum(array.nbytes for array in start.partition.values())
     return start.rounds * rows + arrays + len(canonical_json(start.config)) + _STRUCTURE_BYTES
+
+
+def _axis_sizes(start: Start) -> dict[str, int]:
+    counts = num_test_graphs(start.partition), num_tasks(start.partition)
+    return axis_sizes(len(start.clients), test_graphs=counts[0], tasks=counts[1])
 
 
 def _lay_out(file: h5py.File, start: Start) -> None:
@@ -259,7 +266,7 @@ def _lay_out(file: h5py.File, start: Start) -> None:
         _add(partition, field, _texts(array) if array.dtype.kind == "U" else array)
     file.create_group("lives")
     rounds = file.create_group("rounds")
-    sizes = axis_sizes(len(start.clients), test_graphs=num_test_graphs(start.partition))
+    sizes = _axis_sizes(start)
     for field in result_fields(start.extra).values():
         _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
 

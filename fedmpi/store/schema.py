@@ -27,7 +27,8 @@ class Field:
     name : str
         Name of its dataset.
     axes : tuple of str
-        Of "round", "client", "rank", "phase", "collective", "test_graph"; the first is always "round".
+        Of "round", "client", "rank", "phase", "collective", "test_graph", "task"; the first is
+        always "round".
     dtype : str
         NumPy type code. Unwritten floats are NaN, unwritten integers 0.
     unit, meaning : str
@@ -143,9 +144,12 @@ def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
     return {field.name: field for field in (*MEASUREMENTS, *extra) if field.kind == "measurement"}
 
 
-def axis_sizes(clients: int, ranks: int = 0, collectives: int = 0, test_graphs: int = 0) -> dict[str, int]:
+def axis_sizes(
+    clients: int, ranks: int = 0, collectives: int = 0, test_graphs: int = 0, tasks: int = 0
+) -> dict[str, int]:
     """Return the length of each axis of a round's row."""
     return {
+        "task": tasks,
         "client": clients,
         "rank": ranks,
         "phase": len(PHASES),
@@ -157,6 +161,11 @@ def axis_sizes(clients: int, ranks: int = 0, collectives: int = 0, test_graphs: 
 def num_test_graphs(partition: Mapping[str, Any]) -> int:
     """Return how many test graphs all clients have together; 0 if the partition does not say."""
     return int(partition["test_ptr"][-1]) if "test_ptr" in partition else 0
+
+
+def num_tasks(partition: Mapping[str, Any]) -> int:
+    """Return how many label columns the run has; 0 where each graph has one class."""
+    return len(partition["task_names"]) if "task_names" in partition else 0
 
 
 def blank_round(fields: Mapping[str, Field], sizes: Mapping[str, int]) -> dict[str, Array]:

@@ -1,0 +1,80 @@
+"""What the labels of a case are: its task, the names of its columns, and how targets are scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.engine.case import Case
+from fedmpi.errors import BadInput
+
+if TYPE_CHECKING:
+    from fedmpi.datasets.raw import RawGraphs, Task
+    from fedmpi.partition.partition import Partition
+
+Float = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of a case.
+
+    Attributes
+    ----------
+    task : str
+        "classification", "multi-task" or "regression".
+    names : tuple of str
+        Names of the label columns; none for classification.
+    center, scale : float64 [T]
+        Regression is trained on ``(label - center) / scale``.
+    val, test : float64 [graphs, T]
+        Labels of the held-out graphs, client after client; no columns for classification.
+    """
+
+    task: Task
+    names: tuple[str, ...]
+    center: Float
+    scale: Float
+    val: Float
+    test: Float
+
+
+def labels_of(case: Case, raws: Sequence[RawGraphs], partition: Partition) -> Labels:
+    """Return what the labels of these datasets are.
+
+    Raises
+    ------
+    BadInput
+        Several datasets and another task than classification, or settings that the task does not have.
+    """
+    tasks = {raw.task for raw in raws}
+    if tasks == {"classification"}:
+        _refuse_scaled_targets(case, "classification")
+        column, table = np.zeros(0), np.zeros((0, 0))
+        return Labels("classification", (), column, column, table, table)
+    if len(raws) > 1:
+        raise BadInput(f"{', '.join(raw.name for raw in raws)}: molecules are one dataset per case")
+    if case.model.head == "own":
+        raise BadInput('model.head = "own" is for graphs with one class each; use model.head = "dataset"')
+    raw, splits = raws[0], partition.clients
+    values = np.asarray(raw.labels)
+    if raw.task == "multi-task":
+        _refuse_scaled_targets(case, "yes-or-no labels")
+    center, scale = np.zeros(raw.num_classes), np.ones(raw.num_classes)
+    if case.dataset.targets == "standardised":
+        trained = values[np.concatenate([split.train for split in splits])]
+        center, scale = np.nanmean(trained, axis=0), np.nanstd(trained, axis=0)
+        scale[scale == 0] = 1
+    val, test = (
+        values[np.concatenate(parts)] for parts in zip(*((s.val, s.test) for s in splits), strict=True)
+    )
+    return Labels(raw.task, raw.class_names, center, scale, val, test)
+
+
+def _refuse_scaled_targets(case: Case, what: str) -> None:
+    if case.dataset.targets != "raw":
+        raise BadInput(f'dataset.targets = "{case.dataset.targets}" is for regression, this is {what}')

@@ -1,0 +1,104 @@
+"""Scores of several yes-or-no tasks with missing labels, and of regression; defined in docs/metrics.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Float = npt.NDArray[np.float64]
+
+
+def roc_auc(labels: Float, scores: npt.NDArray[np.floating]) -> Float:
+    """Return the area under the receiver operating characteristic of each task.
+
+    The share of pairs of a positive and a negative graph that the score puts in the right order,
+    ties counting half (Fawcett 2006).
+
+    Parameters
+    ----------
+    labels : float64 [n, T]
+        1, 0, or NaN where the label is missing; such a graph does not count for that task.
+    scores : float [n, T]
+        Higher for positive.
+
+    Returns
+    -------
+    float64 [T]
+        NaN where the labelled graphs are all of one class.
+    """
+    return _by_task(_roc_auc, labels, scores)
+
+
+def average_precision(labels: Float, scores: npt.NDArray[np.floating]) -> Float:
+    """Return the area under each task's precision-recall curve, float64 [T], as average precision.
+
+    The sum over the distinct scores, from the highest, of precision times the gain in recall (no
+    interpolation); arguments and missing values as for `roc_auc`.
+    """
+    return _by_task(_average_precision, labels, scores)
+
+
+def rmse(labels: Float, values: npt.NDArray[np.floating]) -> Float:
+    """Return the root of the mean squared error of each task, float64 [T]; NaN where no label is."""
+    return np.sqrt(_mean(np.square(labels - values.astype(np.float64)), labels))
+
+
+def mae(labels: Float, values: npt.NDArray[np.floating]) -> Float:
+    """Return the mean absolute error of each task, float64 [T]; NaN where no label is."""
+    return _mean(np.abs(labels - values.astype(np.float64)), labels)
+
+
+def r2(labels: Float, values: npt.NDArray[np.floating]) -> Float:
+    """Return the coefficient of determination of each task, float64 [T].
+
+    One minus the squared error over that of the mean of these labels; NaN where they are all equal.
+    """
+    error = _mean(np.square(labels - values.astype(np.float64)), labels)
+    spread = _mean(np.square(labels - _mean(labels, labels)), labels)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(spread > 0, 1 - error / spread, np.nan)
+
+
+def mean_over_tasks(values: Float) -> float:
+    """Return the mean over the tasks that have a value; NaN if none has."""
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if len(present) else float("nan")
+
+
+def _by_task(
+    score: Callable[[npt.NDArray[np.bool_], npt.NDArray[np.floating]], float],
+    labels: Float,
+    scores: npt.NDArray[np.floating],
+) -> Float:
+    found = np.full(labels.shape[1], np.nan)
+    for task in range(labels.shape[1]):
+        known = ~np.isnan(labels[:, task])
+        positive = labels[known, task] == 1
+        if positive.any() and not positive.all():
+            found[task] = score(positive, scores[known, task])
+    return found
+
+
+def _roc_auc(positive: npt.NDArray[np.bool_], scores: npt.NDArray[np.floating]) -> float:
+    """Return the normalised Mann-Whitney statistic, from twice the mid-ranks, which are whole numbers."""
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    twice = 2 * last - counts + 1
+    above = int(positive.sum())
+    wins = int(twice[place[positive]].sum()) - above * (above + 1)
+    return wins / (2 * above * (len(positive) - above))
+
+
+def _average_precision(positive: npt.NDArray[np.bool_], scores: npt.NDArray[np.floating]) -> float:
+    _, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    hits = np.bincount(place, weights=positive)
+    return float(np.sum(np.cumsum(hits) / np.cumsum(counts) * hits) / hits.sum())
+
+
+def _mean(values: Float, labels: Float) -> Float:
+    """Return the mean of each column over the rows whose label is there."""
+    known = ~np.isnan(labels)
+    counts = known.sum(axis=0)
+    return np.where(counts > 0, np.where(known, values, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)

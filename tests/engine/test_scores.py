@@ -1,0 +1,69 @@
+"""Scores over all clients' graphs, made on rank 0 of what every client sends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedmpi.engine.clients import Evaluation
+from fedmpi.engine.labels import Labels
+from fedmpi.engine.scores import TaskScores
+from fedmpi.models.outcome import Outcome
+from fedmpi.partition.partition import ClientSplit
+
+NAN = np.nan
+
+
+def split(val: int, test: int) -> ClientSplit:
+    return ClientSplit("client", 0, np.arange(3), np.arange(val), np.arange(test), True)
+
+
+def evaluation(val: list[list[float]], test: list[list[float]]) -> Evaluation:
+    def outcome(scores: list[list[float]]) -> Outcome:
+        table = np.array(scores, np.float32).reshape(len(scores), 2)
+        return Outcome(np.zeros(len(table)), np.zeros(len(table), np.uint8), np.ones(len(table), int), table)
+
+    return Evaluation(outcome(val), outcome(test), 0, 0)
+
+
+@pytest.fixture
+def scores():
+    """Two clients: one has a validation and two test graphs, the other two validation graphs and no test graph."""
+    val, test = np.array([[1, 0], [0, 0], [1, NAN]]), np.array([[1.0, 0], [0, 1]])
+    labels = Labels("multi-task", ("a", "b"), np.zeros(2), np.ones(2), val, test)
+    return TaskScores([split(1, 2), split(2, 0)], labels)
+
+
+FIRST = evaluation([[2, 1]], [[1, 5], [0, 7]])
+SECOND = evaluation([[3, 0], [3, 9]], [])
+
+
+def test_graphs_of_all_clients_are_scored_together(scores):
+    found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
+    # task a: positives score 2 and 3, the negative 3; task b has negatives only
+    assert found["val_task_roc_auc"][0] == 0.25
+    assert np.isnan(found["val_task_roc_auc"][1])
+    assert (found["val_roc_auc"], found["val_tasks_left_out"]) == (0.25, 1)
+    assert (found["test_roc_auc"], found["test_tasks_left_out"]) == (1.0, 0)
+
+
+def test_a_client_without_test_graphs_has_no_score_of_its_own(scores):
+    found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
+    np.testing.assert_array_equal(found["client_test_roc_auc"], [1.0, NAN])
+    np.testing.assert_array_equal(found["client_val_roc_auc"], [NAN, 0.5])
+
+
+def test_graphs_of_a_client_that_was_not_evaluated_do_not_count(scores):
+    found = scores.rows(np.concatenate([scores.pack(0, None), scores.pack(1, SECOND)]))
+    assert found["val_roc_auc"] == 0.5
+    assert np.isnan(found["test_roc_auc"])
+    assert found["test_tasks_left_out"] == 0
+
+
+def test_lengths_are_four_bytes_per_graph_and_task(scores):
+    assert scores.lengths.tolist() == [24, 16]
+
+
+def test_every_field_is_written(scores):
+    found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
+    assert {field.name for field in scores.fields} | {"test_correct"} == set(found)

@@ -1,0 +1,53 @@
+"""Losses by task, with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.objectives.tasks import MultiTask, Regression
+
+NAN = math.nan
+
+
+def test_multi_task_loss_is_the_mean_over_the_labels_there_are():
+    outputs = torch.tensor([[0.0, 5.0], [2.0, -1.0]], requires_grad=True)
+    labels = torch.tensor([[1.0, NAN], [0.0, 1.0]])
+    loss = MultiTask().loss(outputs, labels)
+    nats = [math.log(2), math.log1p(math.exp(2)), math.log1p(math.exp(1))]
+    assert loss.item() == pytest.approx(sum(nats) / 3)
+    loss.backward()
+    sigmoid = [0.5, 1 / (1 + math.exp(-2)), 1 / (1 + math.exp(1))]
+    expected = [[(sigmoid[0] - 1) / 3, 0], [sigmoid[1] / 3, (sigmoid[2] - 1) / 3]]
+    np.testing.assert_allclose(outputs.grad, expected, rtol=1e-6)
+
+
+def test_multi_task_outcome_counts_labels():
+    outputs = torch.tensor([[0.0, 5.0], [2.0, -1.0]])
+    found = MultiTask().outcome(outputs, torch.tensor([[1.0, NAN], [NAN, NAN]]))
+    np.testing.assert_allclose(found.losses, [math.log(2), 0])
+    assert (found.weights.tolist(), found.weight) == ([1, 0], 1)
+    assert found.mean_loss == pytest.approx(math.log(2))
+    assert found.scores.tolist() == [[0, 5], [2, -1]]
+    assert math.isnan(found.accuracy)
+
+
+def test_regression_learns_standardised_targets_and_predicts_in_their_own_units():
+    task = Regression(np.array([10.0, 0.0]), np.array([2.0, 1.0]))
+    outputs, labels = torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[14.0, 1.0], [12.0, NAN]])
+    assert task.loss(outputs, labels).item() == pytest.approx(
+        ((1 - 2) ** 2 + (3 - 1) ** 2 + (0 - 1) ** 2) / 3
+    )
+    found = task.outcome(outputs, labels)
+    assert found.losses.tolist() == [5, 1]
+    assert found.weights.tolist() == [2, 1]
+    assert found.scores.tolist() == [[12, 3], [10, 0]]
+
+
+def test_no_graph_has_no_loss():
+    found = MultiTask().outcome(torch.zeros(0, 3), torch.zeros(0, 3))
+    assert math.isnan(found.mean_loss)
+    assert found.scores.shape == (0, 3)
