@@ -54,6 +54,39 @@ def train(
 
 
 @app.command()
+def cores(
+    suite: Annotated[
+        str | None, typer.Argument(help="A suite with one case left; default gcfl/proteins with FedAvg.")
+    ] = None,
+    set_: Set = None,
+    processes: Annotated[
+        int | None, typer.Option(min=2, help="Processes side by side; default the cores there are.")
+    ] = None,
+    repetitions: Repetitions = 15,
+    warmup: Warmup = 3,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Time the same rounds in one process alone and in several side by side: what more ranks can gain."""
+    from fedmpi.benchmarks import cases
+
+    checked = cases.choose(suite, set_ or [])
+    available = launch.available_cores()
+    count = processes or max(available, 2)
+    if count > available:
+        raise BadInput(f"bench cores: {count} processes need as many cores, this one may use {available}")
+    checkout = _alone("cores", checked.case.threads)
+    from fedmpi.benchmarks.cores import measure
+    from fedmpi.datasets.source import DataSource
+
+    source = DataSource.from_environment(data, mirror, offline)
+    report = measure(checked, source, _world(), count, repetitions, warmup)
+    return _show(report, as_json, checkout, {"threads": checked.case.threads})
+
+
+@app.command()
 def comm(
     sizes: Annotated[
         list[int] | None, typer.Option("--size", min=1, help="Floats per rank; may be repeated.")
