@@ -64,26 +64,26 @@ def wait_for(condition, seconds, what):
     return value
 
 
+_CALM_S = 4.0
+"""slurmd takes a job that starts again within two seconds of its end for the one it has just killed."""
+
+
 def drain(cluster, seconds):
     """Wait until the queue is empty, sparing jobs that were queued again Slurm's two minutes' delay.
 
-    The delay is there for the processes of the life before, so it ends when they have. A job that is
-    just being queued again is in no list for a moment: the queue must stay empty for two seconds.
+    The delay is there for the processes of the life before, so it ends when they have been gone for a while.
     """
-    calm_since = None
+    gone = {}
 
     def empty():
-        nonlocal calm_since
         done = cluster.command("squeue", "-h", "-r", "-o", "%i|%A|%T|%r")
         for line in done.stdout.splitlines():
             task, job, state, reason = line.split("|")
-            if state == "PENDING" and reason == "BeginTime" and not cluster.steps(f"{job}."):
+            if state != "PENDING" or reason != "BeginTime" or cluster.steps(f"{job}."):
+                gone.pop(task, None)
+            elif time.monotonic() - gone.setdefault(task, time.monotonic()) > _CALM_S:
                 cluster.command("scontrol", "update", f"jobid={task}", "StartTime=now", check=False)
-        if done.stdout.strip():
-            calm_since = None
-        elif calm_since is None:
-            calm_since = time.monotonic()
-        return calm_since is not None and time.monotonic() - calm_since > 2
+        return not done.stdout.strip()
 
     wait_for(empty, seconds, "the queue is empty")
 
