@@ -71,7 +71,27 @@ class DominantShare(_Seeded):
     share: Annotated[float, Field(gt=0, le=1)] | Literal["uniform"] = 0.8
 
 
+class FedGraphNN(_Seeded):
+    """FedGraphNN's setting: the dataset is split once, then each part is dealt out to all clients.
+
+    Attributes
+    ----------
+    allocation : str
+        ``quantity``, one Dirichlet draw per part, as the released code; ``label``, one per class, as
+        the paper's text; or ``uniform``.
+    split : str
+        ``random`` 80/10/10 as for molecules, ``stratified`` 81/9/10 as for TU datasets, or ``scaffold``.
+    """
+
+    name: Literal["fedgraphnn"] = "fedgraphnn"
+    seed: int = Field(default=0, ge=0, lt=2**32, description="as published; apart from the run's seed")
+    clients: int = Field(default=4, ge=1)
+    alpha: float = Field(default=0.5, gt=0, allow_inf_nan=False)
+    allocation: Literal["quantity", "label", "uniform"] = "quantity"
+    split: Literal["random", "stratified", "scaffold"] = "random"
+
+
 PartitionOptions = Annotated[
-    Chunks | PerDataset | Iid | DirichletLabel | DirichletQuantity | DominantShare,
+    Chunks | PerDataset | Iid | DirichletLabel | DirichletQuantity | DominantShare | FedGraphNN,
     Field(discriminator="name"),
 ]

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.errors import BadInput
-from fedmpi.partition import draws
+from fedmpi.partition import draws, fedgraphnn
 from fedmpi.partition.options import (
     Chunks,
     DirichletLabel,
     DirichletQuantity,
     DominantShare,
+    FedGraphNN,
     Iid,
     PartitionOptions,
     PerDataset,
@@ -78,17 +79,46 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
             f"partition '{options.name}' deals out one dataset, here are {len(raws)}: "
             "use partition 'per-dataset' or name a single dataset"
         )
+    if isinstance(options, FedGraphNN):
+        parts = fedgraphnn.deal(options, raws[0])
+        return Partition(
+            tuple(
+                ClientSplit(name, 0, *held, stratified=options.split == "stratified")
+                for name, held in zip(_names(len(parts)), parts, strict=True)
+            )
+        )
     labels, _ = strata(raws[0])
     dealt = _deal(options, labels)
-    width = max(2, len(str(len(dealt) - 1)))
-    names = [f"client-{client:0{width}d}" for client in range(len(dealt))]
     whole = isinstance(options, DominantShare)
     return Partition(
         tuple(
             _undivided(name, graphs) if whole else _client(name, 0, graphs, labels, options.seed)
-            for name, graphs in zip(names, dealt, strict=True)
+            for name, graphs in zip(_names(len(dealt)), dealt, strict=True)
         )
     )
+
+
+def _names(count: int) -> list[str]:
+    width = max(2, len(str(count - 1)))
+    return [f"client-{client:0{width}d}" for client in range(count)]
+
+
+def pooled(partition: Partition) -> Partition:
+    """Return the partition whose one client holds what all clients of this one hold.
+
+    Raises
+    ------
+    BadInput
+        They hold graphs of several datasets.
+    """
+    held = partition.clients
+    if len({client.dataset for client in held}) > 1:
+        raise BadInput("a central client holds graphs of one dataset, here are several: name one dataset")
+    train, val, test = (
+        np.concatenate([getattr(client, part) for client in held]) for part in ("train", "val", "test")
+    )
+    kept = all(client.stratified for client in held)
+    return Partition((ClientSplit("centre", held[0].dataset, train, val, test, kept),))
 
 
 _OneDataset = Chunks | Iid | DirichletLabel | DirichletQuantity | DominantShare
