@@ -30,16 +30,23 @@ def info() -> int:
     return 0
 
 
-def mpi() -> int:
-    """Start MPI, show the ranks and test each collective; exit code 1 when one gives a wrong sum."""
+def mpi(device: str = "cpu") -> int:
+    """Start MPI, show the ranks and test each collective; exit code 1 when one gives a wrong sum.
+
+    With another device than the CPU also collectives in its memory.
+    """
     launch.set_defaults(1)
     comm = load_world()
-    from fedmpi.comm.selftest import check_collectives
+    from fedmpi.comm.selftest import check_collectives, check_device_buffers
 
     world = comm.World()
     try:
         facts = world.describe()
         lines = check_collectives(world)
+        if device != "cpu":
+            from fedmpi.comm.devices import choose
+
+            lines.append(check_device_buffers(world, choose(device, world.local_rank)))
     except FedmpiError as error:
         world.fail(error)
     except BaseException as error:

@@ -158,11 +158,14 @@ def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose run.h
 @app.command()
 def info(
     mpi: Annotated[bool, typer.Option("--mpi", help="Start MPI and test each collective.")] = False,
+    device: Annotated[
+        str, typer.Option(help="With --mpi: cuda tests collectives in the GPUs' memory too.")
+    ] = "cpu",
 ) -> int:
     """Print what to paste into a bug report; with --mpi under mpiexec, a self-test of the launch."""
     from fedmpi.cli import info as command
 
-    return command.mpi() if mpi else command.info()
+    return command.mpi(device) if mpi else command.info()
 
 
 @data_app.command("list")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,13 @@ _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
 
 Array = npt.NDArray[Any]
+Buffer = TypeVar("Buffer", bound=Any)
 
 
 class Collectives:
     """Upper-case MPI calls on contiguous NumPy arrays, root 0.
+
+    Away from rank 0 `bcast`, `reduce` and `scatterv` take torch tensors too, on any device the MPI knows.
 
     The payload of a call on a rank is the size of the buffer that this rank hands
     to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what
@@ -56,7 +59,7 @@ class Collectives:
     def _time(self, name: str, start: float) -> None:
         self.seconds[NAMES.index(name)] += time.perf_counter() - start
 
-    def bcast(self, buffer: Array) -> Array:
+    def bcast(self, buffer: Buffer) -> Buffer:
         """Send rank 0's buffer to all, in place; every rank brings an array of the same size."""
         self.count("Bcast", buffer.nbytes)
         start = time.perf_counter()
@@ -80,18 +83,25 @@ class Collectives:
         self._time("Gatherv", start)
         return whole
 
-    def scatterv(self, whole: Array | None, counts: Sequence[int], dtype: npt.DTypeLike) -> Array:
-        """Hand `counts[rank]` elements of rank 0's 1-d array to each rank, in rank order."""
-        part = np.empty(counts[self._comm.rank], dtype)
+    def scatterv(
+        self, whole: Array | None, counts: Sequence[int], dtype: npt.DTypeLike, part: Any = None
+    ) -> Any:
+        """Hand `counts[rank]` elements of rank 0's 1-d array to each rank, in rank order, in `part` if given.
+
+        Returns
+        -------
+        array, or `part`
+        """
+        part = np.empty(counts[self._comm.rank], dtype) if part is None else part
         self.count("Scatterv", part.nbytes)
         start = time.perf_counter()
-        kind = MPI.Datatype.fromcode(part.dtype.char)
+        kind = MPI.Datatype.fromcode(np.dtype(dtype).char)
         source = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
         self._comm.Scatterv(source, [part, len(part), kind], root=0)
         self._time("Scatterv", start)
         return part
 
-    def reduce(self, part: Array) -> Array | None:
+    def reduce(self, part: Any) -> Array | None:
         """Sum arrays of one shape over ranks at rank 0; None elsewhere."""
         self.count("Reduce", part.nbytes)
         start = time.perf_counter()

@@ -10,12 +10,15 @@ last bits depend on the ranks.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs.jit import compiled
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ZERO_EXPONENT = -(2**20)
 """Exponent reported by a client whose whole delta is zero: below that of any float."""
@@ -60,6 +63,10 @@ class Exact:
         assert fits, "a delta exceeds its group's exponent"
         return summand
 
+    def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
+        """Return the same summand for a delta on a device, without bringing it to the host."""
+        return (delta.double() * float(weight) * 2.0**self._shift).round_().long()
+
     def decode(self, total: npt.NDArray[Any]) -> Floats:
         """Return the weighted mean from the sum of the summands."""
         mean: Floats = np.ldexp(total.astype(np.float64), -self._shift) / self._total
@@ -77,6 +84,10 @@ class Float32:
     def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
         """Return one client's summand."""
         return (delta * np.float32(weight)).astype(np.float32)
+
+    def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
+        """Return the same summand for a delta on a device."""
+        return delta * float(weight)
 
     def decode(self, total: npt.NDArray[Any]) -> Floats:
         """Return the weighted mean from the sum of the summands."""
@@ -97,6 +108,11 @@ class Fixed32:
         """Return one client's summand; elements beyond the clip are cut."""
         share = np.clip(delta.astype(np.float64), -self._clip, self._clip) * (weight / self._total)
         return np.rint(np.ldexp(share, self._shift)).astype(np.int32)
+
+    def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
+        """Return the same summand for a delta on a device."""
+        share = delta.double().clamp(-self._clip, self._clip) * (weight / self._total)
+        return (share * 2.0**self._shift).round_().int()
 
     def decode(self, total: npt.NDArray[Any]) -> Floats:
         """Return the weighted mean from the sum of the summands."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fedmpi.comm.world import World
@@ -37,6 +39,42 @@ def check_collectives(world: World) -> list[str]:
     waited = collectives.wait_for_all()
     barrier = f"barrier with sleeping waiters: {1e3 * waited:.1f} ms"
     return ["ring: right", "Bcast, Gatherv, Scatterv, Reduce: right", barrier]
+
+
+def check_device_buffers(world: World, device: Any) -> str:
+    """Have MPI reduce, broadcast and scatter from and to memory of each rank's device; return a line.
+
+    Parameters
+    ----------
+    world : World
+    device : torch.device
+        This rank's.
+
+    Raises
+    ------
+    RunFailed
+        Wrong numbers on this rank. An MPI that knows nothing of GPUs may end the process instead.
+    """
+    import torch
+
+    collectives, rank, size = world.collectives, world.rank, world.size
+    on = "cpu" if rank == 0 else device
+    part = torch.full((_SIZE,), 2**61 // size + rank, dtype=torch.int64, device=on)
+    sent = torch.arange(_SIZE, dtype=torch.float32, device=on)
+    got = sent.clone() if rank == 0 else torch.zeros_like(sent)
+    piece = torch.zeros(rank + 1, device=on)
+    if device.type == "cuda" and rank:
+        torch.cuda.current_stream(device).synchronize()
+    total = collectives.reduce(part.numpy() if rank == 0 else part)
+    exact = 2**61 // size * size + size * (size - 1) // 2
+    _require("Reduce from device memory", total is None or bool(np.all(total == exact)), rank)
+    collectives.bcast(got.numpy() if rank == 0 else got)
+    _require("Bcast to device memory", bool(torch.equal(got, sent)), rank)
+    counts = [other + 1 for other in range(size)]
+    whole = np.repeat(np.arange(size, dtype=np.float32), counts) if rank == 0 else None
+    collectives.scatterv(whole, counts, np.float32, piece.numpy() if rank == 0 else piece)
+    _require("Scatterv to device memory", bool(torch.all(piece == rank)), rank)
+    return f"Reduce, Bcast, Scatterv in memory of {device.type}: right"
 
 
 def _require(name: str, right: bool, rank: int) -> None:

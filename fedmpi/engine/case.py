@@ -38,6 +38,8 @@ class ReductionOptions(Options):
     name: Literal["exact", "float32", "fixed32"] = "exact"
     clip: float = Field(1.0, gt=0)
     """fixed32 only: each element of a delta is clipped to [-clip, clip]."""
+    buffers: Literal["host", "device"] = "host"
+    """What MPI is handed: copies in host memory, or the device's own, which takes a GPU-aware MPI."""
 
 
 class EvaluationOptions(Options):
@@ -100,8 +102,11 @@ class Case(Options):
 
     def config(self) -> dict[str, Any]:
         """Return the resolved configuration as plain data, as it is stored in the record."""
-        unused = None if self.kernels == "grouped" else {"group_size"}
-        return self.model_dump(mode="json", exclude=unused)
+        unused = set() if self.kernels == "grouped" else {"group_size"}
+        config = self.model_dump(mode="json", exclude=unused)
+        if self.reduction.buffers == "host":
+            del config["reduction"]["buffers"]
+        return config
 
     def digest(self) -> str:
         """Return the sha256 of the configuration, as the record has it."""

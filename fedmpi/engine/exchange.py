@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm import reductions
@@ -15,6 +18,7 @@ from fedmpi.engine.case import ReductionOptions
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
+Rows = Row | Tensor
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Exchange:
     ----------
     models : dict of int to float32 [shared]
         Model of each group that this rank hosts members of; rank 0 has all that span ranks.
+    device : torch.device or None
+        Where deltas and models stay on their way to MPI; None: in host memory, as on rank 0 always.
     """
 
     def __init__(
@@ -81,7 +87,8 @@ class Exchange:
         reduction: ReductionOptions,
         algorithm: Algorithm,
         size: int,
-        models: dict[int, Row],
+        models: dict[int, Rows],
+        device: torch.device | None = None,
     ) -> None:
         self._collectives = collectives
         self._rank = rank
@@ -90,13 +97,15 @@ class Exchange:
         self._algorithm = algorithm
         self._size = size
         self.models = models
+        on_device = reduction.buffers == "device" and not collectives.is_root
+        self.device = device if on_device else None
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the shared parameters in single precision: a client's upload or download."""
         return 4 * self._size
 
-    def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Row]) -> None:
+    def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]) -> None:
         """Average the participants' deltas group by group and update `models`.
 
         Parameters
@@ -115,48 +124,61 @@ class Exchange:
         for group in active:
             if not spans[group] and self._hosts[np.argmax(plan.group == group)] == self._rank:
                 reduction, total = sums[group]
-                mean = reduction.decode(total)
+                mean = reduction.decode(on_host(total))
                 members = int((plan.group[participants] == group).sum())
-                self.models[group] = self._algorithm.update(self.models[group], mean, members)
+                self.models[group] = self._algorithm.update(on_host(self.models[group]), mean, members)
 
     def regroup(self, before: Ints, after: Ints) -> None:
         """Give the groups that came of a split the model of the group that they came from."""
         for client in np.flatnonzero(before != after):
             origin, group = int(before[client]), int(after[client])
             if origin in self.models and group not in self.models:
-                self.models[group] = self.models[origin].copy()
+                self.models[group] = _copy(self.models[origin])
 
     def _sum(
-        self, plan: RoundPlan, group: int, participants: Ints, weights: Ints, deltas: Mapping[int, Row]
-    ) -> tuple[reductions.Reduction, npt.NDArray[np.generic]]:
+        self, plan: RoundPlan, group: int, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]
+    ) -> tuple[reductions.Reduction, Any]:
         """Return the group's reduction and this rank's share of its sum."""
         members = participants[plan.group[participants] == group]
         options = self._options
         reduction = reductions.make(
             options.name, options.clip, len(members), int(plan.exponent[group]), int(weights[members].sum())
         )
-        total = np.zeros(self._size, reduction.dtype)
+        total: Any = np.zeros(self._size, reduction.dtype)
+        if self.device is not None:
+            total = torch.from_numpy(total).to(self.device)
         for member in members:
             if int(member) in deltas:
-                total += reduction.encode(deltas[int(member)], int(weights[member]))
+                delta, weight = deltas[int(member)], int(weights[member])
+                is_tensor = isinstance(delta, Tensor)
+                total += (reduction.encode_tensor if is_tensor else reduction.encode)(delta, weight)  # type: ignore[arg-type]
         return reduction, total
 
     def _update_spanning(
         self,
         groups: list[int],
-        sums: Mapping[int, tuple[reductions.Reduction, npt.NDArray[np.generic]]],
+        sums: Mapping[int, tuple[reductions.Reduction, Any]],
         plan: RoundPlan,
         participants: Ints,
     ) -> None:
         if not groups:
             return
-        total = self._collectives.reduce(np.stack([sums[g][1] for g in groups]))
+        total = self._collectives.reduce(self._ready([sums[g][1] for g in groups]))
         if total is not None:
             for group, row in zip(groups, total, strict=True):
                 mean = sums[group][0].decode(row)
                 members = int((plan.group[participants] == group).sum())
-                self.models[group] = self._algorithm.update(self.models[group], mean, members)
+                self.models[group] = self._algorithm.update(on_host(self.models[group]), mean, members)
         self._distribute(groups, plan)
+
+    def _ready(self, rows: Sequence[Rows]) -> Any:
+        """Return rows stacked where MPI shall find them, the device's work on them done."""
+        if self.device is None:
+            return np.stack(rows)
+        stacked = torch.stack([torch.as_tensor(row, device=self.device) for row in rows])
+        if self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()
+        return stacked
 
     def _distribute(self, groups: list[int], plan: RoundPlan) -> None:
         """Send each new row once to the ranks that host members: one Bcast if all need all, else Scatterv."""
@@ -166,14 +188,26 @@ class Exchange:
         ]
         mine = needed[self._rank]
         if all(rows == groups for rows in needed[1:]):
-            rows = np.stack([self.models[g] for g in groups])
-            rows = self._collectives.bcast(rows)
+            rows = self._collectives.bcast(self._ready([self.models[g] for g in groups]))
             mine = groups
         else:
             whole = None
             if self._collectives.is_root:
                 whole = np.concatenate([self.models[g] for rows in needed for g in rows])
             counts = [len(rows) * self._size for rows in needed]
-            rows = self._collectives.scatterv(whole, counts, np.float32).reshape(len(mine), self._size)
+            place = None
+            if self.device is not None:
+                place = self._ready([torch.empty(counts[self._rank], device=self.device)])[0]
+            rows = self._collectives.scatterv(whole, counts, np.float32, place)
+            rows = rows.reshape(len(mine), self._size)
         for group, row in zip(mine, rows, strict=True):
-            self.models[group] = row.copy()
+            self.models[group] = _copy(row)
+
+
+def on_host(row: Any) -> Any:
+    """Return a row as a NumPy array, wherever it is."""
+    return row.cpu().numpy() if isinstance(row, Tensor) else row
+
+
+def _copy(row: Rows) -> Rows:
+    return row.clone() if isinstance(row, Tensor) else row.copy()

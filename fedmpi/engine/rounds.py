@@ -16,7 +16,7 @@ from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
-from fedmpi.engine.exchange import Exchange, RoundPlan
+from fedmpi.engine.exchange import Exchange, RoundPlan, Rows, on_host
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
@@ -62,7 +62,14 @@ class Rounds:
         self.group = algorithm.groups(federation.num_clients)
         self.meter = Meter(world.collectives)
         self.exchange = Exchange(
-            world.collectives, world.rank, states.hosts, case.reduction, algorithm, states.size, {}
+            world.collectives,
+            world.rank,
+            states.hosts,
+            case.reduction,
+            algorithm,
+            states.size,
+            {},
+            states.device,
         )
         self._splitter = Splitter(
             world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
@@ -84,7 +91,7 @@ class Rounds:
             self.states.scatter(arrays)
             self._restore_server(arrays)
         if self.algorithm.communicates and from_checkpoint:
-            self.exchange.models = self.states.group_models(self.group, arrays)
+            self.exchange.models = {**self.states.group_models(self.group, arrays)}
         elif self.algorithm.communicates:
             mine = range(len(self.names)) if self.world.is_root else self.clients
             self.exchange.models = {int(self.group[number]): initial.copy() for number in mine}
@@ -151,9 +158,7 @@ class Rounds:
         if verdict[0] >= 0:
             raise self._diverged(round, int(verdict[0]))
 
-    def _train(
-        self, round: int, participants: Ints
-    ) -> tuple[dict[int, npt.NDArray[np.float32]], npt.NDArray[np.float64]]:
+    def _train(self, round: int, participants: Ints) -> tuple[dict[int, Rows], npt.NDArray[np.float64]]:
         """Train the hosted participants (step 2); return deltas by client and a row for every client."""
         deltas = {}
         rows = np.full((len(self.clients), len(TRAINING)), np.nan)
@@ -170,14 +175,17 @@ class Rounds:
 
     def _result(
         self, client: Client, before: torch.Tensor, done: Training
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    ) -> tuple[Rows, npt.NDArray[np.float64]]:
         """Return a trained client's delta and its row of the training table."""
         change = client.shared.pack(client.row) - before
-        delta = change.cpu().numpy()
+        delta = change if self.exchange.device is not None else on_host(change)
         self.meter.executed_flops += done.executed_flops
         norm = two_norm(change[: client.shared.trained])
         finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
-        exponent = reductions.weighted_exponent(delta, client.weight) if finite else 0  # bounds weight 1 too
+        largest = delta if isinstance(delta, np.ndarray) else on_host(delta.abs().amax().reshape(1))
+        exponent = (
+            reductions.weighted_exponent(largest, client.weight) if finite else 0
+        )  # bounds weight 1 too
         row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
         row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
         return delta, np.array(row, np.float64)
@@ -218,7 +226,7 @@ class Rounds:
         self,
         plan: RoundPlan,
         participants: Ints,
-        deltas: dict[int, npt.NDArray[np.float32]],
+        deltas: dict[int, Rows],
         gathered: Gathered | None,
     ) -> tuple[RoundPlan, Findings]:
         """Divide the groups that are due; their parts start from the model that they shared."""
@@ -228,21 +236,20 @@ class Rounds:
         if gathered is not None:
             exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
         with self.meter.phase("server"):
-            plan, findings = self._splitter.run(plan, participants, deltas, exponents)
+            held = {n: on_host(delta) for n, delta in deltas.items()} if plan.suspects.any() else {}
+            plan, findings = self._splitter.run(plan, participants, held, exponents)
         self.exchange.regroup(self.group, plan.group)
         self.group = plan.group
         return plan, findings
 
-    def _average(
-        self, plan: RoundPlan, participants: Ints, deltas: dict[int, npt.NDArray[np.float32]]
-    ) -> None:
+    def _average(self, plan: RoundPlan, participants: Ints, deltas: dict[int, Rows]) -> None:
         """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
         if not self.algorithm.communicates:
             return
         with self.meter.phase("communicate"):
             self.exchange.run(plan, participants, self.weights, deltas)
         for number, client in self.clients.items():
-            client.shared.unpack(torch.from_numpy(self.exchange.models[int(plan.group[number])]), client.row)
+            client.shared.unpack(torch.as_tensor(self.exchange.models[int(plan.group[number])]), client.row)
 
     def _is_evaluated(self, round: int) -> bool:
         """Return whether models are scored in this round: every so many, and in the last."""

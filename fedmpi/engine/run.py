@@ -19,6 +19,7 @@ from fedmpi.clock import Stopwatch
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.devices import describe
+from fedmpi.comm.selftest import check_device_buffers
 from fedmpi.comm.settings import shared_cores, shared_devices
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
@@ -96,6 +97,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
             return
         _compile(case, world, observer)
         states = world.together(partial(States, case, job.algorithm, world, federation))
+        _test_buffers(case, world, states, observer)
         rounds = Rounds(case, job.algorithm, world, federation, states)
         rounds.begin(opening.from_checkpoint, keeper.arrays)
         keeper.arrays = None  # the clients hold them now
@@ -107,6 +109,17 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
             job.algorithm.warm_up()
             _announce(job, world, table, opening, observer, facts)
         _loop(rounds, keeper, stop, observer, opening.first_round)
+
+
+def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:
+    """Where MPI shall read and write device memory, see first whether it can."""
+    if case.reduction.buffers == "host":
+        return
+    if world.is_root:
+        observer.note('testing device buffers; if the run ends here, use reduction.buffers = "host"')
+    line = world.together(partial(check_device_buffers, world, states.device))
+    if world.is_root:
+        observer.note(line)
 
 
 def _compile(case: Case, world: World, observer: Observer) -> None:

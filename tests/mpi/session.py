@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from fedmpi.comm import launch
 
@@ -21,12 +22,13 @@ launch.set_defaults(1)
 
 from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
 from fedmpi.comm.collectives import NAMES  # noqa: E402
-from fedmpi.comm.selftest import check_collectives  # noqa: E402
+from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.engine.run import Job, run  # noqa: E402
 from fedmpi.engine.signals import StopRequest  # noqa: E402
 from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
+from fedmpi.store.identical import differences  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
 
@@ -126,8 +128,21 @@ def check_idle_ranks_are_named(world, root):
     ]
     run(job, world, notes, StopRequest())
     idle = world.is_root and world.size > 3
-    said = [note for note in notes.notes if not note.startswith("compiled the kernels")]
+    said = [note for note in notes.notes if note.endswith("idle")]
     assert said == (["warning: 4 ranks for 2 clients and a server: ranks 3 are idle"] if idle else [])
+
+
+def check_device_buffers_change_nothing(world, root):
+    """MPI that reads and writes a device's memory gives the bits that copies in host memory give."""
+    check_device_buffers(world, torch.device("cpu"))
+    for name in ("fedavg", "gcfl", "fixed32"):
+        case = jobs(root / "device", ["reduction.buffers=device", f"case={name}"])
+        (job,) = case.values()
+        assert job.case.reduction.buffers == "device"
+        run(job, world, Silent(), StopRequest())
+        if world.is_root:
+            found = differences(root / "runs" / name, job.folder)
+            assert [line.split(":")[0] for line in found] == ["config name", "config reduction.buffers"]
 
 
 def check_divergence(world, root):
@@ -177,6 +192,7 @@ def main(root: Path) -> None:
     world.collectives._comm = OnlyBuffers(world.comm)
     for job in jobs(root / "runs").values():
         run(job, world, Silent(), StopRequest())
+    check_device_buffers_change_nothing(world, root)
     check_divergence(world, root)
     check_interruption(world, root)
     if world.is_root:
