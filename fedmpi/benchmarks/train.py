@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
 from fedmpi.models.flops import GraphCounts
+from fedmpi.models.options import GinOptions
 from fedmpi.registry.check import Checked
 
 Ints = npt.NDArray[np.int64]
@@ -163,10 +165,13 @@ def _counts(prepared: Prepared, dataset: int, graphs: Ints) -> GraphCounts:
 
 
 def _counted_gigabytes(prepared: Prepared) -> dict[str, float]:
-    """Return the counted bytes of a round by phase, in GB."""
+    """Return the counted bytes of a round by phase, in GB; NaN for models that nobody counted them of."""
+    model = prepared.case.model
+    if not isinstance(model, GinOptions):
+        return {"train": math.nan, "evaluate": math.nan}
     train = evaluate = 0
     for split, shape in zip(prepared.partition.clients, prepared.federation.shapes, strict=True):
-        counted = GinBytes(prepared.case.model, shape.width, shape.classes)
+        counted = GinBytes(model, shape.width, shape.classes)
         train += counted.training(_counts(prepared, split.dataset, split.train)) * prepared.case.local_epochs
         held_out = np.concatenate([split.val, split.test])
         evaluate += counted.forward(_counts(prepared, split.dataset, held_out))

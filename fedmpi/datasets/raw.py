@@ -79,6 +79,11 @@ class RawGraphs:
         """Number of continuous attributes A, 0 where there are none."""
         return 0 if self.node_attributes is None else int(self.node_attributes.shape[1])
 
+    @property
+    def edge_width(self) -> int:
+        """Number of attributes of an edge B, 0 where there are none."""
+        return 0 if self.edge_attributes is None else int(self.edge_attributes.shape[1])
+
 
 def largest_degree(raw: RawGraphs) -> int:
     """Return the largest out-degree of any node, 0 for graphs without edges."""

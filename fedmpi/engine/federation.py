@@ -107,7 +107,7 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> F
 def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     width = feature_width(raw, case.dataset.features)
     if case.model.head == "dataset":
-        return Shape(width, raw.num_classes)
+        return Shape(width, raw.num_classes, raw.edge_width)
     known = np.unique(raw.labels[split.train])
     unknown = np.setdiff1d(raw.labels[np.concatenate([split.val, split.test])], known)
     if len(unknown):
@@ -115,7 +115,7 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
             f'client {split.name}: model.head = "own" has no output for label {raw.class_names[unknown[0]]} '
             'of its held-out graphs, which its training split lacks; use model.head = "dataset"'
         )
-    return Shape(width, len(known))
+    return Shape(width, len(known), raw.edge_width)
 
 
 def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:

@@ -25,7 +25,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
 from fedmpi.models.networks import build
-from fedmpi.models.options import Shape
+from fedmpi.models.options import GinOptions, Shape
 from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task
 
 Ints = npt.NDArray[np.int64]
@@ -98,6 +98,7 @@ class States:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
         if case.kernels != "grouped":
             return [Alone(client) for client in self.clients.values()]
+        assert isinstance(case.model, GinOptions)  # the registry refused others
         found: list[Group] = []
         for members in groups_of(self._shapes, case.group_size):
             if members[0] in self.clients:  # a group is hosted by one rank
@@ -124,6 +125,7 @@ class States:
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _compiled(self, case: Case, shape: Shape) -> FastGin:
+        assert isinstance(case.model, GinOptions)
         if shape not in self._kernels:
             self._kernels[shape] = FastGin(case.model, self._models[shape], self._scratch)
         return self._kernels[shape]

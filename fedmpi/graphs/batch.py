@@ -102,8 +102,33 @@ class Batch:
         return self.topology.num_graphs
 
     @cached_property
+    def closed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pointers [N + 1] and columns [E + N] of A + I, self loop last in each row."""
+        return _with_self_loops(self.topology)
+
+    @cached_property
+    def closed_index(self) -> tuple[Tensor, Tensor]:
+        """Receivers and senders of A + I, int64 [E + N] each."""
+        row_ptr, columns = self.closed
+        receivers = np.repeat(np.arange(len(row_ptr) - 1), np.diff(row_ptr))
+        receiver, sender = (torch.from_numpy(np.asarray(side, np.int64)) for side in (receivers, columns))
+        return receiver.to(self.x.device), sender.to(self.x.device)
+
+    @cached_property
+    def _inverse_roots(self) -> Tensor:
+        """One over the root of each row's sum of A + I, [N, 1]."""
+        sizes = np.diff(self.closed[0]).astype(np.float32)
+        return torch.from_numpy(1 / np.sqrt(sizes))[:, None].to(self.x.device)
+
+    @cached_property
+    def _inverse_sizes(self) -> Tensor:
+        """One over the number of each graph's nodes, [B, 1]."""
+        sizes = np.diff(self.topology.graph_ptr).astype(np.float32)
+        return torch.from_numpy(1 / sizes)[:, None].to(self.x.device)
+
+    @cached_property
     def _neighbourhood(self) -> tuple[Tensor, Tensor]:
-        row_ptr, columns = _with_self_loops(self.topology)
+        row_ptr, columns = self.closed
         forward = _ones_csr(row_ptr, columns, self.topology.num_nodes)
         backward = _ones_csr(*_transposed(row_ptr, columns), self.topology.num_nodes)
         return forward.to(self.x.device), backward.to(self.x.device)
@@ -134,3 +159,19 @@ class Batch:
     def sum_graphs(self, x: Tensor) -> Tensor:
         """Return the sum over the nodes of each graph, [B, h]."""
         return _SumPool.apply(self._pooling, self.graph_of_node, x)  # type: ignore[no-any-return, no-untyped-call]
+
+    def mean_graphs(self, x: Tensor) -> Tensor:
+        """Return the mean over the nodes of each graph, [B, h]."""
+        return self.sum_graphs(x) * self._inverse_sizes
+
+    def normalised_sum(self, x: Tensor) -> Tensor:
+        """Return ``D^-1/2 (A + I) D^-1/2 x``, [N, h], D the row sums of A + I (Kipf and Welling 2017)."""
+        return self.sum_neighbourhood(x * self._inverse_roots) * self._inverse_roots
+
+    def reduce_rows(self, values: Tensor, how: str) -> Tensor:
+        """Return the ``"sum"`` or ``"max"`` of the values [E + N, ...] over each row of A + I, [N, ...]."""
+        return torch.segment_reduce(values, how, offsets=self._row_starts, axis=0)
+
+    @cached_property
+    def _row_starts(self) -> Tensor:
+        return torch.from_numpy(np.asarray(self.closed[0], np.int64)).to(self.x.device)

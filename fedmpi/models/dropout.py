@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.seeds import Purpose, keep_bits, key
+from fedmpi.seeds import Purpose, keep_bits, key, words
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class DropoutStreams:
         """Return the keys of the first `layers` streams, as int64."""
         return [_signed(self._stream(layer)) for layer in range(layers)]
 
+    def words(self, layer: int, count: int) -> npt.NDArray[np.uint64]:
+        """Return the first `count` uniform 64-bit words of a layer's stream, for other draws than dropout."""
+        return words(self._stream(layer), count)
+
     def _stream(self, layer: int) -> int:
         return key(self.seed, Purpose.DROPOUT, self.client, self.round, self.step, layer)
 
@@ -38,6 +43,11 @@ class DropoutStreams:
             return x
         keep = torch.from_numpy(keep_bits(self._stream(layer), x.numel(), drop)).view(x.shape)
         return x * keep.to(x.device, x.dtype).mul_(1.0 / (1.0 - drop))
+
+
+def fixed_words(layer: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return what `DropoutStreams.words` is to evaluations: the same words in every one."""
+    return words(key(0, Purpose.DROPOUT, layer), count)
 
 
 def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:

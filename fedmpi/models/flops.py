@@ -10,44 +10,19 @@ needs a gradient. See docs/metrics.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from fedmpi.models.options import GinOptions, ModelOptions, Shape
+from fedmpi.models.counts import Flops, GraphCounts, ModelFlops
+from fedmpi.models.fedgraphnn_flops import FedGraphNNFlops
+from fedmpi.models.message_passing_flops import MessagePassingFlops
+from fedmpi.models.options import (
+    FedGraphNNOptions,
+    GinOptions,
+    MessagePassingOptions,
+    ModelOptions,
+    Shape,
+)
 
-
-@dataclass(frozen=True)
-class Flops:
-    """FLOPs of one pass: dense products, and sums over neighbours and graphs."""
-
-    dense: int
-    sparse: int
-
-    @property
-    def total(self) -> int:
-        """Both kinds together."""
-        return self.dense + self.sparse
-
-
-@dataclass(frozen=True)
-class GraphCounts:
-    """What a pass works on: numbers of graphs, nodes and directed edges."""
-
-    graphs: int
-    nodes: int
-    edges: int
-
-
-class ModelFlops(Protocol):
-    """FLOPs of passes of one model of one shape."""
-
-    def forward(self, counts: GraphCounts) -> Flops:
-        """Return the FLOPs of one forward pass."""
-
-    def training(self, counts: GraphCounts) -> Flops:
-        """Return the FLOPs of one forward and backward pass."""
-
-    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
-        """Return the FLOPs that the chosen kernels of torch do for the same pass."""
+__all__ = ["Flops", "GinFlops", "GraphCounts", "ModelFlops", "flops_of"]
 
 
 def flops_of(options: ModelOptions, shape: Shape) -> ModelFlops:
@@ -55,6 +30,10 @@ def flops_of(options: ModelOptions, shape: Shape) -> ModelFlops:
     match options:
         case GinOptions():
             return GinFlops(options, shape.width, shape.classes)
+        case FedGraphNNOptions():
+            return FedGraphNNFlops(options, shape)
+        case MessagePassingOptions():
+            return MessagePassingFlops(options, shape)
 
 
 @dataclass(frozen=True)

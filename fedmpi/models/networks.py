@@ -9,8 +9,15 @@ from torch import Tensor, nn
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.fedgraphnn import MoleculeNetwork
 from fedmpi.models.gin import GIN
-from fedmpi.models.options import GinOptions, ModelOptions, Shape
+from fedmpi.models.options import (
+    FedGraphNNOptions,
+    GinOptions,
+    MessagePassingOptions,
+    ModelOptions,
+    Shape,
+)
 
 
 class Network(Protocol):
@@ -33,3 +40,9 @@ def _make(options: ModelOptions, shape: Shape) -> nn.Module:
     match options:
         case GinOptions():
             return GIN(options, shape.width, shape.classes)
+        case FedGraphNNOptions():
+            return MoleculeNetwork(options, shape)
+        case MessagePassingOptions():
+            from fedmpi.models.message_passing import GraphNetwork  # torch-geometric takes a second
+
+            return GraphNetwork(options, shape)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from fedmpi.config.options import Options
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Input width and number of outputs of a client's model."""
+    """Input width and number of outputs of a client's model, and the width of its edges' attributes."""
 
     width: int
     classes: int
+    edges: int = 0
 
 
 class NetworkOptions(Options):
@@ -48,8 +49,131 @@ class GinOptions(NetworkOptions):
         return frozenset({"compiled", "grouped", "csr", "reference"})
 
 
-ModelOptions = GinOptions
-"""Options of any model: with the second model, a union told apart by `name`."""
+class MessagePassingOptions(NetworkOptions):
+    """Linear, `layers` convolutions of torch-geometric with ReLU and dropout, pooling, a head.
 
-MODELS: dict[str, type[BaseModel]] = {"gin": GinOptions}
+    Attributes
+    ----------
+    pooling : str
+        Of the nodes of a graph: ``mean`` or ``sum``.
+    head_layers : int
+        Linears of the head; with 1 it is the output alone.
+    """
+
+    name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]
+    pooling: Literal["mean", "sum"] = "mean"
+    head_layers: Literal[1, 2] = 2
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model: torch-geometric's layers, client by client."""
+        return frozenset({"csr"})
+
+
+class GcnOptions(MessagePassingOptions):
+    """Kipf and Welling (2017)."""
+
+    name: Literal["gcn"] = "gcn"
+
+
+class GatOptions(MessagePassingOptions):
+    """Velickovic et al. (2018); the heads together are `hidden` wide."""
+
+    name: Literal["gat"] = "gat"
+    heads: int = Field(2, ge=1, le=16)
+    slope: float = Field(0.2, ge=0)
+
+    @model_validator(mode="after")
+    def _divides(self) -> GatOptions:
+        if self.hidden % self.heads:
+            raise ValueError(f"hidden {self.hidden} is no multiple of {self.heads} heads")
+        return self
+
+
+class SageOptions(MessagePassingOptions):
+    """GraphSAGE (Hamilton et al. 2017) with the mean over all neighbours."""
+
+    name: Literal["sage"] = "sage"
+
+
+class SgcOptions(MessagePassingOptions):
+    """Wu et al. (2019): one layer after `layers` propagations."""
+
+    name: Literal["sgc"] = "sgc"
+
+
+class MpnnOptions(MessagePassingOptions):
+    """Message passing with edge features, FedGraphNN's Eq. 1; without edge features where there are none."""
+
+    name: Literal["mpnn"] = "mpnn"
+
+
+class FedGraphNNOptions(NetworkOptions):
+    """FedGraphNN's molecule models: two layers and a readout of every node, averaged.
+
+    Attributes
+    ----------
+    hidden, node, readout, graph : int
+        Widths h, d, r and g: of the first and second layer, and of the readout's two.
+    """
+
+    name: Literal["fedgraphnn/gcn", "fedgraphnn/gat", "fedgraphnn/sage"]
+    layers: Literal[2] = 2
+    node: int = Field(64, ge=1, le=4096)
+    readout: int = Field(64, ge=1, le=4096)
+    graph: int = Field(64, ge=1, le=4096)
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return frozenset({"csr"})
+
+
+class FedGraphNNGcnOptions(FedGraphNNOptions):
+    """Two propagations, dropout between them, no bias, no non-linearity."""
+
+    name: Literal["fedgraphnn/gcn"] = "fedgraphnn/gcn"
+
+
+class FedGraphNNGatOptions(FedGraphNNOptions):
+    """`heads` heads side by side, then one; LeakyReLU of `slope` in the attention."""
+
+    name: Literal["fedgraphnn/gat"] = "fedgraphnn/gat"
+    heads: int = Field(2, ge=1, le=16)
+    slope: float = Field(0.2, ge=0)
+
+
+class FedGraphNNSageOptions(FedGraphNNOptions):
+    """Mean over two neighbours drawn with replacement, of the node itself too, in both layers."""
+
+    name: Literal["fedgraphnn/sage"] = "fedgraphnn/sage"
+
+
+_ALL = (
+    GinOptions,
+    GcnOptions,
+    GatOptions,
+    SageOptions,
+    SgcOptions,
+    MpnnOptions,
+    FedGraphNNGcnOptions,
+    FedGraphNNGatOptions,
+    FedGraphNNSageOptions,
+)
+
+ModelOptions = Annotated[
+    GinOptions
+    | GcnOptions
+    | GatOptions
+    | SageOptions
+    | SgcOptions
+    | MpnnOptions
+    | FedGraphNNGcnOptions
+    | FedGraphNNGatOptions
+    | FedGraphNNSageOptions,
+    Field(discriminator="name"),
+]
+"""Options of any model, told apart by `name`."""
+
+MODELS: dict[str, type[BaseModel]] = {kind.model_fields["name"].default: kind for kind in _ALL}
 """Option classes by name; `fedmpi.models.networks` and `fedmpi.models.flops` have a line for each."""

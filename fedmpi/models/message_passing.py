@@ -1,0 +1,103 @@
+"""Graph networks of torch-geometric's layers: GCN, GAT, GraphSAGE, SGC and MPNN for any graph-level task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+from torch_geometric.nn import GATConv, GCNConv, MessagePassing, SAGEConv, SGConv
+
+from fedmpi.graphs.batch import Batch
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.options import (
+    GatOptions,
+    GcnOptions,
+    MessagePassingOptions,
+    MpnnOptions,
+    SageOptions,
+    SgcOptions,
+    Shape,
+)
+
+
+class MpnnConv(MessagePassing):  # type: ignore[misc]
+    r"""One step of FedGraphNN's Eq. 1, with a Linear and ReLU for message and update.
+
+    ``m_i = sum over neighbours j of relu(M [h_i, h_j, e_ij])``, ``h_i' = U [h_i, m_i]``; [N, h] to [N, h].
+    """
+
+    def __init__(self, hidden: int, edges: int) -> None:
+        super().__init__(aggr="sum")
+        self.messages = nn.Linear(2 * hidden + edges, hidden)
+        self.updates = nn.Linear(2 * hidden, hidden)
+
+    def forward(self, x: Tensor, edge_index: Tensor, attributes: Tensor | None) -> Tensor:
+        """Return the nodes' next states."""
+        summed = self.propagate(edge_index, x=x, attributes=attributes)
+        return self.updates(torch.cat([x, summed], dim=1))  # type: ignore[no-any-return]
+
+    def message(self, x_i: Tensor, x_j: Tensor, attributes: Tensor | None) -> Tensor:
+        """Return the messages [E, h] of receivers and senders."""
+        parts = [x_i, x_j] if attributes is None else [x_i, x_j, attributes]
+        return relu(self.messages(torch.cat(parts, dim=1)))
+
+
+class GraphNetwork(nn.Module):
+    """Linear, convolutions with ReLU and dropout, pooling of the last layer, a head of one or two Linears.
+
+    The convolutions are named ``conv.*`` and all of one width, so that clients with other features
+    and classes can share them.
+
+    Parameters
+    ----------
+    options : MessagePassingOptions
+    shape : Shape
+        Input width, outputs, and width of the edges' attributes, which MPNN alone reads.
+    """
+
+    def __init__(self, options: MessagePassingOptions, shape: Shape) -> None:
+        super().__init__()
+        self.options = options
+        self.pre = nn.Linear(shape.width, options.hidden)
+        count = 1 if isinstance(options, SgcOptions) else options.layers
+        self.conv = nn.ModuleList(_convolution(options, shape.edges) for _ in range(count))
+        self.post = nn.Linear(options.hidden, options.hidden) if options.head_layers == 2 else None
+        self.readout = nn.Linear(options.hidden, shape.classes)
+
+    def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
+        """Return what the head sees of each graph, [B, h]."""
+        x = self.pre(batch.x)
+        for layer, convolution in enumerate(self.conv):
+            edges = (batch.edges,) if isinstance(self.options, MpnnOptions) else ()
+            x = relu(convolution(x, batch.edge_index, *edges))
+            if streams is not None:
+                x = streams.apply(x, layer, self.options.dropout)
+        return batch.mean_graphs(x) if self.options.pooling == "mean" else batch.sum_graphs(x)
+
+    def forward(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
+        """Return outputs [B, C]; `streams` is None in evaluation."""
+        hidden = self.embed(batch, streams, kernels)
+        if self.post is not None:
+            hidden = relu(self.post(hidden))
+            if streams is not None:
+                hidden = streams.apply(hidden, len(self.conv), self.options.dropout)
+        return self.readout(hidden)  # type: ignore[no-any-return]
+
+
+def _convolution(options: MessagePassingOptions, edges: int) -> Any:
+    """Return one layer; dropout is the network's, since torch-geometric's draws from the global generator."""
+    hidden = options.hidden
+    match options:
+        case GcnOptions():
+            return GCNConv(hidden, hidden)
+        case GatOptions():
+            return GATConv(hidden, hidden // options.heads, options.heads, negative_slope=options.slope)
+        case SageOptions():
+            return SAGEConv(hidden, hidden)
+        case SgcOptions():
+            return SGConv(hidden, hidden, K=options.layers)
+        case MpnnOptions():
+            return MpnnConv(hidden, edges)
+    raise AssertionError(options.name)

@@ -1,0 +1,63 @@
+"""FLOPs of the models of torch-geometric's layers; conventions as in `fedmpi.models.flops`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedmpi.models.counts import Flops, GraphCounts
+from fedmpi.models.options import (
+    GatOptions,
+    GcnOptions,
+    MessagePassingOptions,
+    MpnnOptions,
+    SageOptions,
+    SgcOptions,
+    Shape,
+)
+
+
+@dataclass(frozen=True)
+class MessagePassingFlops:
+    """Counts of one model of one shape; sums have an entry per edge, and per self loop if there is one."""
+
+    options: MessagePassingOptions
+    shape: Shape
+
+    def _convolutions(self, counts: GraphCounts) -> tuple[int, int]:
+        """Return products and sums of all convolutions together."""
+        hidden, layers = self.options.hidden, self.options.layers
+        product = 2 * counts.nodes * hidden * hidden
+        closed, edges = (counts.edges + counts.nodes) * hidden, counts.edges * hidden
+        match self.options:
+            case GcnOptions():
+                return layers * product, layers * closed
+            case GatOptions():
+                return layers * product, layers * (closed + 4 * counts.nodes * hidden)
+            case SageOptions():
+                return layers * 2 * product, layers * edges
+            case SgcOptions():
+                return product, layers * closed
+            case MpnnOptions():
+                message = 2 * counts.edges * (2 * hidden + self.shape.edges) * hidden
+                return layers * (message + 2 * product), layers * edges
+        raise AssertionError(self.options.name)
+
+    def _ends(self, counts: GraphCounts) -> tuple[int, int]:
+        """Return the products of the first Linear, and of the head."""
+        hidden = self.options.hidden
+        head = 2 * hidden * self.shape.classes + (self.options.head_layers - 1) * 2 * hidden * hidden
+        return 2 * counts.nodes * self.shape.width * hidden, counts.graphs * head
+
+    def forward(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of one forward pass."""
+        products, sums = self._convolutions(counts)
+        return Flops(sum(self._ends(counts)) + products, sums + counts.nodes * self.options.hidden)
+
+    def training(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of one forward and backward pass; the features need no gradient."""
+        forward, (first, _) = self.forward(counts), self._ends(counts)
+        return Flops(3 * forward.dense - first, forward.sparse + self._convolutions(counts)[1])
+
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
+        """Return the FLOPs that torch-geometric's layers do for the same pass: the analytic count."""
+        return (self.training(counts) if training else self.forward(counts)).total

@@ -1,0 +1,133 @@
+"""Parameters and FLOPs of FedGraphNN's Tables 6 and 8, as printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops, published_node_flops
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import (
+    FedGraphNNGatOptions,
+    FedGraphNNGcnOptions,
+    FedGraphNNSageOptions,
+    GcnOptions,
+    SageOptions,
+    Shape,
+)
+
+KINDS = {"gcn": FedGraphNNGcnOptions, "gat": FedGraphNNGatOptions, "sage": FedGraphNNSageOptions}
+
+SIZES = {
+    "SIDER": (33, 27),
+    "BACE": (34, 1),
+    "ClinTox": (26, 2),
+    "BBBP": (24, 1),
+    "Tox21": (18, 12),
+    "FreeSolv": (8, 1),
+    "ESOL": (13, 1),
+    "Lipophilicity": (27, 1),
+    "hERG": (29, 1),
+    "QM9": (8, 12),
+}
+"""Whole nodes of an average molecule, and tasks."""
+
+WIDTHS = {
+    ("SIDER", "sage"): {"node": 16},
+    ("BACE", "sage"): {"node": 16},
+    ("Lipophilicity", "sage"): {"node": 256, "hidden": 256, "readout": 256, "graph": 256},
+}
+"""Where they are not 64."""
+
+PARAMETERS = {
+    "gcn": ["15.1K", "13.5K", "13.6K", "13.5K", "14.2K", "13.5K", "13.5K", "13.5K", "13.5K", "14.2K"],
+    "gat": ["20.2K", "18.5K", "18.6K", "18.5K", "19.2K", "18.5K", "18.5K", "18.5K", "18.5K", "19.2K"],
+    "sage": ["10.6K", "8.9K", "18.2K", "18.1K", "18.8K", "18.1K", "18.1K", "269K", "18.1K", "18.8K"],
+}
+FLOPS = {
+    "gcn": [
+        "697.3K",
+        "605.1K",
+        "466.2K",
+        "427.2K",
+        "345.8K",
+        "142.6K",
+        "231.6K",
+        "480.6K",
+        "516.6K",
+        "153.9K",
+    ],
+    "gat": ["703.4K", "612.1K", "470.2K", "431K", "347.8K", "142.5K", "232.6K", "485K", "521.3K", "154.3K"],
+    "sage": ["846K", "758.6K", "1.1M", "980K", "760.6K", "326.9K", "531.1K", "1.5M", "1.184M", "338.2K"],
+}
+CELLS = [(name, kind, place) for kind in KINDS for place, name in enumerate(SIZES)]
+
+
+def number(printed: str) -> tuple[float, float]:
+    """Return a printed number, and a unit of its last digit."""
+    digits, unit = printed[:-1], {"K": 1e3, "M": 1e6}[printed[-1]]
+    decimals = len(digits.partition(".")[2])
+    return float(digits) * unit, unit / 10**decimals
+
+
+def agrees(computed: float, printed: str) -> bool:
+    """Tell whether a number was rounded or cut to what is printed."""
+    value, step = number(printed)
+    return value - step / 2 <= computed < value + step
+
+
+def options(name: str, kind: str):
+    return KINDS[kind](**WIDTHS.get((name, kind), {}))
+
+
+@pytest.mark.parametrize(("name", "kind", "place"), CELLS)
+def test_parameters_are_those_of_table_6(name, kind, place):
+    model = FlatModel(build(options(name, kind), Shape(8, SIZES[name][1])))
+    assert agrees(model.num_parameters, PARAMETERS[kind][place])
+
+
+def test_exact_parameters():
+    counts = {
+        kind: [FlatModel(build(KINDS[kind](), Shape(8, tasks))).num_parameters for tasks in (1, 2, 12, 27)]
+        for kind in KINDS
+    }
+    assert counts == {
+        "gcn": [13_505, 13_570, 14_220, 15_195],
+        "gat": [18_497, 18_562, 19_212, 20_187],
+        "sage": [18_113, 18_178, 18_828, 19_803],
+    }
+
+
+def test_128_one_hot_features_cannot_be_table_6():
+    assert FlatModel(build(FedGraphNNGcnOptions(), Shape(128, 27))).num_parameters == 30_555
+
+
+@pytest.mark.parametrize(("name", "kind", "place"), CELLS)
+def test_flops_are_those_of_table_6_but_for_four_slips(name, kind, place):
+    nodes, tasks = SIZES[name]
+    computed = published_flops(options(name, kind), Shape(8, tasks), nodes)
+    if (name, kind) in PUBLISHED_SLIPS:
+        printed, instead, _ = PUBLISHED_SLIPS[name, kind]
+        assert printed == FLOPS[kind][place]
+        assert agrees(computed, instead)
+        assert not agrees(computed, printed)
+    else:
+        assert agrees(computed, FLOPS[kind][place])
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "classes", "nodes", "gcn", "sage", "gcn_flops", "sage_flops"),
+    [
+        ("CORA", 8710, 70, 80, 282_118, 283_142, "44.9M", "45.3M"),
+        ("Citeseer", 602, 6, 19, 20_550, 21_574, "739.4K", "817K"),
+        ("DBLP", 1639, 4, 84, 53_668, 54_692, "8.8M", "9.2M"),
+        ("PubMed", 500, 3, 59, 17_187, 18_211, "1.9M", "2.1M"),
+    ],
+)
+def test_table_8(name, width, classes, nodes, gcn, sage, gcn_flops, sage_flops):
+    """Its models are the scripts' defaults: 32 wide, one convolution between two Linears."""
+    shape, common = Shape(width, classes), {"hidden": 32, "layers": 1, "head_layers": 1}
+    assert FlatModel(build(GcnOptions(**common), shape)).num_parameters == gcn
+    assert FlatModel(build(SageOptions(**common), shape)).num_parameters == sage
+    assert agrees(published_node_flops("gcn", shape, 32, nodes), gcn_flops)
+    assert agrees(published_node_flops("sage", shape, 32, nodes), sage_flops)

@@ -1,0 +1,187 @@
+"""The models for molecules: against plain formulas over dense matrices, their counts, their random numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import elu, leaky_relu, relu
+from torch.utils.flop_counter import FlopCounterMode
+
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.models.counts import GraphCounts
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.flops import flops_of
+from fedmpi.models.networks import build
+from fedmpi.models.options import (
+    FedGraphNNGatOptions,
+    FedGraphNNGcnOptions,
+    FedGraphNNSageOptions,
+    GatOptions,
+    GcnOptions,
+    MpnnOptions,
+    SageOptions,
+    SgcOptions,
+    Shape,
+)
+
+MOLECULES = (FedGraphNNGcnOptions, FedGraphNNGatOptions, FedGraphNNSageOptions)
+CONVOLUTIONS = (GcnOptions, GatOptions, SageOptions, SgcOptions, MpnnOptions)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    """A triangle with a tail of one, and a path of three; bonds of two kinds."""
+    topology = Topology(
+        np.array([0, 4, 7]),
+        np.array([0, 2, 4, 7, 8, 9, 11, 12]),
+        np.array([1, 2, 0, 2, 0, 1, 3, 2, 5, 4, 6, 5]),
+    )
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(7, 5)).astype(np.float32)
+    bonds = np.eye(2, dtype=np.uint8)[rng.integers(0, 2, 12)]
+    return GraphSet(topology, rows, np.arange(7), rng.integers(0, 2, (2, 3)).astype(float), bonds)
+
+
+def flat(options, width=5, classes=3, edges=2):
+    model = FlatModel(build(options, Shape(width, classes, edges)))
+    model.parameters.copy_(model.initialise(3, 0))
+    return model
+
+
+def adjacency(graphs: GraphSet) -> torch.Tensor:
+    """A + I as a dense matrix."""
+    topology = graphs.topology
+    matrix = torch.eye(topology.num_nodes)
+    matrix[np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr)), topology.columns] = 1
+    return matrix
+
+
+def read_out(module, x, nodes):
+    hidden = relu(module.second(relu(module.first(torch.cat([x, nodes], 1)))))
+    logits = module.last(hidden)
+    return torch.stack([logits[:4].mean(0), logits[4:].mean(0)])
+
+
+def test_gcn_is_two_products_without_bias_or_relu(graphs):
+    module, batch = flat(FedGraphNNGcnOptions(hidden=6, node=4)).module, Batch.of(graphs)
+    closed = adjacency(graphs)
+    roots = closed.sum(1).rsqrt()
+    normal = roots[:, None] * closed * roots
+    first, second = (layer.weight for layer in module.conv)
+    expected = read_out(module, batch.x, normal @ (normal @ batch.x @ first) @ second)
+    torch.testing.assert_close(module(batch, None), expected)
+
+
+def test_gat_is_softmax_over_neighbours_and_the_node_itself(graphs):
+    module, batch = flat(FedGraphNNGatOptions(hidden=6, node=4)).module, Batch.of(graphs)
+    closed, x = adjacency(graphs), batch.x
+    for layer in module.conv:
+        heads = []
+        states = x @ layer.project.weight
+        for head, part in enumerate(states.split(layer.width, 1)):
+            pairs = torch.cat([part[:, None].expand(7, 7, -1), part[None].expand(7, 7, -1)], 2)
+            a = torch.cat([layer.attend["receiver"][head], layer.attend["sender"][head]])
+            scores = leaky_relu(pairs @ a, 0.2).masked_fill(closed == 0, -torch.inf)
+            heads.append(scores.softmax(1) @ part)
+        x = elu(torch.cat(heads, 1))
+    torch.testing.assert_close(module(batch, None), read_out(module, batch.x, x))
+
+
+def test_sage_averages_two_drawn_neighbours(graphs):
+    """On two nodes that only have themselves every draw is known."""
+    alone = Topology(np.array([0, 1, 2]), np.array([0, 0, 0]), np.zeros(0, np.int64))
+    lonely = GraphSet(alone, graphs.feature_rows[:2], np.arange(2), graphs.labels)
+    module, batch = flat(FedGraphNNSageOptions(hidden=6, node=4)).module, Batch.of(lonely)
+    x = relu(torch.cat([batch.x, batch.x], 1) @ module.conv[0].weight)
+    x = relu(torch.cat([x, x], 1) @ module.conv[1].weight)
+    hidden = relu(module.second(relu(module.first(torch.cat([batch.x, x], 1)))))
+    torch.testing.assert_close(module(batch, None), module.last(hidden))
+
+
+def test_sage_draws_from_closed_neighbourhoods_anew_in_each_step(graphs):
+    from fedmpi.models.fedgraphnn import _drawn
+
+    batch = Batch.of(graphs)
+    nodes = np.repeat(np.arange(7), 300)
+    drawn = _drawn(batch, nodes, DropoutStreams(0, 0, 0, 0), 1)
+    seen = [set(drawn[np.repeat(nodes, 2) == node].tolist()) for node in range(7)]
+    assert seen == [{0, 1, 2}, {0, 1, 2}, {0, 1, 2, 3}, {2, 3}, {4, 5}, {4, 5, 6}, {5, 6}]
+    module = flat(FedGraphNNSageOptions(dropout=0.0)).module
+    steps = [module(batch, DropoutStreams(0, 0, 0, step)) for step in (0, 0, 1)]
+    assert torch.equal(steps[0], steps[1])
+    assert not torch.equal(steps[0], steps[2])
+    assert torch.equal(module(batch, None), module(batch, None))
+
+
+@pytest.mark.parametrize("kind", [*MOLECULES, *CONVOLUTIONS])
+def test_a_batch_is_its_graphs_side_by_side(graphs, kind):
+    if kind is FedGraphNNSageOptions:
+        pytest.skip("what is drawn depends on the place in the batch")
+    module = flat(kind(hidden=6)).module
+    together = module(Batch.of(graphs), None)
+    alone = [module(Batch.of(graphs.take(np.array([g]))), None) for g in range(2)]
+    torch.testing.assert_close(together, torch.cat(alone))
+
+
+@pytest.mark.parametrize("kind", [*MOLECULES, *CONVOLUTIONS])
+def test_nothing_reads_torchs_generator(graphs, kind):
+    model, batch = flat(kind(hidden=6)), Batch.of(graphs)
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    first = model.module(batch, DropoutStreams(0, 1, 2, 3))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert torch.equal(model.initialise(3, 0), model.parameters)
+    assert torch.equal(model.module(batch, DropoutStreams(0, 1, 2, 3)), first)
+    assert not torch.equal(model.module(batch, DropoutStreams(0, 1, 2, 4)), first)
+
+
+@pytest.mark.parametrize("kind", [*MOLECULES, *CONVOLUTIONS])
+def test_dense_flops_are_what_torch_counts(graphs, kind):
+    options = kind(hidden=6)
+    model, batch = flat(options), Batch.of(graphs)
+    flops, counts = flops_of(options, Shape(5, 3, 2)), GraphCounts(2, 7, 12)
+    with FlopCounterMode(display=False) as forward:
+        outputs = model.module(batch, None)
+    with FlopCounterMode(display=False) as backward:
+        outputs.sum().backward()
+    # torch counts a product with a sparse matrix as one with a dense one: pooling, and GCN's propagation
+    pooling = 2 * 2 * 7 * (options.graph if kind in MOLECULES else 6)
+    propagation = 2 * 7 * 7 * (6 + 64) if kind is FedGraphNNGcnOptions else 0
+    dense = forward.get_total_flops() - pooling - propagation
+    assert dense == flops.forward(counts).dense
+    assert dense + backward.get_total_flops() - propagation == flops.training(counts).dense
+
+
+def test_mpnn_reads_the_bonds(graphs):
+    module = flat(MpnnOptions(hidden=6)).module
+    other = GraphSet(graphs.topology, graphs.feature_rows, graphs.node_row, graphs.labels, 1 - graphs.edges)
+    assert not torch.equal(module(Batch.of(graphs), None), module(Batch.of(other), None))
+
+
+def test_mpnn_step_is_equation_1(graphs):
+    convolution, batch = flat(MpnnOptions(hidden=6)).module.conv[0], Batch.of(graphs)
+    x = torch.randn(7, 6, generator=torch.Generator().manual_seed(0))
+    sender, receiver = batch.edge_index
+    summed = torch.zeros(7, 6)
+    for edge in range(12):
+        i, j = receiver[edge], sender[edge]
+        summed[i] += relu(convolution.messages(torch.cat([x[i], x[j], batch.edges[edge]])))
+    expected = convolution.updates(torch.cat([x, summed], 1))
+    torch.testing.assert_close(convolution(x, batch.edge_index, batch.edges), expected)
+
+
+def test_convolutions_have_one_shape_whatever_the_features():
+    for kind in CONVOLUTIONS:
+        shared = [
+            [
+                (slot.name, slot.shape)
+                for slot in flat(kind(), width, 2).slots
+                if slot.name.startswith("conv.")
+            ]
+            for width in (3, 40)
+        ]
+        assert shared[0] == shared[1]
