@@ -68,10 +68,28 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     if run.status != "complete":
         raise BadInput(f"{run.folder}: {run.status}, not complete; finish it first or leave it out")
     sizes = run.partition["sizes"]
-    provenance, whole = run.lives[-1].provenance, summarise(run)
+    provenance = run.lives[-1].provenance
     parameters = provenance.get("parameters", [""] * len(run.clients))
     cpu, wall = (np.nansum(run.measured(f"client_{name}_seconds"), axis=0) for name in ("cpu", "wall"))
-    common = {
+    common = _common(run)
+    return [
+        {
+            **{name: row[name] for name in COLUMNS if name in row},
+            **common,
+            "train_graphs": int(sizes[place, 0]),
+            "test_graphs": int(sizes[place, 2]),
+            "parameters": parameters[place],
+            "train_cpu_seconds": round(float(cpu[place]), 3),
+            "train_wall_seconds": round(float(wall[place]), 3),
+        }
+        for place, row in enumerate(per_client(run))
+    ]
+
+
+def _common(run: Run) -> dict[str, Any]:
+    """Return the columns that are the same for all clients of a run."""
+    provenance, whole = run.lives[-1].provenance, summarise(run)
+    return {
         "suite": run.config["suite"],
         "case": run.config["name"],
         "dataset": setting(run.config, "dataset"),
@@ -87,18 +105,6 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
         "numerics_version": run.numerics_version,
         "config_digest": run.config_digest,
     }
-    return [
-        {
-            **{name: row[name] for name in COLUMNS if name in row},
-            **common,
-            "train_graphs": int(sizes[place, 0]),
-            "test_graphs": int(sizes[place, 2]),
-            "parameters": parameters[place],
-            "train_cpu_seconds": round(float(cpu[place]), 3),
-            "train_wall_seconds": round(float(wall[place]), 3),
-        }
-        for place, row in enumerate(per_client(run))
-    ]
 
 
 def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:

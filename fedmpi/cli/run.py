@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,7 +102,7 @@ def plan_suite(
     meant = [not suite.mode or ranks in settings.ranks for settings in suite.cases]
     numbered = [pair for pair, chosen in zip(enumerate(check_suite(suite)), meant, strict=True) if chosen]
     if case is not None:
-        numbered = [_select(numbered, case)]
+        numbered = [_select(numbered, case, suite.overridden)]
     root = out if out is not None else locations.RUNS / suite.name
     root = modes.place(root, ranks if suite.mode else 0)
     plan = []
@@ -112,12 +112,15 @@ def plan_suite(
     return plan
 
 
-def _select(numbered: Sequence[tuple[int, Checked]], wanted: str) -> tuple[int, Checked]:
+def _select(
+    numbered: Sequence[tuple[int, Checked]], wanted: str, overridden: Collection[str]
+) -> tuple[int, Checked]:
     """Return the case of that number or name; what ``--set`` added to a name may be left out."""
     for number, checked in numbered:
         if wanted in (str(number), checked.case.name):
             return number, checked
-    begun = [pair for pair in numbered if pair[1].case.name.startswith(f"{wanted}-")]
+    ends = tuple(f"{wanted}-{key}=" for key in overridden)
+    begun = [pair for pair in numbered if pair[1].case.name.startswith(ends)]
     if len(begun) == 1:
         return begun[0]
     first, last = numbered[0][0], numbered[-1][0]

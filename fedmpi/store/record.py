@@ -81,13 +81,7 @@ class RunRecord:
         arrays = {name: np.asarray(array) for name, array in partition.items()}
         about = (__version__, NUMERICS_VERSION, utc_stamp())
         start = Start(dict(config), tuple(clients), rounds, arrays, tuple(extra), *about)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            log_path.unlink(missing_ok=True)  # of a process that died before its first line was whole
-            log = EventLog(log_path)
-        except OSError as error:
-            message = f"{folder}: cannot write there ({error.strerror}); choose another folder"
-            raise BadInput(message) from error
+        log = _new_log(log_path)
         try:
             log.append(start)
             return cls(folder, start, log, RunFile.create(target, start))
@@ -257,6 +251,16 @@ class RunRecord:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _new_log(path: Path) -> EventLog:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # of a process that died before its first line was whole
+        return EventLog(path)
+    except OSError as error:
+        message = f"{path.parent}: cannot write there ({error.strerror}); choose another folder"
+        raise BadInput(message) from error
 
 
 def _differs(file: RunFile, log: list[Event], known: int) -> bool:

@@ -7,6 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from fedmpi.cli.run import plan_suite
+from fedmpi.config import locations
+from fedmpi.config.suite import read
 from fedmpi.engine.clients import Client
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
@@ -213,3 +216,11 @@ def test_a_run_goes_on_when_nobody_reads_its_output(fedmpi_process, tiny_suite, 
     _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
     assert load_run(tmp_path / "runs" / "fedavg-rounds=60").status == "complete"
+
+
+def test_a_case_is_named_without_what_set_added(tmp_path):
+    overrides = ["seed=10", "dataset=PROTEINS", "rounds=3"]
+    suite = read(locations.find("gcfl/table3"), overrides)
+    for wanted in ("gcfl", "gcfl-plus", "gcfl-plus-dws"):
+        (planned,) = plan_suite(suite, tmp_path, resume=False, case=wanted)
+        assert planned.checked.case.name == f"{wanted}-rounds=3"

@@ -35,7 +35,7 @@ def results(fedmpi, suite, folder, *settings):
     return load_run(run).results
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "gcfl"])
 def test_a_group_equals_its_clients_one_by_one(fedmpi, suite, tmp_path, algorithm):
     common = (f"algorithm={algorithm}", "local_epochs=2", "participation=0.7")
     alone = results(fedmpi, suite, tmp_path / "alone", *common, "kernels=csr")
