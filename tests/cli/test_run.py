@@ -221,6 +221,6 @@ def test_a_run_goes_on_when_nobody_reads_its_output(fedmpi_process, tiny_suite, 
 def test_a_case_is_named_without_what_set_added(tmp_path):
     overrides = ["seed=10", "dataset=PROTEINS", "rounds=3"]
     suite = read(locations.find("gcfl/table3"), overrides)
-    for wanted in ("gcfl", "gcfl-plus", "gcfl-plus-dws"):
+    for wanted in ("seed10-PROTEINS-gcfl", "seed10-PROTEINS-gcfl-plus", "seed10-PROTEINS-gcfl-plus-dws"):
         (planned,) = plan_suite(suite, tmp_path, resume=False, case=wanted)
         assert planned.checked.case.name == f"{wanted}-rounds=3"
