@@ -48,8 +48,6 @@ def overview(settings: Sequence[Setting]) -> Section:
     headings = [
         Heading("dataset"),
         Heading("algorithm"),
-        Heading("rounds"),
-        Heading("seeds"),
         Heading("test acc %, last round", "mean over clients and seeds ± 95 % interval over seeds"),
         Heading("best by validation", "test accuracy at each client's best round by validation"),
         Heading("as published", "a maximum over test accuracies at splits: chosen on test data"),
@@ -59,13 +57,15 @@ def overview(settings: Sequence[Setting]) -> Section:
         Heading("worst client", "lowest accuracy of a client, mean over seeds"),
         Heading("gain over self-train", "points, mean over clients, over the seeds that both have"),
         Heading("clusters", "clusters at the end, mean over seeds"),
+        Heading("rounds"),
+        Heading("seeds"),
         Heading("s/round", "median over rounds, mean over seeds"),
         Heading("total s", "all rounds, mean over seeds"),
         Heading("model GFLOP"),
         Heading("client MB"),
     ]
     rows = [_overview_row(setting, cell) for setting in settings for cell in setting.cells]
-    note = Markup('<p class="note">★ the best of a dataset. Hover a heading for what it means.</p>')
+    note = Markup('<p class="note">★ the best of a dataset.</p>')
     return Section(
         "overview", "Overview", table("Every dataset and algorithm", headings, rows, "cells") + note
     )
@@ -79,8 +79,6 @@ def _overview_row(setting: Setting, cell: Cell) -> list[Entry]:
     return [
         words(setting.heading),
         words(cell.label, "name"),
-        number(cell.config["rounds"], 0),
-        number(len(cell.runs), 0),
         _percent(found[LAST], kinds[LAST]),
         _percent(found[BEST], kinds[BEST]),
         _percent(found[PUBLISHED]),
@@ -88,6 +86,8 @@ def _overview_row(setting: Setting, cell: Cell) -> list[Entry]:
         percent(cell.mean("worst_client_accuracy")),
         number(None if gain is None else float(np.nanmean(gain))),
         number(1 + cell.mean("splits") if cell.algorithm != ALONE else None, 1),
+        number(cell.config["rounds"], 0),
+        number(len(cell.runs), 0),
         number(cell.mean("round_seconds_median"), 3),
         number(cell.mean("total_seconds"), 1),
         number(cell.mean("model_gflop"), 0),

@@ -118,7 +118,7 @@ def _rate_row(each: Setting, cell: Cell, machine: Machine | None) -> list[Entry]
     model, executed = (float(np.mean(values)) if values else None for values in rates.values())
     row = [
         words(each.heading),
-        words(cell.label),
+        words(cell.label, "name"),
         words(", ".join(map(str, ranks))),
         number(cell.mean("round_seconds_median"), 3),
         words(name),

@@ -138,8 +138,8 @@ def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
             f'<p class="note">To keep the page small these runs have no pictures here: {escape(names)}.</p>'
         )
     content = (
-        '<p><label for="run-menu">Run</label> <button type="button" id="run-before" aria-label="run'
-        ' before">‹</button>'
+        '<p class="chooser"><label for="run-menu">Run</label> '
+        '<button type="button" id="run-before" aria-label="run before">‹</button>'
         f'<select id="run-menu">{options}</select>'
         '<button type="button" id="run-after" aria-label="run after">›</button></p>'
         f"{areas_legend('Phases', PHASES)}"
@@ -170,8 +170,8 @@ def _run_row(each: Digest) -> list[Entry]:
     found = each.summary
     row = [
         words(each.name),
-        words(found["dataset"]),
-        words(found["algorithm"]),
+        words(found["dataset"], "name"),
+        words(found["algorithm"], "name"),
         number(found["seed"], 0) if isinstance(found["seed"], int) else words(found["seed"]),
         words(each.status, "" if each.status == "complete" else "warning"),
         number(found["rounds"], 0),
@@ -205,7 +205,9 @@ def provenance(digests: Sequence[Digest]) -> Section:
     for place, (origin, runs) in enumerate(found.values()):
         used = {pair for run in runs for pair in run.provenance.get("datasets", {}).items()}
         datasets = ", ".join(f"{name} {mark[:16]}" for name, mark in sorted(used))
-        rows = [[words(name), words(value)] for name, value in {**origin, "datasets": datasets}.items()]
+        rows = [
+            [words(name), words(value, "any")] for name, value in {**origin, "datasets": datasets}.items()
+        ]
         names = ", ".join(run.name for run in runs)
         caption = f"Origin {place + 1} of {len(found)}: {len(runs)} run{'s' * (len(runs) > 1)}"
         parts.append(table(caption, ["what", "value"], rows, f"origin-{place}"))
@@ -232,7 +234,7 @@ def _configurations(digests: Sequence[Digest]) -> Markup:
     """Return the settings that all runs share, and of each run those in which it differs."""
     flat = [_flat(run.config) for run in digests]
     shared = {k: v for k, v in flat[0].items() if all(each.get(k) == v for each in flat)}
-    rows = [[words(name), words(value)] for name, value in sorted(shared.items())]
+    rows = [[words(name), words(value, "any")] for name, value in sorted(shared.items())]
     varying = sorted({name for each in flat for name in each} - shared.keys() - {"name"})
     lines = [
         [words(run.name), *(words(each.get(k, "")) for k in varying)]

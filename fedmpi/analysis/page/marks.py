@@ -149,10 +149,10 @@ class Bars:
 def bars(title: str, x_label: str, given: Bars) -> Markup:
     """Return stacked horizontal bars."""
     longest = max((len(row) for row in given.rows), default=1)
-    high = min(20.0, max(7.0, 400.0 / max(len(given.rows), 1)))
+    high = min(20.0, max(9.5, 400.0 / max(len(given.rows), 1)))
     bottom = 8.0 + high * len(given.rows)
     room = 6.2 * max((len(note) for note in given.notes), default=0)
-    box = Box(left=min(24 + 5.6 * longest, 140.0), right=WIDTH - 8 - room, bottom=bottom, height=bottom + 34)
+    box = Box(left=min(20 + 5.8 * longest, 146.0), right=WIDTH - 8 - room, bottom=bottom, height=bottom + 34)
     x = scale([0.0, float(given.values.sum(axis=1).max(initial=0.0))], box.left, box.right, zero=True)
     parts: list[Markup | str] = [box.grid(x, None, x_label)]
     for line, row in enumerate(given.rows):

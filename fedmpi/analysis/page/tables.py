@@ -10,6 +10,8 @@ from markupsafe import Markup, escape
 
 _TALL = 40
 """Rows beyond which a table scrolls by itself."""
+_LONG = 16
+"""Letters beyond which a heading is kept from folding into a line per word."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +57,36 @@ class Heading:
 def table(
     caption: str, headings: Sequence[Heading | str], rows: Sequence[Sequence[Cell]], identifier: str
 ) -> Markup:
-    """Return a sortable table whose first column names the rows."""
-    head = "".join(_heading(each if isinstance(each, Heading) else Heading(each)) for each in headings)
+    """Return a sortable table whose first column names the rows; below it, folded, what its columns mean."""
+    given = [each if isinstance(each, Heading) else Heading(each) for each in headings]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(given)
+    head = "".join(
+        _heading(each, any(map(_numeric, column))) for each, column in zip(given, columns, strict=True)
+    )
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
     tall = " tall" if len(rows) > _TALL else ""
     return Markup(
         f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="{escape(caption)}">'
         f'<table id="{identifier}" class="sortable"><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{_meanings(given)}"
     )
 
 
-def _heading(each: Heading) -> str:
+def _heading(each: Heading, numeric: bool) -> str:
     tip = f' title="{escape(each.meaning)}"' if each.meaning else ""
-    return f'<th scope="col"><button type="button"{tip}>{escape(each.name)}</button></th>'
+    kinds = " ".join(kind for kind, holds in (("number", numeric), ("long", len(each.name) > _LONG)) if holds)
+    attribute = f' class="{kinds}"' if kinds else ""
+    return f'<th scope="col"{attribute}><button type="button"{tip}>{escape(each.name)}</button></th>'
+
+
+def _meanings(headings: Sequence[Heading]) -> str:
+    """Return what the columns mean for those who have no pointer to rest on a heading."""
+    terms = "".join(
+        f"<dt>{escape(each.name)}</dt><dd>{escape(each.meaning)}</dd>" for each in headings if each.meaning
+    )
+    if not terms:
+        return ""
+    return f'<details><summary>What the columns mean</summary><dl class="meanings">{terms}</dl></details>'
 
 
 def _row(cells: Sequence[Cell]) -> str:
@@ -77,9 +95,12 @@ def _row(cells: Sequence[Cell]) -> str:
     return name + "".join(_cell(each) for each in others)
 
 
+def _numeric(each: Cell) -> bool:
+    return isinstance(each.value, float | int) or each.text == "–"
+
+
 def _cell(each: Cell) -> str:
-    numeric = isinstance(each.value, float | int) or each.text == "–"
-    kinds = " ".join(kind for kind in ("number" if numeric else "", each.kind) if kind)
+    kinds = " ".join(kind for kind in ("number" if _numeric(each) else "", each.kind) if kind)
     attribute = f' class="{kinds}"' if kinds else ""
     value = f' data-value="{each.value:.10g}"' if isinstance(each.value, float | int) else ""
     star = '<span class="star" title="best"> ★</span>' if each.kind == "best" else ""

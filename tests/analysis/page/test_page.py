@@ -95,6 +95,17 @@ def test_names_are_escaped(tmp_path, make_run):
     assert "&lt;b&gt;&amp;" in text and "<b>" not in text
 
 
+def test_what_a_column_means_is_said_in_the_page_and_headings_of_numbers_are_marked(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    report([tmp_path / "a"], None, Formats(html=tmp_path / "page.html"))
+    text = (tmp_path / "page.html").read_text()
+    assert "<dt>worst client</dt><dd>lowest accuracy of a client, mean over seeds</dd>" in text
+    classes = {
+        name: kinds for kinds, name in re.findall(r'"col"(?: class="(.*?)")?><button.*?>(.*?)</b', text)
+    }
+    assert (classes["algorithm"], classes["worst client"], classes["seeds"]) == ("", "number", "number")
+
+
 def test_rates_of_the_machine_need_the_page_and_the_right_file(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     (tmp_path / "m.json").write_text("{}")
