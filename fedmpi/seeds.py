@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     PARTICIPATION = 4
     PARTITION = 5
     DATA = 6
+    CLUSTERING = 7
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -125,7 +125,7 @@ def _clients(name: str, source: DataSource) -> list[_Stage]:
     stages = [_stage("load", watch, start)]
     partition = make(case.partition, raws)
     stages.append(_stage("partition", watch, start))
-    federation = assemble(case, raws, partition)
+    federation = assemble(case, raws, partition, source.cache)
     held = [federation.data(case, client) for client in range(federation.num_clients)]
     stages.append(_stage("pack", watch, start))
     assert len(held) == len(partition.clients)  # and so lived until its memory was read

@@ -45,7 +45,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         source.prepare(case.dataset.name)
         raws = load_all(case.dataset, source)
         partition = make(case.partition, raws)
-        federation = assemble(case, raws, partition)
+        federation = assemble(case, raws, partition, source.cache)
         states = States(case, checked.algorithm, world, federation)
         rounds = Rounds(case, checked.algorithm, world, federation, states)
         rounds.begin(False, None)

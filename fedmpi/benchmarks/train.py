@@ -170,6 +170,7 @@ def _counted_gigabytes(prepared: Prepared) -> dict[str, float]:
     if not isinstance(model, GinOptions):
         return {"train": math.nan, "evaluate": math.nan}
     train = evaluate = 0
+    assert isinstance(prepared.case.model, GinOptions)
     for split, shape in zip(prepared.partition.clients, prepared.federation.shapes, strict=True):
         counted = GinBytes(model, shape.width, shape.classes)
         train += counted.training(_counts(prepared, split.dataset, split.train)) * prepared.case.local_epochs

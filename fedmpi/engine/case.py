@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, TypeAdapter, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.config.options import Options
 from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.models.options import GinOptions, ModelOptions
-from fedmpi.objectives.options import SupervisedOptions
+from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
 
 _MODEL: TypeAdapter[ModelOptions] = TypeAdapter(ModelOptions)
+_OBJECTIVE: TypeAdapter[ObjectiveOptions] = TypeAdapter(ObjectiveOptions)
 
 
-class OptimizerOptions(Options):
-    """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
-
-    name: Literal["adam"] = "adam"
+class _AdamLike(Options):
     lr: float = Field(1e-3, gt=0)
-    weight_decay: float = Field(5e-4, ge=0)
     beta1: float = Field(0.9, ge=0, lt=1)
     beta2: float = Field(0.999, ge=0, lt=1)
     eps: float = Field(1e-8, gt=0)
     state: Literal["kept", "reset"] = "kept"
     """Whether moments and step count survive from round to round, as in the released GCFL code."""
+
+
+class AdamOptions(_AdamLike):
+    """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
+
+    name: Literal["adam"] = "adam"
+    weight_decay: float = Field(5e-4, ge=0)
+
+
+class AdamWOptions(_AdamLike):
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), by default as torch's AdamW."""
+
+    name: Literal["adamw"] = "adamw"
+    weight_decay: float = Field(1e-2, ge=0)
+
+
+OptimizerOptions = Annotated[AdamOptions | AdamWOptions, Field(discriminator="name")]
+OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOptions}
+"""Option classes by name."""
 
 
 class ReductionOptions(Options):
@@ -47,6 +63,12 @@ class EvaluationOptions(Options):
 
     clients: Literal["all", "participants"] = "all"
     every: int = Field(1, ge=1, le=1_000_000)
+    embeddings: tuple[int, ...] = Field((), strict=False)
+    """Rounds, from 1, whose vectors of all graphs are kept beside the record; unsupervised only."""
+    probe: bool = False
+    """Whether a linear classifier is trained on the embeddings too; unsupervised objectives only."""
+
+    added: ClassVar[frozenset[str]] = frozenset({"embeddings", "probe"})
 
 
 class LinkOptions(Options):
@@ -71,9 +93,9 @@ class Case(Options):
     dataset: DatasetOptions = DatasetOptions()
     partition: PartitionOptions
     model: ModelOptions = GinOptions()
-    objective: SupervisedOptions = SupervisedOptions()
+    objective: ObjectiveOptions = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]
-    optimizer: OptimizerOptions = OptimizerOptions()
+    optimizer: OptimizerOptions = AdamOptions()
     reduction: ReductionOptions = ReductionOptions()
     share: Literal["conv", "all"] = "conv"
     participation: float = Field(1.0, gt=0, le=1)
@@ -96,7 +118,8 @@ class Case(Options):
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model = _MODEL.validate_python(values.get("model", GinOptions()))
-        if wanted not in model.kernels or not _has_classes(values):
+        objective = _OBJECTIVE.validate_python(values.get("objective", SupervisedOptions()))
+        if wanted not in model.kernels & objective.kernels or not _has_classes(values):
             wanted = "csr"
         return {"kernels": wanted, **values}
 

@@ -41,12 +41,17 @@ class Training:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Outcomes on both held-out splits, and the FLOPs counted and executed."""
+    """Outcomes on both held-out splits, and the FLOPs counted and executed.
+
+    `vectors` are those of an unsupervised objective, float32 [graphs, d]: of training, validation and
+    test graphs; its outcomes are empty.
+    """
 
     val: Outcome
     test: Outcome
     model_flops: int
     executed_flops: int
+    vectors: npt.NDArray[np.float32] | None = None
 
 
 @dataclass
@@ -70,6 +75,8 @@ class Client:
         The client's own parameters.
     adam : AdamState
         Its own where it is kept from round to round; else one that all clients of a shape reset and use.
+    last : float32 [length] or None
+        Parameters at the end of its last round, for objectives that keep them; NaN before the first.
     """
 
     id: int
@@ -81,6 +88,7 @@ class Client:
     shared: SharedPart
     row: Tensor
     adam: AdamState
+    last: Tensor | None = None
 
     @property
     def weight(self) -> int:
@@ -88,13 +96,16 @@ class Client:
         return self.num_train
 
     def batch_numbers(self, case: Case, round: int, epoch: int) -> Iterator[Int | None]:
-        """Yield the numbers of each batch's training graphs; None for a client whose graphs fit one batch."""
+        """Yield the numbers of each batch's training graphs; None for a client whose graphs fit one batch.
+
+        A last batch with fewer graphs than the objective can use is left out.
+        """
         if self.num_train <= case.batch_size:
             yield None
             return
         stream = key(case.seed, Purpose.SHUFFLE, self.id, round, epoch)
         order = permutation(stream, self.num_train)
-        for cut in range(0, len(order), case.batch_size):
+        for cut in range(0, len(order) - case.objective.smallest_batch + 1, case.batch_size):
             yield order[cut : cut + case.batch_size]
 
     def train_locally(self, case: Case, algorithm: Algorithm, round: int) -> Training:
@@ -107,13 +118,17 @@ class Client:
         reference = self.shared.pack(self.row) if algorithm.penalises else None
         if case.optimizer.state == "reset":
             self.adam.reset()
+        self.passes.begin_round(self._last_round())
         for epoch in range(case.local_epochs):
             for numbers in self.batch_numbers(case, round, epoch):
                 streams = DropoutStreams(case.seed, self.id, round, len(done))
                 done.append(self.passes.step(self.passes.batch(numbers), streams))
                 self._descend(case, algorithm, reference)
+            self.passes.end_epoch()
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
+        if self.last is not None:
+            self.last.copy_(model.parameters)
         graphs = sum(len(each.outcome.losses) for each in done)
         hits = sum(each.outcome.correct for each in done)
         weight = sum(each.outcome.weight for each in done)
@@ -129,6 +144,10 @@ class Client:
             cpu_s=watch.cpu,
         )
 
+    def _last_round(self) -> Tensor | None:
+        """Return the parameters at the end of the client's last round, if they are kept and there was one."""
+        return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
+
     def _descend(self, case: Case, algorithm: Algorithm, reference: Tensor | None) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""
         gradient = self.model.gradient
@@ -141,38 +160,43 @@ class Client:
         adam_step(case.optimizer, self.adam, self.model.parameters[trained], gradient[trained])
 
     def evaluate(self) -> Evaluation:
-        """Return validation and test outcomes of `row`."""
+        """Return validation and test outcomes of `row`, or the vectors that it gives to all graphs."""
         assert self.passes is not None
         self.model.parameters.copy_(self.row)
         found, cut = self.passes.evaluate(), self.num_validation
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
-        return Evaluation(val, test, found.model_flops, found.executed_flops)
+        return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)
 
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
         return all(math.isfinite(two_norm(v)) for v in (self.row, self.adam.mean, self.adam.square))
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return the parameters, and if the optimizer's state is `kept` both moments and the step count.
+        """Return the parameters, if the optimizer's state is `kept` both moments and steps, and `last`.
 
         All one float32 vector, the steps as two halves.
         """
-        if not kept:
-            return self.row.cpu().numpy()
-        steps = np.array([self.adam.steps % 2**20, self.adam.steps // 2**20], np.float32)
-        vectors = [vector.cpu().numpy() for vector in (self.row, self.adam.mean, self.adam.square)]
-        return np.concatenate([*vectors, steps])
+        vectors = [self.row]
+        if kept:
+            steps = torch.tensor([self.adam.steps % 2**20, self.adam.steps // 2**20], dtype=torch.float32)
+            vectors += [self.adam.mean, self.adam.square, steps]
+        if self.last is not None:
+            vectors.append(self.last)
+        return np.concatenate([vector.cpu().numpy() for vector in vectors])
 
     def restore(self, state: npt.NDArray[np.float32]) -> None:
         """Take back what `state` returned."""
         length, trained = len(self.row), len(self.adam.mean)
         values = torch.from_numpy(state.copy())
         self.row.copy_(values[:length])
-        if len(state) == length:
-            return
-        self.adam.mean.copy_(values[length : length + trained])
-        self.adam.square.copy_(values[length + trained : length + 2 * trained])
-        self.adam.steps = int(state[-2]) + int(state[-1]) * 2**20
+        rest = values[length:]
+        if self.last is not None:
+            self.last.copy_(rest[-length:])
+            rest = rest[:-length]
+        if len(rest):
+            self.adam.mean.copy_(rest[:trained])
+            self.adam.square.copy_(rest[trained : 2 * trained])
+            self.adam.steps = int(rest[-2]) + int(rest[-1]) * 2**20
 
 
 def two_norm(values: Tensor) -> float:
@@ -180,6 +204,6 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int, trained: int, kept: bool) -> int:
+def state_size(length: int, trained: int, *, kept: bool, last: bool) -> int:
     """Return the floats of a client's state; its vector has `length`, `trained` of it; see `Client.state`."""
-    return length + 2 * trained + 2 if kept else length
+    return length + (2 * trained + 2 if kept else 0) + (length if last else 0)

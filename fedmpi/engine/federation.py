@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +12,17 @@ import numpy.typing as npt
 
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
+from fedmpi.datasets.views import view_of
 from fedmpi.engine.case import Case
 from fedmpi.engine.labels import Labels, labels_of
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.diffusion import WeightedTopology
+from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.quotient import twin_counts
+from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.models.flops import GraphCounts, flops_of
 from fedmpi.models.options import Shape
+from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 
 if TYPE_CHECKING:
     from fedmpi.datasets.raw import RawGraphs
@@ -46,6 +51,8 @@ class Federation:
     costs : tuple of int
         Counted cost of each client's round, by which clients are placed: FLOPs of training and
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
+    view : WeightedTopology or None
+        Diffused view of the one dataset, where the objective has one.
     """
 
     raws: tuple[RawGraphs, ...]
@@ -53,6 +60,7 @@ class Federation:
     shapes: tuple[Shape, ...]
     labels: Labels
     costs: tuple[int, ...]
+    view: WeightedTopology | None = None
 
     @property
     def num_clients(self) -> int:
@@ -86,10 +94,28 @@ class Federation:
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
         return parts[0], parts[1]
 
+    def views(self, case: Case, client: int) -> tuple[ViewedGraphs, ViewedGraphs]:
+        """Return a client's training graphs, and all its graphs, with their diffused view."""
+        split = self.partition.clients[client]
 
-def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> Federation:
-    """Size every client's model, check that it fits its labels, and count its round."""
+        def viewed(graphs: Ints) -> ViewedGraphs:
+            view = None if self.view is None else self.view.take(graphs)
+            return ViewedGraphs(build(self.raws[split.dataset], graphs, case.dataset.features), view)
+
+        train = viewed(split.train)
+        return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
+
+
+def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cache: Path) -> Federation:
+    """Size every client's model, check that it fits its labels, and count its round.
+
+    Parameters
+    ----------
+    cache : Path
+        Where views of datasets are kept.
+    """
     labels = labels_of(case, raws, partition)
+    view = None if case.objective.supervised else _view(case, raws, partition, cache)
     shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
     if case.share == "all" and len(set(shapes)) > 1:
         raise BadInput(
@@ -99,9 +125,29 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition) -> F
     counts = [_graph_counts(case, raw) for raw in raws]
     costs = tuple(
         _cost(case, counts[split.dataset], split, shape)
+        if case.objective.supervised
+        else _unsupervised_cost(case, raws[0], view, split, shape)
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
-    return Federation(raws, partition, shapes, labels, costs)
+    return Federation(raws, partition, shapes, labels, costs, view)
+
+
+def _view(
+    case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cache: Path
+) -> WeightedTopology | None:
+    """Return the diffused view that an unsupervised objective asks for, if it does; check its data."""
+    if len(raws) > 1 or raws[0].task != "classification":
+        raise BadInput(
+            f'objective "{case.objective.name}" is scored by the classes of one dataset: choose one whose '
+            "graphs have one class each"
+        )
+    for split in partition.clients:
+        if len(split.train) < case.objective.smallest_batch:
+            raise BadInput(
+                f'{split.name} has {len(split.train)} graphs, objective "{case.objective.name}" needs '
+                f"{case.objective.smallest_batch} in a batch: use fewer clients"
+            )
+    return None if case.objective.view is None else view_of(raws[0], case.objective.view, cache)
 
 
 def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
@@ -136,6 +182,27 @@ def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shap
     )
     parts = [flops.training(train)] * case.local_epochs + [flops.forward(evaluate)]
     return sum(part.dense + _SPARSE * part.sparse for part in parts)
+
+
+def _unsupervised_cost(
+    case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, shape: Shape
+) -> int:
+    flops = ObjectiveFlops(case.objective, case.model, shape)
+    parts = []
+    for graphs, counted in ((split.train, flops.step), (split.graphs, flops.vectors)):
+        first = ViewCounts(_counts(raw.topology, graphs), weighted=False)
+        other = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
+        parts.append(counted(first, other, executed=True))
+    return sum(
+        times * (part.dense + _SPARSE * part.sparse)
+        for times, part in zip((case.local_epochs, 1), parts, strict=True)
+    )
+
+
+def _counts(topology: Topology, graphs: Ints) -> GraphCounts:
+    first, last = topology.graph_ptr[:-1][graphs], topology.graph_ptr[1:][graphs]
+    edges = topology.row_ptr[last] - topology.row_ptr[first]
+    return GraphCounts(len(graphs), int((last - first).sum()), int(edges.sum()))
 
 
 def groups_of(shapes: Sequence[Shape], size: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Adam on a flat vector: ``torch.optim.Adam`` on its pieces, but for 1 - beta taken in single precision."""
+"""Adam and AdamW on a flat vector: torch's on its pieces, but for 1 - beta taken in single precision."""
 
 from __future__ import annotations
 
@@ -39,20 +39,32 @@ class AdamState:
 
 @torch.no_grad()
 def adam_step(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
-    """Take one step in place (Kingma and Ba 2015, Algorithm 1, with L2 weight decay in the gradient)."""
+    """Take one step in place (Kingma and Ba 2015, Algorithm 1).
+
+    Weight decay is in the gradient (L2), or for AdamW taken off the parameters first.
+    """
     state.steps += 1
+    decay = _decay_in_gradient(options, parameters)
     rate = options.lr / (1 - options.beta1**state.steps)
     correction = math.sqrt(1 - options.beta2**state.steps)
     if parameters.device.type == "cpu":
         vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
-        numbers = (options.weight_decay, options.beta1, options.beta2, rate, correction, options.eps)
+        numbers = (decay, options.beta1, options.beta2, rate, correction, options.eps)
         adam(*vectors, *map(np.float32, numbers))
         return
-    gradient = gradient.add(parameters, alpha=options.weight_decay)
+    gradient = gradient.add(parameters, alpha=decay)
     state.mean.lerp_(gradient, 1 - options.beta1)
     state.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
     denominator = (state.square.sqrt() / correction).add_(options.eps)
     parameters.addcdiv_(state.mean, denominator, value=-rate)
+
+
+def _decay_in_gradient(options: OptimizerOptions, parameters: Tensor) -> float:
+    """Return the weight decay that belongs into the gradient; AdamW's is done here, in place."""
+    if options.name == "adam":
+        return options.weight_decay
+    parameters.mul_(1 - options.lr * options.weight_decay)
+    return 0.0
 
 
 class HasAdam(Protocol):
@@ -78,7 +90,8 @@ def adam_step_of_group(
     corrections = [math.sqrt(1 - options.beta2**state.steps) for state in states]
     rate, correction = (torch.tensor(values, device=rows.device)[:, None] for values in (rates, corrections))
     parameters = rows[chosen]
-    slope = gradient[chosen].add(parameters, alpha=options.weight_decay)
+    decay = _decay_in_gradient(options, parameters)
+    slope = gradient[chosen].add(parameters, alpha=decay)
     mean = torch.stack([state.mean for state in states]).lerp_(slope, 1 - options.beta1)
     square = torch.stack([state.square for state in states]).mul_(options.beta2)
     square.addcmul_(slope, slope, value=1 - options.beta2)

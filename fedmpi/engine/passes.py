@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
@@ -24,11 +26,15 @@ _LARGEST_EVALUATION = 1024
 
 @dataclass(frozen=True)
 class Pass:
-    """Outcome of a pass, and its FLOPs as the model counts them and as the kernels did them."""
+    """Outcome of a pass, and its FLOPs as the model counts them and as the kernels did them.
+
+    `vectors` are those that an unsupervised objective gives to graphs, float32 [graphs, d].
+    """
 
     outcome: Outcome
     model_flops: int
     executed_flops: int
+    vectors: npt.NDArray[np.float32] | None = None
 
 
 class Passes(Protocol):
@@ -45,10 +51,32 @@ class Passes(Protocol):
         """Run forward and backward."""
 
     def evaluate(self) -> Pass:
-        """Classify all held-out graphs without dropout."""
+        """Classify all held-out graphs without dropout; or give vectors to all graphs of the client."""
+
+    def begin_round(self, last: Tensor | None) -> None:
+        """Hear that a round's training starts from the model's parameters as they are.
+
+        Parameters
+        ----------
+        last : float32 [length] or None
+            The client's parameters at the end of its last round, where the objective keeps them.
+        """
+
+    def end_epoch(self) -> None:
+        """Hear that a local epoch ended with the model's parameters as they are."""
 
 
-class CompiledPasses:
+class _Supervised:
+    """Passes of an objective that needs no copies of the model."""
+
+    def begin_round(self, last: Tensor | None) -> None:
+        """Need nothing."""
+
+    def end_epoch(self) -> None:
+        """Need nothing."""
+
+
+class CompiledPasses(_Supervised):
     """Passes of `FastGin` on one CPU thread."""
 
     def __init__(
@@ -79,7 +107,7 @@ class CompiledPasses:
         return Pass(joined(found), counted, executed)
 
 
-class TorchPasses:
+class TorchPasses(_Supervised):
     """Passes by torch's autograd: CSR products on any device, or torch-geometric as reference."""
 
     def __init__(

@@ -15,17 +15,16 @@ from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine.case import Case
-from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
+from fedmpi.engine.clients import Client, Training, two_norm
+from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan, Rows, on_host
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.messages import EVALUATION, TRAINING, ClientTable, Gathered
+from fedmpi.engine.messages import TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
-from fedmpi.engine.scores import graph_scores
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged
-from fedmpi.models.vectors import digest
 
 Ints = npt.NDArray[np.int64]
 
@@ -75,14 +74,7 @@ class Rounds:
             world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
         )
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
-        splits = federation.partition.clients
-        self.scores = graph_scores(splits, federation.labels)
-        self._held_out = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
-        self._evaluation = ClientTable(
-            world.collectives, states.hosts, EVALUATION, header=self.meter.width, flags=self.scores.lengths
-        )
-        self._lost = -1
-        """Client whose scores on the new models were not finite in the last round; rank 0 only."""
+        self._evaluator = Evaluator(case, world, federation, states, self.meter)
 
     def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
         """Start all clients from the server's model, or from the checkpoint whose arrays rank 0 has."""
@@ -129,16 +121,11 @@ class Rounds:
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
-        evaluated, flags = self._evaluate(round, participants)
-        with self.meter.phase("wait"):
-            self.world.collectives.wait_for_all("evaluation")
-        self.world.collectives.count("Gatherv", self._evaluation.nbytes(self.world.rank))
-        closing = self._evaluation.gather(self.meter.snapshot(), evaluated, flags, counted=True)
-        self._lost = -1 if closing is None else _first_lost(closing, self._held_out)
+        closing = self._evaluator.run(round, participants)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)
         report = None
-        if gathered is not None and closing is not None and self._lost < 0:
+        if gathered is not None and closing is not None and self._evaluator.lost < 0:
             fields = self.algorithm.fields(len(self.names))
             found = record_rows.findings(fields, before, gathered["delta_norm"], findings)
             report = self._report(round, participants, gathered, closing, found)
@@ -154,7 +141,7 @@ class Rounds:
 
         Where nothing is saved after a round, the next round's plan says so instead.
         """
-        verdict = self.world.collectives.bcast(np.array([self._lost], np.int64))
+        verdict = self.world.collectives.bcast(np.array([self._evaluator.lost], np.int64))
         if verdict[0] >= 0:
             raise self._diverged(round, int(verdict[0]))
 
@@ -214,7 +201,9 @@ class Rounds:
         suspects = np.zeros_like(self.group)
         if failed < 0:
             suspects[self._suspects(round, gathered)] = 1
-        return RoundPlan(self.group, exponent, suspects, failed, self._lost, checkpoint or stop, stop)
+        return RoundPlan(
+            self.group, exponent, suspects, failed, self._evaluator.lost, checkpoint or stop, stop
+        )
 
     def _suspects(self, round: int, gathered: Gathered) -> list[int]:
         """Show the algorithm the round's reports; return the groups that may split."""
@@ -251,63 +240,16 @@ class Rounds:
         for number, client in self.clients.items():
             client.shared.unpack(torch.as_tensor(self.exchange.models[int(plan.group[number])]), client.row)
 
-    def _is_evaluated(self, round: int) -> bool:
-        """Return whether models are scored in this round: every so many, and in the last."""
-        return (round + 1) % self.case.evaluation.every == 0 or round + 1 == self.case.rounds
-
-    def _evaluate(
-        self, round: int, participants: Ints
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
-        """Score the new models (step 8) and digest every hosted client's parameters.
-
-        Returns a row for every client, and what travels of their held-out graphs.
-        """
-        due = self._is_evaluated(round)
-        everybody = self.case.evaluation.clients == "all"
-        chosen = set(self.clients) if everybody else set(participants.tolist())
-        rows = np.full((len(self.clients), len(EVALUATION)), np.nan)
-        rows[:, 5] = 0.0
-        with self.meter.phase("evaluate"):
-            outcomes: dict[int, Evaluation] = {}
-            for group in self.states.groups if due else ():
-                outcomes.update(group.evaluate(chosen))
-            for place, (number, client) in enumerate(self.clients.items()):
-                if number in outcomes:
-                    found = outcomes[number]
-                    scores = [
-                        score for part in (found.val, found.test) for score in (part.mean_loss, part.accuracy)
-                    ]
-                    rows[place, :6] = *scores, found.model_flops, 1.0
-                    self.meter.executed_flops += found.executed_flops
-                rows[place, 6:] = _digest(client)
-        single = [self.scores.pack(number, outcomes.get(number)) for number in self.clients]
-        return rows, np.concatenate([np.zeros(0, np.uint8), *single])
-
     def _report(
         self, round: int, participants: Ints, training: Gathered, closing: Gathered, found: record_rows.Rows
     ) -> RoundReport:
         """Return the round as the record has it; `found` holds the algorithm's own fields."""
         shared = self.exchange.num_bytes if self.algorithm.communicates else 0
         results = record_rows.results(training, closing, self.group, participants, shared)
-        results |= self.scores.rows(closing.flags)
+        results |= self._evaluator.scores.rows(closing.flags)
         measured = record_rows.measurements(training, self.case.link, shared)
         return RoundReport(round, {**results, **found}, {**self.meter.table(closing.headers), **measured})
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
         return {"group": self.group, **self.algorithm.state()}
-
-
-def _first_lost(closing: Gathered, held_out: Ints) -> int:
-    """Return the first client that was scored and has no finite loss; -1 if there is none.
-
-    Where a client has no graph to score [clients, 2], there is no loss to be lost.
-    """
-    losses = np.where(held_out > 0, np.stack([closing["val_loss"], closing["test_loss"]], 1), 0.0).sum(axis=1)
-    lost = np.flatnonzero((closing["evaluated"] == 1.0) & ~np.isfinite(losses))
-    return int(lost[0]) if len(lost) else -1
-
-
-def _digest(client: Client) -> tuple[int, int]:
-    """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
-    return divmod(int(digest(client.row.cpu().numpy().view(np.uint32))), 2**32)

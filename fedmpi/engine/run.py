@@ -25,11 +25,12 @@ from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
+from fedmpi.datasets.views import view_of
 from fedmpi.engine.case import Case
+from fedmpi.engine.clustering import scores_of
 from fedmpi.engine.federation import Federation, assemble
 from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
-from fedmpi.engine.scores import graph_scores
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
@@ -83,12 +84,12 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     case = job.case
     torch.set_num_threads(case.threads)
     torch.use_deterministic_algorithms(True)
-    world.agree(lambda: job.source.prepare(job.case.dataset.name))
+    world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     with Keeper(case, job.folder, world) as keeper:
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
-        scores = graph_scores(federation.partition.clients, federation.labels)
+        scores = scores_of(case, federation)
         fields = (*job.algorithm.fields(federation.num_clients), *scores.fields)
         opening = keeper.open(table.clients, partition, fields, resume=job.resume)
         if opening.first_round >= case.rounds:
@@ -148,11 +149,19 @@ def _warm_up(case: Case) -> None:
         fast_gin.warm_up()
 
 
+def _prepare(job: Job) -> None:
+    """Bring data, and the view that the objective asks for, into the cache."""
+    job.source.prepare(job.case.dataset.name)
+    if job.case.objective.view is not None:
+        for raw in load_all(job.case.dataset, job.source):
+            view_of(raw, job.case.objective.view, job.source.cache)
+
+
 def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     """Assemble the federation from prepared data: the same on every rank."""
     raws = load_all(job.case.dataset, job.source)
     partition = make(job.case.partition, raws)
-    return assemble(job.case, raws, partition), describe_partition(partition, raws)
+    return assemble(job.case, raws, partition, job.source.cache), describe_partition(partition, raws)
 
 
 def _stored_partition(

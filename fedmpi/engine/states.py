@@ -20,13 +20,16 @@ from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.labels import Labels
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
+from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.models.fast_gin import FastGin, Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
-from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
+from fedmpi.objectives import unsupervised
+from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task
+from fedmpi.objectives.unsupervised import network_of
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
@@ -56,10 +59,12 @@ class States:
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
         self._models = {
-            shape: FlatModel(build(case.model, shape), self.device) for shape in set(federation.shapes)
+            shape: FlatModel(network_of(case.objective, case.model, shape), self.device)
+            for shape in set(federation.shapes)
         }
         self._task = _task(federation.labels)
         self._keeps_optimizer = case.optimizer.state == "kept"
+        self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
         self._kernels: dict[Shape, FastGin] = {}
@@ -87,6 +92,7 @@ class States:
             shared=self._shared[shape],
             row=model.initialise(case.seed, number + 1),
             adam=self._adam(shape),
+            last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
         )
 
     def _adam(self, shape: Shape) -> AdamState:
@@ -118,11 +124,23 @@ class States:
         if case.kernels == "grouped":
             return None
         shape = self._shapes[number]
+        if not case.objective.supervised:
+            return self._unsupervised(case, federation, number)
         flops = flops_of(case.model, shape)
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
             return CompiledPasses(train, held_out, self._compiled(case, shape), flops, case.model.layers)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
+
+    def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
+        shape = self._shapes[number]
+        return UnsupervisedPasses(
+            *federation.views(case, number),
+            self._models[shape],
+            unsupervised.make(case.objective),
+            ObjectiveFlops(case.objective, case.model, shape),
+            by_epoch=not case.objective.keeps_last_round,
+        )
 
     def _compiled(self, case: Case, shape: Shape) -> FastGin:
         assert isinstance(case.model, GinOptions)
@@ -147,8 +165,11 @@ class States:
         return initial
 
     def _sizes(self) -> Ints:
-        kept = self._keeps_optimizer
-        lengths = {s: state_size(model.length, model.trained, kept) for s, model in self._models.items()}
+        kept, last = self._keeps_optimizer, self._keeps_last
+        lengths = {
+            shape: state_size(model.length, model.trained, kept=kept, last=last)
+            for shape, model in self._models.items()
+        }
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
 
     def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,21 +11,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.packed import GraphSet, Topology
-
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
-
-
-class _CsrProduct(torch.autograd.Function):
-    """``A @ x`` with the transpose at hand for the gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
-        ctx.transpose = transpose
-        return matrix @ x
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.transpose @ gradients[0].contiguous()
+from fedmpi.graphs.sparse import CsrProduct, ones_csr, transposed, with_self_loops
 
 
 class _SumPool(torch.autograd.Function):
@@ -40,28 +25,6 @@ class _SumPool(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
         return None, None, gradients[0].index_select(0, ctx.graph_of_node)
-
-
-def _ones_csr(pointers: np.ndarray, columns: np.ndarray, width: int) -> Tensor:
-    rows = torch.from_numpy(np.ascontiguousarray(pointers, dtype=np.int64))
-    cols = torch.from_numpy(np.ascontiguousarray(columns, dtype=np.int64))
-    size = (len(pointers) - 1, width)
-    return torch.sparse_csr_tensor(rows, cols, torch.ones(len(columns)), size=size, check_invariants=False)
-
-
-def _with_self_loops(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
-    """Return CSR arrays of A + I, self loop last in each row."""
-    nodes = np.arange(topology.num_nodes, dtype=np.int64)
-    columns = np.insert(topology.columns, topology.row_ptr[1:], nodes)
-    return topology.row_ptr + np.arange(topology.num_nodes + 1), columns
-
-
-def _transposed(row_ptr: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    num_nodes = len(row_ptr) - 1
-    rows = np.repeat(np.arange(num_nodes, dtype=np.int64), np.diff(row_ptr))
-    order = np.argsort(columns, kind="stable")
-    counts = np.bincount(columns, minlength=num_nodes)
-    return np.concatenate([[0], np.cumsum(counts)]), rows[order]
 
 
 @dataclass(frozen=True)
@@ -104,7 +67,7 @@ class Batch:
     @cached_property
     def closed(self) -> tuple[np.ndarray, np.ndarray]:
         """Pointers [N + 1] and columns [E + N] of A + I, self loop last in each row."""
-        return _with_self_loops(self.topology)
+        return with_self_loops(self.topology)
 
     @cached_property
     def closed_index(self) -> tuple[Tensor, Tensor]:
@@ -129,14 +92,15 @@ class Batch:
     @cached_property
     def _neighbourhood(self) -> tuple[Tensor, Tensor]:
         row_ptr, columns = self.closed
-        forward = _ones_csr(row_ptr, columns, self.topology.num_nodes)
-        backward = _ones_csr(*_transposed(row_ptr, columns), self.topology.num_nodes)
+        forward = ones_csr(row_ptr, columns, self.topology.num_nodes)
+        pointers, rows, _ = transposed(row_ptr, columns)
+        backward = ones_csr(pointers, rows, self.topology.num_nodes)
         return forward.to(self.x.device), backward.to(self.x.device)
 
     @cached_property
     def _pooling(self) -> Tensor:
         num_nodes = self.topology.num_nodes
-        return _ones_csr(self.topology.graph_ptr, np.arange(num_nodes), num_nodes).to(self.x.device)
+        return ones_csr(self.topology.graph_ptr, np.arange(num_nodes), num_nodes).to(self.x.device)
 
     @cached_property
     def graph_of_node(self) -> Tensor:
@@ -154,7 +118,7 @@ class Batch:
     def sum_neighbourhood(self, x: Tensor) -> Tensor:
         """Return ``(A + I) x``, [N, h]: each node's sum over its neighbours and itself."""
         matrix, transpose = self._neighbourhood
-        return _CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
+        return CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
 
     def sum_graphs(self, x: Tensor) -> Tensor:
         """Return the sum over the nodes of each graph, [B, h]."""

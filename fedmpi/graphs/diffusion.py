@@ -102,6 +102,17 @@ def diffuse(topology: Topology, options: DiffusionOptions) -> WeightedTopology:
     return _assembled(topology, blocks, parts)
 
 
+def normalised(topology: Topology) -> WeightedTopology:
+    """Return D^-1/2 (A + I) D^-1/2 of every graph, D the degrees of A + I: a GCN's matrix."""
+    nodes = np.arange(topology.num_nodes, dtype=np.int64)
+    degrees = np.diff(topology.row_ptr)
+    row_ptr = topology.row_ptr + np.arange(topology.num_nodes + 1)
+    columns = np.insert(topology.columns, topology.row_ptr[1:], nodes)
+    scale = 1 / np.sqrt(degrees + 1.0)
+    weights = np.repeat(scale, degrees + 1) * scale[columns]
+    return WeightedTopology(Topology(topology.graph_ptr, row_ptr, columns), weights.astype(np.float32))
+
+
 def _blocks(sizes: Int) -> Iterator[Int]:
     """Yield graph numbers of equal size, as many as are worked on at once."""
     for size in np.unique(sizes):
@@ -114,15 +125,14 @@ def _diffused(topology: Topology, graphs: Int, options: DiffusionOptions) -> Flo
     """Return the matrices of g graphs of n nodes after diffusion, sparsification and scaling, [g, n, n]."""
     walks = _transition(_dense(topology, graphs, options.self_loops), options.transition)
     identity = np.eye(walks.shape[1])
-    whole: Floats
     if options.kind == "ppr":
         whole = options.alpha * np.linalg.inv(identity - (1 - options.alpha) * walks)
     else:
         from scipy.linalg import expm
 
         whole = expm(options.t * (walks - identity)) if walks.size else walks
-    whole = np.round(whole, _DECIMALS)
-    kept = np.where(_kept(whole, options), whole, 0.0)
+    dense: Floats = np.round(whole, _DECIMALS).astype(np.float64)
+    kept = np.where(_kept(dense, options), dense, 0.0)
     return kept if options.scaling == "none" else _transition(kept, options.scaling)
 
 

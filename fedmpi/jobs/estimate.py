@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
 from fedmpi.models.flops import GraphCounts, flops_of
 from fedmpi.models.options import Shape
+from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.store.reader import load_run
 from fedmpi.store.runfile import NAME
 from fedmpi.store.schema import canonical_json
@@ -24,6 +25,8 @@ _TRAIN_SHARE = 0.8
 _SYNTHETIC_DEGREE = 4
 """Directed edges per node of a synthetic graph, near enough for an estimate."""
 _SYNTHETIC_LABELS = 10
+_VIEW_EDGES = 5
+"""Edges of a diffused view per edge of the graph, about, at the default threshold."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,25 @@ def round_gflop(case: Case) -> float:
         return math.nan
     total = 0.0
     for one in facts:
+        if not case.objective.supervised:
+            total += _unsupervised(case, one)
+            continue
         flops = flops_of(case.model, Shape(_width(case, one), one.classes))
         train = flops.training(_counts(one, _TRAIN_SHARE)).total * case.local_epochs * case.participation
         total += train + flops.forward(_counts(one, 1 - _TRAIN_SHARE)).total
     return total / 1e9
+
+
+def _unsupervised(case: Case, facts: DatasetFacts) -> float:
+    """Return the FLOP of a round in which everybody trains on all graphs."""
+    flops = ObjectiveFlops(case.objective, case.model, Shape(_width(case, facts), facts.classes))
+    counts = _counts(facts, 1.0)
+    views = (
+        ViewCounts(replace(counts, graphs=case.batch_size), weighted=False),
+        ViewCounts(replace(counts, edges=_VIEW_EDGES * counts.edges), weighted=True),
+    )
+    train = flops.step(*views, executed=True).total * case.local_epochs * case.participation
+    return train + flops.vectors(*views, executed=True).total
 
 
 def _counts(facts: DatasetFacts, share: float) -> GraphCounts:

@@ -14,6 +14,9 @@ from fedmpi.seeds import Purpose, key
 ALIGNMENT = 16
 """Floats to which each tensor's start is padded (64 bytes), so products see aligned operands."""
 
+FROZEN = "frozen."
+"""Names of tensors that nobody trains and everybody has alike start so."""
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -71,10 +74,13 @@ class FlatModel:
         return sum(slot.stop - slot.start for slot in self.slots)
 
     def shared(self, leaves: Callable[[str], bool]) -> SharedPart:
-        """Return what leaves the client: the parameters and statistics for whose name `leaves` says so."""
+        """Return what leaves the client: the parameters and statistics for whose name `leaves` says so.
+
+        What is frozen never does.
+        """
         ranges: list[tuple[int, int]] = []
         for slot in (*self.slots, *self.statistics):
-            if not leaves(slot.name):
+            if slot.name.startswith(FROZEN) or not leaves(slot.name):
                 continue
             if ranges and ranges[-1][1] == slot.start:
                 ranges[-1] = (ranges[-1][0], slot.stop)
@@ -84,12 +90,16 @@ class FlatModel:
         return SharedPart(tuple(ranges), trained)
 
     def initialise(self, seed: int, owner: int) -> Tensor:
-        """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer)."""
-        layers = [m for m in self.module.modules() if hasattr(m, "reset_parameters")]
-        for number, layer in enumerate(layers):
+        """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer).
+
+        Layers in a part named ``frozen`` are owner 0's, the server's, for everybody.
+        """
+        layers = [(n, m) for n, m in self.module.named_modules() if hasattr(m, "reset_parameters")]
+        for number, (name, layer) in enumerate(layers):
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(key(seed, Purpose.INIT, owner, number))
-                layer.reset_parameters()  # type: ignore[operator]
+                of = 0 if name.startswith(FROZEN) else owner
+                torch.manual_seed(key(seed, Purpose.INIT, of, number))
+                layer.reset_parameters()
         return self.parameters.clone()
 
 

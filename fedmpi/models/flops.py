@@ -16,9 +16,11 @@ from fedmpi.models.fedgraphnn_flops import FedGraphNNFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import (
     FedGraphNNOptions,
+    GinEncoderOptions,
     GinOptions,
     MessagePassingOptions,
     ModelOptions,
+    MvgrlEncoderOptions,
     Shape,
 )
 
@@ -34,6 +36,8 @@ def flops_of(options: ModelOptions, shape: Shape) -> ModelFlops:
             return FedGraphNNFlops(options, shape)
         case MessagePassingOptions():
             return MessagePassingFlops(options, shape)
+        case GinEncoderOptions() | MvgrlEncoderOptions():
+            raise AssertionError("an encoder is counted with its objective: fedmpi.objectives.flops")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,17 @@ from torch import Tensor, nn
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.encoder import GinEncoder
 from fedmpi.models.fedgraphnn import MoleculeNetwork
 from fedmpi.models.gin import GIN
+from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import (
     FedGraphNNOptions,
+    GinEncoderOptions,
     GinOptions,
     MessagePassingOptions,
     ModelOptions,
+    MvgrlEncoderOptions,
     Shape,
 )
 
@@ -46,3 +50,7 @@ def _make(options: ModelOptions, shape: Shape) -> nn.Module:
             from fedmpi.models.message_passing import GraphNetwork  # torch-geometric takes a second
 
             return GraphNetwork(options, shape)
+        case GinEncoderOptions():
+            return GinEncoder(options, shape.width)
+        case MvgrlEncoderOptions():
+            return MvgrlEncoder(options, shape.width)

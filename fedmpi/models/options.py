@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -149,6 +149,50 @@ class FedGraphNNSageOptions(FedGraphNNOptions):
     name: Literal["fedgraphnn/sage"] = "fedgraphnn/sage"
 
 
+class _EncoderOptions(Options):
+    """What the encoders of unsupervised objectives have: neither dropout nor a head."""
+
+    dropout: ClassVar[float] = 0.0
+    head: ClassVar[Literal["dataset", "own"]] = "dataset"
+    kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
+
+    hidden: int = Field(32, ge=1, le=4096)
+    layers: int = Field(3, ge=1, le=16)
+
+
+class GinEncoderOptions(_EncoderOptions):
+    """GIN as InfoGraph and FCLG use it: per layer an MLP, ReLU, BatchNorm; all layers side by side."""
+
+    name: Literal["gin-encoder"] = "gin-encoder"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a graph's vector."""
+        return self.layers * self.hidden
+
+
+class MvgrlEncoderOptions(_EncoderOptions):
+    """MVGRL's two GCNs, one per view, and the two MLPs that both share.
+
+    ``register_layers`` says whether the convolutions are trained and averaged. The official code
+    keeps them in a plain list, where the optimizer does not find them: they stay as they were drawn,
+    each client's its own. False does that.
+    """
+
+    name: Literal["mvgrl"] = "mvgrl"
+    hidden: int = Field(512, ge=1, le=4096)
+    layers: int = Field(4, ge=1, le=16)
+    register_layers: bool = True
+
+    @property
+    def dimension(self) -> int:
+        """Length of a graph's vector."""
+        return self.hidden
+
+
+EncoderOptions = GinEncoderOptions | MvgrlEncoderOptions
+"""Options of the models that unsupervised objectives train."""
+
 _ALL = (
     GinOptions,
     GcnOptions,
@@ -159,6 +203,8 @@ _ALL = (
     FedGraphNNGcnOptions,
     FedGraphNNGatOptions,
     FedGraphNNSageOptions,
+    GinEncoderOptions,
+    MvgrlEncoderOptions,
 )
 
 ModelOptions = Annotated[
@@ -170,7 +216,9 @@ ModelOptions = Annotated[
     | MpnnOptions
     | FedGraphNNGcnOptions
     | FedGraphNNGatOptions
-    | FedGraphNNSageOptions,
+    | FedGraphNNSageOptions
+    | GinEncoderOptions
+    | MvgrlEncoderOptions,
     Field(discriminator="name"),
 ]
 """Options of any model, told apart by `name`."""

@@ -17,20 +17,19 @@ from fedmpi.datasets.names import members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
-from fedmpi.engine.case import Case, OptimizerOptions, ReductionOptions
+from fedmpi.engine.case import OPTIMIZERS, Case, ReductionOptions
 from fedmpi.errors import BadInput
 from fedmpi.models.options import MODELS
-from fedmpi.objectives.options import SupervisedOptions
+from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.registry import algorithms
+from fedmpi.registry.objectives import misfit
 
 PARTITIONS: dict[str, type[BaseModel]] = {
     kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
 }
 """Option classes of the partitions by name."""
 
-OBJECTIVES: dict[str, type[BaseModel]] = {"supervised": SupervisedOptions}
-OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": OptimizerOptions}
 REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
 
 AXES = {
@@ -170,8 +169,10 @@ def _fits(case: Case) -> None:
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     if case.kernels not in ("csr", "reference") and case.dataset.name in MOLECULES:
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
-    if case.kernels not in case.model.kernels:
-        able = ", ".join(f'"{name}"' for name in sorted(case.model.kernels))
+    if (wrong := misfit(case)) is not None:
+        raise _Refused(*wrong)
+    if case.kernels not in case.model.kernels & case.objective.kernels:
+        able = ", ".join(f'"{name}"' for name in sorted(case.model.kernels & case.objective.kernels))
         raise _Refused("kernels", f'"{case.kernels}" cannot run the model {case.model.name} so: use {able}')
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')

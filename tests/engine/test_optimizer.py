@@ -3,17 +3,24 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from fedmpi.engine.case import OptimizerOptions
+from fedmpi.engine.case import AdamOptions, AdamWOptions
 from fedmpi.engine.optimizer import AdamState, adam_step, adam_step_of_group
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 5e-4])
-def test_adam_equals_torchs(weight_decay):
+@pytest.mark.parametrize(
+    ("options", "torchs"),
+    [
+        (AdamOptions(weight_decay=0.0), torch.optim.Adam),
+        (AdamOptions(weight_decay=5e-4), torch.optim.Adam),
+        (AdamWOptions(weight_decay=0.1), torch.optim.AdamW),
+    ],
+)
+def test_equals_torchs(options, torchs):
     torch.manual_seed(1)
     flat = torch.randn(1000)
     pieces = [torch.nn.Parameter(flat[:300].clone()), torch.nn.Parameter(flat[300:].clone())]
-    theirs = torch.optim.Adam(pieces, lr=1e-3, weight_decay=weight_decay, foreach=False)
-    state, options = AdamState(1000), OptimizerOptions(weight_decay=weight_decay)
+    theirs = torchs(pieces, lr=1e-3, weight_decay=options.weight_decay, foreach=False)
+    state = AdamState(1000)
     for _ in range(25):
         gradient = torch.randn(1000)
         pieces[0].grad, pieces[1].grad = gradient[:300].clone(), gradient[300:].clone()
@@ -24,7 +31,7 @@ def test_adam_equals_torchs(weight_decay):
 
 def test_the_gradient_is_left_as_it_was():
     gradient = torch.ones(3)
-    adam_step(OptimizerOptions(), AdamState(3), torch.ones(3), gradient)
+    adam_step(AdamOptions(), AdamState(3), torch.ones(3), gradient)
     assert gradient.tolist() == [1, 1, 1]
 
 
@@ -33,9 +40,10 @@ class Owner:
     adam: AdamState
 
 
-def test_a_group_steps_as_its_active_members_do_alone():
+@pytest.mark.parametrize("kind", [AdamOptions, AdamWOptions])
+def test_a_group_steps_as_its_active_members_do_alone(kind):
     torch.manual_seed(1)
-    options, rows = OptimizerOptions(lr=0.1, beta1=0.5, beta2=0.75), torch.randn(3, 50)
+    options, rows = kind(lr=0.1, beta1=0.5, beta2=0.75), torch.randn(3, 50)
     alone, owners = rows.clone(), [Owner(AdamState(50)) for _ in range(3)]
     states = [AdamState(50) for _ in range(3)]
     for active in ([True, True, True], [True, False, True], [False, False, True]):

@@ -1,0 +1,101 @@
+"""Step 8 of a round: the new models are scored, and every rank's numbers go to rank 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.comm.world import World
+from fedmpi.engine.case import Case
+from fedmpi.engine.clients import Client, Evaluation
+from fedmpi.engine.clustering import scores_of
+from fedmpi.engine.federation import Federation
+from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
+from fedmpi.engine.meter import Meter
+from fedmpi.engine.states import States
+from fedmpi.models.vectors import digest
+
+Ints = npt.NDArray[np.int64]
+
+_EVALUATED, _DIGEST = EVALUATION.index("evaluated"), EVALUATION.index("digest_high")
+
+
+class Evaluator:
+    """Scores this rank's clients and gathers all scores on rank 0.
+
+    Attributes
+    ----------
+    scores : GraphScores
+        What travels of single graphs.
+    lost : int
+        Client whose scores were not finite in the last round, else -1; rank 0 only.
+    """
+
+    def __init__(
+        self, case: Case, world: World, federation: Federation, states: States, meter: Meter
+    ) -> None:
+        self._case, self._world, self._states, self._meter = case, world, states, meter
+        self.scores = scores_of(case, federation)
+        splits = federation.partition.clients
+        held_out = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
+        self._held_out = held_out if case.objective.supervised else np.zeros_like(held_out)
+        self._table = ClientTable(
+            world.collectives, states.hosts, EVALUATION, header=meter.width, flags=self.scores.lengths
+        )
+        self.lost = -1
+
+    def run(self, round: int, participants: Ints) -> Gathered | None:
+        """Score the new models; return every client's scores and every rank's meter on rank 0."""
+        rows, single = self._score(round, participants)
+        with self._meter.phase("wait"):
+            self._world.collectives.wait_for_all("evaluation")
+        self._world.collectives.count("Gatherv", self._table.nbytes(self._world.rank))
+        closing = self._table.gather(self._meter.snapshot(), rows, single, counted=True)
+        self.lost = -1 if closing is None else self._first_lost(closing)
+        return closing
+
+    def _score(self, round: int, participants: Ints) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+        """Score the new models and digest every hosted client's parameters.
+
+        Returns a row for every client, and what travels of their graphs.
+        """
+        due = (round + 1) % self._case.evaluation.every == 0 or round + 1 == self._case.rounds
+        clients = self._states.clients
+        everybody = self._case.evaluation.clients == "all"
+        chosen = set(clients) if everybody else set(participants.tolist())
+        rows = np.full((len(clients), len(EVALUATION)), np.nan)
+        rows[:, _EVALUATED] = 0.0
+        with self._meter.phase("evaluate"):
+            outcomes: dict[int, Evaluation] = {}
+            for group in self._states.groups if due else ():
+                outcomes.update(group.evaluate(chosen))
+            for place, (number, client) in enumerate(clients.items()):
+                if number in outcomes:
+                    rows[place, :_DIGEST] = _row(outcomes[number])
+                    self._meter.executed_flops += outcomes[number].executed_flops
+                rows[place, _DIGEST:] = _digest(client)
+        single = [self.scores.pack(number, outcomes.get(number)) for number in clients]
+        return rows, np.concatenate([np.zeros(0, np.uint8), *single])
+
+    def _first_lost(self, closing: Gathered) -> int:
+        """Return the first client that was scored and has no finite loss, or vector; -1 if there is none.
+
+        Where a client has no graph to score, there is no loss to be lost.
+        """
+        losses = np.stack([closing["val_loss"], closing["test_loss"]], axis=1)
+        total = np.where(self._held_out > 0, losses, 0.0).sum(axis=1)
+        lost = (closing["evaluated"] == 1.0) & ~np.isfinite(total)
+        found = np.flatnonzero(lost | (closing["evaluated"] < 0.0))
+        return int(found[0]) if len(found) else -1
+
+
+def _row(found: Evaluation) -> list[float]:
+    """Return scores, FLOPs, and 1, or -1 where a vector is not finite."""
+    scores = [score for part in (found.val, found.test) for score in (part.mean_loss, part.accuracy)]
+    broken = found.vectors is not None and not np.isfinite(found.vectors).all()
+    return [*scores, found.model_flops, -1.0 if broken else 1.0]
+
+
+def _digest(client: Client) -> tuple[int, int]:
+    """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
+    return divmod(int(digest(client.row.cpu().numpy().view(np.uint32))), 2**32)

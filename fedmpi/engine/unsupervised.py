@@ -1,0 +1,201 @@
+"""Training steps of unsupervised objectives on a client's data, by torch's autograd on CSR products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.engine.passes import Pass
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.diffusion import normalised
+from fedmpi.graphs.packed import Int, Topology
+from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.encoder import Encoding
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.flops import GraphCounts
+from fedmpi.models.outcome import Outcome
+from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
+from fedmpi.objectives.unsupervised import Frozen, Mvgrl, Objective, Views
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A batch's views, and which training graphs they are (None: all, in order)."""
+
+    views: Views
+    numbers: Int | None
+
+
+class UnsupervisedPasses:
+    """Passes of one client.
+
+    Frozen copies are encoded once for all graphs of the client, the received model's once per round
+    and the previous epoch's once per epoch, which is less work than once per batch and the same:
+    in evaluation a graph's encoding does not depend on the others.
+
+    Parameters
+    ----------
+    train, everything : ViewedGraphs
+        Training graphs, and all graphs of the client.
+    model : FlatModel
+        Workspace.
+    objective : Objective
+    flops : ObjectiveFlops
+    """
+
+    def __init__(
+        self,
+        train: ViewedGraphs,
+        everything: ViewedGraphs,
+        model: FlatModel,
+        objective: Objective,
+        flops: ObjectiveFlops,
+        *,
+        by_epoch: bool,
+    ) -> None:
+        self._train, self._everything = train, everything
+        self._model, self._objective, self._flops = model, objective, flops
+        self._by_epoch = by_epoch
+        self._whole: _Step | None = None
+        self._received: _Copy | None = None
+        self._previous: _Copy | None = None
+
+    def batch(self, graphs: Int | None) -> Any:
+        """Return training graphs with their views on the device; None stands for all, prepared once."""
+        if graphs is not None:
+            return _Step(self._views(self._train.take(graphs)), graphs)
+        if self._whole is None:
+            self._whole = _Step(self._views(self._train), None)
+        return self._whole
+
+    def begin_round(self, last: Tensor | None) -> None:
+        """Keep a copy of the received model, where the objective asks for it."""
+        parameters = self._model.parameters
+        self._received = _Copy(parameters.clone()) if self._objective.needs_received else None
+        self._previous = None if last is None else _Copy(last.clone())
+
+    def end_epoch(self) -> None:
+        """Keep a copy of the model for the next epoch, where the objective asks for it."""
+        if self._objective.needs_previous and self._by_epoch:
+            self._previous = _Copy(self._model.parameters.clone())
+
+    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+        """Run forward and backward."""
+        assert isinstance(batch, _Step)
+        executed = _Tally()
+        frozen = self._frozen(batch.numbers, executed)
+        self._model.gradient.zero_()
+        loss = self._objective.loss(self._model.module, batch.views, frozen)
+        loss.backward()  # type: ignore[no-untyped-call]
+        counts = _counts(batch.views)
+        copies = sum(getattr(frozen, field.name) is not None for field in fields(frozen))
+        counted = self._flops.step(*counts, executed=False).total
+        for _ in range(copies):
+            counted += self._flops.encoding(counts[0], executed=False).total
+        executed.total += self._flops.step(*counts, executed=True).total
+        graphs = batch.views.original.num_graphs
+        return Pass(_outcome(np.full(graphs, float(loss.detach()))), counted, executed.total)
+
+    @torch.no_grad()
+    def evaluate(self) -> Pass:
+        """Give vectors to all the client's graphs."""
+        found, counted, executed = [], 0, 0
+        for part in self._everything.parts():
+            views = self._views(part)
+            found.append(self._objective.vectors(self._model.module, views).cpu().numpy())
+            counts = _counts(views)
+            counted += self._flops.vectors(*counts, executed=False).total
+            executed += self._flops.vectors(*counts, executed=True).total
+        return Pass(_outcome(np.zeros(0)), counted, executed, np.concatenate(found))
+
+    def _views(self, part: ViewedGraphs) -> Views:
+        original = Batch.of(part.graphs, self._model.parameters.device)
+        diffused = None if part.diffused is None else WeightedBatch.view_of(original, part.diffused)
+        if not isinstance(self._objective, Mvgrl):
+            return Views(original, diffused)
+        return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
+
+    def _frozen(self, numbers: Int | None, executed: _Tally) -> Frozen:
+        """Return what the frozen copies say of a batch; nothing before there is a previous model."""
+        if self._objective.needs_previous and self._previous is None:
+            return Frozen()
+        rows = _Rows(self._train.graphs.topology, numbers)
+        found = [
+            None if copy is None else rows.of(self._encoded(copy, executed))
+            for copy in (self._received, self._previous if self._objective.needs_previous else None)
+        ]
+        return Frozen(*found)
+
+    @torch.no_grad()
+    def _encoded(self, copy: _Copy, executed: _Tally) -> Encoding:
+        """Return a copy's encoding of all training graphs, computed at the first call."""
+        if copy.encoding is None:
+            model = self._model
+            present = model.parameters.clone()
+            model.parameters.copy_(copy.parameters)
+            parts = []
+            for part in self._train.parts():
+                batch = Batch.of(part.graphs, present.device)
+                parts.append(self._objective.frozen(model.module, batch))
+                counts = _counts(Views(batch))[0]
+                executed.total += self._flops.encoding(counts, executed=True).total
+            model.parameters.copy_(present)
+            copy.encoding = Encoding(
+                torch.cat([part.nodes for part in parts]), torch.cat([part.graphs for part in parts])
+            )
+        return copy.encoding
+
+
+class _Copy:
+    """A frozen model and, once asked for, its encoding of all training graphs."""
+
+    def __init__(self, parameters: Tensor) -> None:
+        self.parameters = parameters
+        self.encoding: Encoding | None = None
+
+
+class _Tally:
+    """FLOPs done so far."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+
+class _Rows:
+    """Picks a batch's rows from encodings of all training graphs."""
+
+    def __init__(self, topology: Topology, numbers: Int | None) -> None:
+        self._graphs = None if numbers is None else torch.from_numpy(numbers)
+        self._nodes = None if numbers is None else torch.from_numpy(topology.nodes_of(numbers))
+
+    def of(self, whole: Encoding) -> Encoding:
+        """Return the rows of the batch's nodes and graphs."""
+        if self._graphs is None or self._nodes is None:
+            return whole
+        device = whole.graphs.device
+        return Encoding(whole.nodes[self._nodes.to(device)], whole.graphs[self._graphs.to(device)])
+
+
+def _outcome(losses: npt.NDArray[np.float64]) -> Outcome:
+    """Return losses of graphs that have no class to hit."""
+    return Outcome(losses, np.zeros(len(losses), np.uint8), scores=np.zeros((len(losses), 0), np.float32))
+
+
+def _counts(views: Views) -> tuple[ViewCounts, ViewCounts | None]:
+    """Return what the first view works on (MVGRL's is the weighted adjacency), and the diffused one."""
+    first = views.original if views.adjacency is None else views.adjacency
+    diffused = None if views.diffused is None else _of(views.diffused)
+    return _of(first), diffused
+
+
+def _of(batch: Batch) -> ViewCounts:
+    t = batch.topology
+    counts = GraphCounts(t.num_graphs, t.num_nodes, t.num_edges)
+    return ViewCounts(counts, isinstance(batch, WeightedBatch))

@@ -1,0 +1,67 @@
+"""FCLG's losses as functions of vectors: two views of a batch, and the local model against frozen copies.
+
+Li, Agrawal, Ramnath and Jin, "Federated contrastive learning of graph-level representations", 2024.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, kl_div, log_softmax, normalize, softmax, softplus
+
+LOG_2 = math.log(2.0)
+"""Eq. 7 where the two frozen copies are equal, as in the first local epoch; its gradient is 0."""
+
+
+def intra(first: Tensor, second: Tensor, temperature: float, *, normalised: bool = True) -> Tensor:
+    """Return Eq. 5 and 6 (NT-Xent), a scalar: each graph's two views against all others of the batch.
+
+    Parameters
+    ----------
+    first, second : float32 [B, d]
+        Vectors of both views.
+    normalised : bool
+        Whether vectors are divided by their 2-norm. Eq. 5 prints the plain product, which for sums
+        over nodes reaches 1e5 and leaves the softmax without gradient; SimCLR, which it cites, divides.
+    """
+    vectors = torch.cat([first, second])
+    if normalised:
+        vectors = normalize(vectors, dim=1)
+    scores = vectors @ vectors.T / temperature
+    count = len(first)
+    own = torch.eye(2 * count, dtype=torch.bool, device=scores.device)
+    partner = torch.roll(torch.arange(2 * count, device=scores.device), count)
+    together = torch.logsumexp(scores.masked_fill(own, -math.inf), dim=1)
+    return (together - scores.gather(1, partner[:, None])[:, 0]).mean()
+
+
+def inter(local: Tensor, received: Tensor, previous: Tensor, temperature: float) -> Tensor:
+    """Return Eq. 7, or Eq. 8 for nodes, a scalar: nearer to the received model than to the previous one.
+
+    Two-way cross-entropy as in MOON (Li, He and Song 2021), similarity by the cosine.
+
+    Parameters
+    ----------
+    local, received, previous : float32 [n, d]
+        Vectors of the same graphs (or nodes) under the three models.
+    """
+    excess = cosine_similarity(local, previous) - cosine_similarity(local, received)
+    return softplus(excess / temperature).mean()
+
+
+def divergence(local: Tensor, received: Tensor, temperature: float) -> Tensor:
+    """Return Eq. 2, a scalar: KL(received || local) of softmax over the dimensions, mean over graphs."""
+    theirs = softmax(received / temperature, dim=1)
+    return kl_div(log_softmax(local / temperature, dim=1), theirs, reduction="batchmean")
+
+
+def squared_distance(local: Tensor, received: Tensor, *, normalised: bool = True) -> Tensor:
+    """Return Eq. 3, a scalar: squared 2-norm of the difference, mean over graphs.
+
+    `normalised` divides the vectors by their 2-norm first; plain sums over nodes dwarf Eq. 6.
+    """
+    if normalised:
+        local, received = normalize(local, dim=1), normalize(received, dim=1)
+    return (local - received).square().sum(dim=1).mean()

@@ -1,0 +1,212 @@
+"""Unsupervised objectives: what each computes of a batch's views, and how it gives vectors to graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
+from fedmpi.models.mvgrl import MvgrlEncoder
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinEncoderOptions, ModelOptions, Shape
+from fedmpi.objectives import contrast
+from fedmpi.objectives.information import jensen_shannon
+from fedmpi.objectives.options import (
+    FclgNodesOptions,
+    FclgOptions,
+    InfoGraphOptions,
+    IntraKlOptions,
+    IntraMseOptions,
+    IntraOptions,
+    MvgrlOptions,
+    ObjectiveOptions,
+)
+
+
+@dataclass(frozen=True)
+class Views:
+    """A batch as it is, and its graphs under other matrices where the objective asks for them."""
+
+    original: Batch
+    diffused: WeightedBatch | None = None
+    adjacency: WeightedBatch | None = None
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Encodings of a batch's original view by frozen copies; None where not asked for or not there yet."""
+
+    received: Encoding | None = None
+    previous: Encoding | None = None
+
+
+class Objective(Protocol):
+    """A local loss.
+
+    Attributes
+    ----------
+    needs_received, needs_previous : bool
+        Which frozen copies of the model it contrasts with.
+    """
+
+    needs_received: bool
+    needs_previous: bool
+
+    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+        """Return the loss of a batch, a scalar."""
+
+    def vectors(self, network: nn.Module, views: Views) -> Tensor:
+        """Return the vectors of the graphs, [B, d], in evaluation."""
+
+    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
+        """Return what a frozen copy says of a batch; asked of objectives that need copies only."""
+
+
+class _OneEncoder:
+    """What objectives on `GinEncoder` have in common."""
+
+    needs_received = False
+    needs_previous = False
+
+    def vectors(self, network: nn.Module, views: Views) -> Tensor:
+        """Return the encoder's vectors of the original view."""
+        return self.frozen(network, views.original).graphs
+
+    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
+        """Return the encoding of a batch, statistics as they are."""
+        assert isinstance(network, GinEncoder)
+        return network.encode(batch, training=False)
+
+
+class FeedForward(nn.Module):
+    """InfoGraph's head: three times Linear and ReLU, and a Linear beside them."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.main = nn.ModuleList(XavierLinear(width, width) for _ in range(3))
+        self.shortcut = XavierLinear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map [n, d] to [n, d]."""
+        hidden = x
+        for linear in self.main:
+            hidden = relu(linear(hidden))
+        return hidden + self.shortcut(x)  # type: ignore[no-any-return]
+
+
+class InfoGraphNetwork(GinEncoder):
+    """The encoder with InfoGraph's heads for nodes and graphs."""
+
+    def __init__(self, options: GinEncoderOptions, width: int) -> None:
+        super().__init__(options, width)
+        self.node_head = FeedForward(options.dimension)
+        self.graph_head = FeedForward(options.dimension)
+
+
+class InfoGraph(_OneEncoder):
+    """Sun, Hoffman, Verma and Tang 2020, Eq. 3 to 5, without prior."""
+
+    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+        """Return the negative bound between nodes and graphs."""
+        assert isinstance(network, InfoGraphNetwork)
+        batch = views.original
+        found = network.encode(batch, training=True)
+        nodes, graphs = network.node_head(found.nodes), network.graph_head(found.graphs)
+        return jensen_shannon(nodes, graphs, batch.graph_of_node)
+
+
+class Mvgrl:
+    """Hassani and Khasahmadi 2020: nodes of each view against graphs of the other."""
+
+    needs_received = False
+    needs_previous = False
+
+    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+        """Return the sum of both views' negative bounds."""
+        assert (
+            isinstance(network, MvgrlEncoder) and views.adjacency is not None and views.diffused is not None
+        )
+        pair = network.encode_pair(views.adjacency, views.diffused)
+        owner = views.original.graph_of_node
+        first = jensen_shannon(pair.adjacency.nodes, pair.diffused.graphs, owner)
+        return first + jensen_shannon(pair.diffused.nodes, pair.adjacency.graphs, owner)
+
+    def vectors(self, network: nn.Module, views: Views) -> Tensor:
+        """Return the sum of both views' graph vectors."""
+        assert (
+            isinstance(network, MvgrlEncoder) and views.adjacency is not None and views.diffused is not None
+        )
+        pair = network.encode_pair(views.adjacency, views.diffused)
+        return pair.adjacency.graphs + pair.diffused.graphs
+
+    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
+        """Never be asked: no copy is needed."""
+        raise AssertionError("MVGRL contrasts with no copies")
+
+
+class Intra(_OneEncoder):
+    """Eq. 6 alone, and with the second term of the variants that have one."""
+
+    def __init__(
+        self, options: IntraOptions | FclgOptions | FclgNodesOptions | IntraKlOptions | IntraMseOptions
+    ) -> None:
+        self.options = options
+        self.needs_received = not isinstance(options, IntraOptions)
+        self.needs_previous = isinstance(options, FclgOptions | FclgNodesOptions)
+
+    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+        """Return Eq. 9."""
+        assert isinstance(network, GinEncoder) and views.diffused is not None
+        local = network.encode(views.original, training=True)
+        other = network.encode(views.diffused, training=True)
+        o = self.options
+        loss = contrast.intra(local.graphs, other.graphs, o.temperature, normalised=o.normalise)
+        if isinstance(o, IntraOptions):
+            return loss
+        return loss + o.inter_weight * self._second_term(local, frozen)
+
+    def _second_term(self, local: Encoding, frozen: Frozen) -> Tensor | float:
+        """Return the inter-contrastive loss or what stands in its place.
+
+        As long as there is no previous model but the received one, Eq. 7 is log 2 whatever the
+        parameters: no frozen copy is asked then.
+        """
+        received, previous = frozen.received, frozen.previous
+        if received is None:
+            return contrast.LOG_2
+        match self.options:
+            case IntraKlOptions(inter_temperature=tau):
+                return contrast.divergence(local.graphs, received.graphs, tau)
+            case IntraMseOptions(inter_normalise=normalise):
+                return contrast.squared_distance(local.graphs, received.graphs, normalised=normalise)
+            case FclgOptions(inter_temperature=tau) if previous is not None:
+                return contrast.inter(local.graphs, received.graphs, previous.graphs, tau)
+            case FclgNodesOptions(inter_temperature=tau) if previous is not None:
+                return contrast.inter(local.nodes, received.nodes, previous.nodes, tau)
+        raise AssertionError(self.options.name)
+
+
+def network_of(objective: ObjectiveOptions, model: ModelOptions, shape: Shape) -> nn.Module:
+    """Return the module that the objective trains: the model, with heads where the objective has its own."""
+    if isinstance(objective, InfoGraphOptions) and isinstance(model, GinEncoderOptions):
+        with torch.random.fork_rng(devices=[]):
+            return InfoGraphNetwork(model, shape.width)
+    return build(model, shape)
+
+
+def make(options: ObjectiveOptions) -> Objective:
+    """Return the objective of these options, which are not the supervised one's."""
+    match options:
+        case InfoGraphOptions():
+            return InfoGraph()
+        case MvgrlOptions():
+            return Mvgrl()
+        case IntraOptions() | FclgOptions() | FclgNodesOptions() | IntraKlOptions() | IntraMseOptions():
+            return Intra(options)
+    raise AssertionError(options.name)

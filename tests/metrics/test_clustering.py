@@ -1,0 +1,63 @@
+"""Accuracy and F1 of clusters: the four published rows that are one cluster with nearly everything."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from fedmpi.metrics.clustering import agreement, probe, score
+
+
+def singletons(counts, alone):
+    """Labels, and clusters: everything in the first but the given graphs, each in one of its own."""
+    labels = np.repeat(np.arange(len(counts)), counts)
+    clusters = np.zeros(len(labels), np.int64)
+    for cluster, graphs in enumerate(alone, start=1):
+        clusters[graphs] = cluster
+    return labels, clusters
+
+
+@pytest.mark.parametrize(
+    ("counts", "alone", "accuracy", "macro_f1"),
+    [
+        # Li, Agrawal, Ramnath and Jin 2024, Tables II and III, MVGRL: percent as printed
+        ([100] * 6, [[100], [200], [300], [400], [500]], 17.50, 6.45),  # ENZYMES
+        ([295, 461], [[0]], 61.11, 38.25),  # DHFR
+        ([2053, 2057], [[0]], 50.07, 33.41),  # NCI1
+        ([663, 450], [[0, 1]], 59.39, 37.26),  # PROTEINS
+    ],
+    ids=["ENZYMES", "DHFR", "NCI1", "PROTEINS"],
+)
+def test_the_published_rows_of_one_large_cluster(counts, alone, accuracy, macro_f1):
+    found = agreement(*singletons(counts, alone))
+    assert (round(100 * found.accuracy, 2), round(100 * found.macro_f1, 2)) == (accuracy, macro_f1)
+
+
+def test_four_right_singletons_of_five():
+    found = agreement(*singletons([100] * 6, [[0], [100], [200], [300], [400]]))
+    assert round(100 * found.accuracy, 2) == 17.5
+    found = agreement(*singletons([100] * 6, [[1], [0], [200], [300], [400]]))
+    assert round(100 * found.accuracy, 2) == 17.33
+
+
+def test_clusters_are_matched_to_classes():
+    assert agreement(np.array([0, 0, 1, 1, 2]), np.array([2, 2, 0, 0, 1])).accuracy == 1.0
+
+
+def test_macro_f1_is_scikit_learns_after_the_matching():
+    labels, clusters = np.array([0, 0, 0, 1, 1, 2, 2, 2]), np.array([1, 1, 0, 0, 0, 2, 2, 0])
+    predicted = np.array([1, 0, 2])[clusters]
+    assert agreement(labels, clusters).macro_f1 == pytest.approx(f1_score(labels, predicted, average="macro"))
+
+
+def test_well_separated_vectors_are_found_whatever_the_seed():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 40)
+    vectors = (100 * np.eye(3)[labels] + rng.normal(size=(120, 3))).astype(np.float32)
+    assert [score(vectors, labels, seed).accuracy for seed in (0, 1)] == [1.0, 1.0]
+    assert probe(vectors, labels, 0) == 1.0
+
+
+def test_the_same_seed_gives_the_same_score():
+    vectors = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
+    labels = np.arange(300) % 3
+    assert score(vectors, labels, 5) == score(vectors, labels, 5)
