@@ -8,6 +8,7 @@ from typing import Any
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 Column = tuple[str, Callable[[dict[str, Any]], str]]
 
@@ -62,6 +63,7 @@ _DISPENSABLE = (
     "client\nMB",
     "model\nGFLOP",
     "status",
+    "worst\nclient",
 )
 """Columns of the run table that go first on a narrow terminal; the case's name often says the first three."""
 
@@ -81,20 +83,34 @@ _CLIENT: tuple[Column, ...] = (
     ("model\nGFLOP", lambda row: number(row["model_gflop"])),
     ("client\nMB", lambda row: number(row["client_megabytes"])),
 )
+_DISPENSABLE_OF_CLIENTS = (
+    "without\ntwins", "as\npublished", "client\nMB", "model\nGFLOP", "rounds", "train loss",
+)  # fmt: skip
 
 
 def run_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     """Return one line per run; columns that do not fit into `width` are left out and counted below."""
-    columns = [*_RUN, *(_TARGET if "target" in rows[0] else ())]
+    return _fitted([*_RUN, *(_TARGET if "target" in rows[0] else ())], _DISPENSABLE, rows, width)
+
+
+def client_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
+    """Return one line per client of a run, columns left out as in the table of runs."""
+    return _fitted(_CLIENT, _DISPENSABLE_OF_CLIENTS, rows, width)
+
+
+def _fitted(
+    columns: Sequence[Column], dispensable: Sequence[str], rows: Sequence[dict[str, Any]], width: int
+) -> Table:
     dropped = 0
-    for title in _DISPENSABLE:
+    for title in dispensable:
         if _natural_width(columns, rows) <= width:
             break
         columns = [column for column in columns if column[0] != title]
         dropped += 1
     table = _table(columns, rows)
     if dropped:
-        table.caption = f"{dropped} columns do not fit; a wider terminal or --json shows them"
+        what = "column does" if dropped == 1 else "columns do"
+        table.caption = f"{dropped} {what} not fit; a wider terminal or --json shows more"
         table.caption_justify = "left"
     return table
 
@@ -105,11 +121,6 @@ def _natural_width(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) ->
     return sum(max(map(len, column)) + 3 for column in cells) + 1
 
 
-def client_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return one line per client of a run."""
-    return _table(_CLIENT, rows)
-
-
 def _table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False)
     for index, (title, _) in enumerate(columns):
@@ -117,5 +128,5 @@ def _table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Table:
             title, justify="left" if index == 0 else "right", overflow="fold", no_wrap=index == 0
         )
     for row in rows:
-        table.add_row(*(text(row) for _, text in columns))
+        table.add_row(*(Text(text(row)) for _, text in columns))
     return table

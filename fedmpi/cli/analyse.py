@@ -71,7 +71,7 @@ def properties(
     )
     table = plain_table(title, (*headings, "paper real", "paper random", "paper p"), 2)
     for row in rows:
-        table.add_row(*_property_cells(row))
+        table.add_line(*_property_cells(row))
     _print(table)
     return 0
 
@@ -91,7 +91,7 @@ def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
     headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
     table = plain_table("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
     for row in rows:
-        table.add_row(*_statistics_cells(row))
+        table.add_line(*_statistics_cells(row))
     _print(table)
     return 0
 
@@ -132,7 +132,7 @@ def heterogeneity(
     title = f"Heterogeneity (walk length {options.length}, walks per graph {walks}, seed {options.seed})"
     table = plain_table(title, headings, 1)
     for row in rows:
-        table.add_row(*_heterogeneity_cells(row))
+        table.add_line(*_heterogeneity_cells(row))
     _print(table)
     return 0
 
@@ -196,10 +196,10 @@ def _leakage_table(case: Case, result: Leakage) -> Table:
     sums = [0, 0, 0, 0]
     for client in result.clients:
         counts = [len(client.own), *(int(mask.sum()) for mask in (client.own, client.other, client.clean))]
-        table.add_row(client.client, client.dataset, *map(str, counts))
+        table.add_line(client.client, client.dataset, *map(str, counts))
         sums = [total + number for total, number in zip(sums, counts, strict=True)]
     table.add_section()
-    table.add_row("all", "", *map(str, sums))
+    table.add_line("all", "", *map(str, sums))
     return table
 
 

@@ -66,7 +66,7 @@ def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> Table:
             cells: list[str] = []
             for start, end in ((before.every, after.every), (before.different, after.different)):
                 cells += [_level(start.found), *_compared(end)]
-            table.add_row(_case(run), kind, *cells)
+            table.add_line(_case(run), kind, *cells)
     return table
 
 
@@ -94,7 +94,7 @@ def _rounds_table(found: Sequence[ClusteredRun]) -> Table:
         for each in run.clusterings:
             sizes = " ".join(str(len(cluster)) for cluster in each.clusters)
             compared = (_compared(each.structure.every), _compared(each.features.every))
-            table.add_row(_case(run), str(each.round), sizes, *compared[0], *compared[1], *_agreement(each))
+            table.add_line(_case(run), str(each.round), sizes, *compared[0], *compared[1], *_agreement(each))
     return table
 
 

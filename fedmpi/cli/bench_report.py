@@ -38,7 +38,7 @@ def _table(report: Report) -> Any:
             unit, scale = _readable(samples)
             numbers = (samples.median, samples.minimum, samples.maximum)
             shown = (f"{value / scale:.4g}" for value in numbers)
-            table.add_row(*named, figure, unit, *shown, str(len(samples.values)))
+            table.add_line(*named, figure, unit, *shown, str(len(samples.values)))
             named = [""] * len(labels)
     return table
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
@@ -126,11 +125,11 @@ def _show_reasons(screen: Console, found: Comparison) -> None:
 
 def _table(title: str, found: Sequence[Ratio]) -> Any:
     headings = ("figure", "better", "A", "B", "B / A", "95 % interval", "B - A", "pairs", "B is")
-    table = plain_table(escape(title), headings, 2)
+    table = plain_table(title, headings, 2)
     for each in found:
         merit = each.merit
         values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
-        table.add_row(
+        table.add_line(
             merit.title,
             merit.better,
             *values,
@@ -172,7 +171,7 @@ def _case_table(found: Comparison) -> Any:
         headings = (*headings, "s to target B / A")
     table = plain_table("By case", headings, 3)
     for case in found.cases:
-        table.add_row(*_case_row(case, len(headings)))
+        table.add_line(*_case_row(case, len(headings)))
     return table
 
 

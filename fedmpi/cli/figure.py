@@ -12,12 +12,13 @@ from pydantic import BaseModel
 
 from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis import figures
-from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis.discovery import each_run, run_paths
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.config.tables import parse_override
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.store import runfile
 from fedmpi.store.reader import Run, load_run
 from fedmpi.store.schema import config_digest
 
@@ -159,14 +160,36 @@ def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
 def plot(
     kind_name: str, paths: Sequence[Path], image: Path | None, settings: Sequence[str], source: DataSource
 ) -> int:
-    """Draw a kind of figure from runs, or the runs below folders; unfinished ones are left out and named."""
+    """Draw a kind of figure from runs, or the runs below folders.
+
+    Returns
+    -------
+    int
+        0, or 2 if anything was left out (named on the standard error).
+    """
     kind = figures.load(kind_name)
     options = figures.check_options(kind, dict(_option(text) for text in settings), "--option ")
     target = image or Path(f"{kind_name}.svg")
     figures.check_image(target)
-    runs, missing = _load([path for given in paths for path in run_paths(given)])
-    _Picture(kind, options, source, target).draw(runs, missing)
-    return 0
+    complaints: list[str] = []
+    runs = list(each_run(paths, complaints))
+    complaints += [
+        f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out"
+        for run in runs
+        if run.status != "complete"
+    ]
+    for line in complaints:
+        print(f"fedmpi: {line}", file=sys.stderr)
+    complete = [run for run in runs if run.status == "complete"]
+    if complete or not complaints:
+        _Picture(kind, options, source, target).draw(complete, [_short(line) for line in complaints])
+    return 2 if complaints else 0
+
+
+def _short(complaint: str) -> str:
+    """Return the name of the run that a line about it begins with."""
+    path = Path(complaint.partition(": ")[0])
+    return path.parent.name if path.name == runfile.NAME else path.name
 
 
 def _option(text: str) -> tuple[str, Any]:

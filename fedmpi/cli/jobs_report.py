@@ -54,7 +54,7 @@ def _plan_table(ordered: Ordered, plan: Plan) -> Table:
             sum(batch.task_seconds()) / batch.at_once,
         )
         cells = [", ".join(origins), *map(str, (*numbers, batch.at_once)), *map(_time, times)]
-        table.add_row(*cells)
+        table.add_line(*cells)
     return table
 
 
@@ -97,7 +97,7 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     if shown:
         table = plain_table(f"{ordered.suite.name} in {ordered.root}", ("case", "state", "", "task"), 4)
         for state in shown:
-            table.add_row(*(_plain(text) for text in (state.item.name, state.word, state.detail, state.job)))
+            table.add_line(state.item.name, state.word, state.detail, state.job)
         screen.print(table)
     counts = Counter(state.word for state in states)
     listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
@@ -135,10 +135,5 @@ def show_systems(fields: bool) -> None:
     table = plain_table("Fields of a system file" if fields else "Systems", headings, len(headings))
     listed = ((name, systems.load(name).description) for name in systems.known())
     for row in systems.fields() if fields else listed:
-        table.add_row(*map(_plain, row))
+        table.add_line(*row)
     console(sys.stdout).print(table)
-
-
-def _plain(text: str) -> str:
-    """Return text that rich prints as it stands."""
-    return text.replace("[", "\\[")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -14,6 +16,8 @@ from fedmpi.cli import analyses, bench, jobs, reading
 from fedmpi.cli.options import Cache, Mirror, Offline, Set
 from fedmpi.comm import launch
 from fedmpi.errors import FedmpiError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 app = typer.Typer(
     name="fedmpi",
@@ -211,6 +215,12 @@ def common(
     """Run, sweep, report and compare federated graph-learning benchmarks."""
 
 
+def _give_up_output() -> None:
+    """Send what standard output still holds to nowhere: at the end it would fail again."""
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     try:
@@ -219,7 +229,12 @@ def main() -> None:
         if launch.rank() == 0:
             sys.stderr.write(f"fedmpi: {error}\n")
         sys.exit(error.exit_code)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _give_up_output()
+            where = f" {error.filename}" if error.filename else ""
+            sys.stderr.write(f"fedmpi: cannot write{where}: {error.strerror}\n")
+            sys.exit(1)
         if launch.rank() == 0:
             traceback.print_exc()
             sys.stderr.write("fedmpi: this is a defect of fedmpi; please report it with `fedmpi info`\n")

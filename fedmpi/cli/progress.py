@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from fedmpi.cli.terminal import console
 from fedmpi.engine.case import Case
@@ -117,7 +118,7 @@ def _partition(table: PartitionTable) -> Table:
         if column not in alike:
             shown.add_column(column, justify="left" if number < 2 else "right", no_wrap=number < 2)
     for row in rows[:_MOST_ROWS]:
-        shown.add_row(*(cell for cell, name in zip(row, COLUMNS, strict=True) if name not in alike))
+        shown.add_row(*(Text(cell) for cell, name in zip(row, COLUMNS, strict=True) if name not in alike))
     if len(rows) > _MOST_ROWS:
         shown.caption = f"and {len(rows) - _MOST_ROWS} more clients"
     return shown

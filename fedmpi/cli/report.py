@@ -14,6 +14,7 @@ from fedmpi.analysis.tables import client_table, run_table
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
+from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import rebuild
 
 
@@ -48,15 +49,22 @@ def report(
         screen = console(sys.stdout)
         screen.print(run_table(summaries, screen.width))
         if len(runs) == 1:
-            screen.print(client_table(per_client(runs[0])))
+            screen.print(client_table(per_client(runs[0]), screen.width))
         for run in runs:
             if run.reason:
                 screen.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
     if csv is not None:
-        complete = [run for run in runs if run.status == "complete"]
-        with csv.open("w", newline="") as stream:
-            rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+        _write_rows(csv, [run for run in runs if run.status == "complete"])
     return 2 if complaints else 0
+
+
+def _write_rows(target: Path, complete: Sequence[Run]) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("w", newline="") as stream:
+            rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+    except OSError as error:
+        raise BadInput(f"--csv {target}: cannot write it ({error.strerror})") from error
 
 
 def compare(first: Path, second: Path) -> int:

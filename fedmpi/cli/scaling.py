@@ -100,7 +100,7 @@ def _table(title: str, rows: Sequence[Row]) -> Any:
         measured = row.seconds is not None
         seconds = row.seconds if row.seconds is not None else row.predicted
         assert row.speedup is not None and row.efficiency is not None
-        table.add_row(
+        table.add_line(
             str(row.clients),
             f"{row.ranks}{'!' * row.crowded}",
             str(row.runs) if measured else "-",
@@ -149,7 +149,7 @@ def _throughput(points: Sequence[Point]) -> Any:
     for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
         rates = [each.rates.get(name, float("nan")) for name in ("rounds", "updates", "graphs", "gflop")]
         name = f"{each.folder.name}: {each.title.rpartition(',')[0]}"
-        table.add_row(name, str(each.clients), str(each.ranks), *(f"{rate:,.4g}" for rate in rates))
+        table.add_line(name, str(each.clients), str(each.ranks), *(f"{rate:,.4g}" for rate in rates))
     return table
 
 
@@ -159,7 +159,9 @@ def _together(found: Sequence[Together]) -> Any:
     for each in found:
         ranks = ", ".join(map(str, each.ranks))
         hours = f"{each.seconds / 3600:.3f}"
-        table.add_row(str(each.folder), str(each.cases), str(each.most), ranks, hours, f"{each.per_hour:.1f}")
+        table.add_line(
+            str(each.folder), str(each.cases), str(each.most), ranks, hours, f"{each.per_hour:.1f}"
+        )
     return table
 
 

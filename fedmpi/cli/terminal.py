@@ -12,7 +12,9 @@ from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fedmpi.comm import launch
 
@@ -64,9 +66,17 @@ def _width(terminal: str) -> int | None:
         os.close(descriptor)
 
 
-def plain_table(title: str, headings: Sequence[str], left: int) -> Table:
-    """Return an empty table without rules; its first `left` columns are text, the others numbers."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, pad_edge=False)
+class PlainTable(Table):
+    """A table without rules that shows text as it stands: names may hold what rich takes for markup."""
+
+    def add_line(self, *cells: str) -> None:
+        """Add a row."""
+        self.add_row(*map(Text, cells))
+
+
+def plain_table(title: str, headings: Sequence[str], left: int) -> PlainTable:
+    """Return an empty table; its first `left` columns are text, the others numbers."""
+    table = PlainTable(title=escape(title), title_justify="left", box=box.SIMPLE, pad_edge=False)
     for column, heading in enumerate(headings):
         table.add_column(heading, justify="left" if column < left else "right")
     return table

@@ -42,6 +42,10 @@ class Watch:
         self.folder = Path()
         self.others = 0
         self._switch()
+        if self.single and not (self.folder / events.NAME).exists() and lock.state(self.folder) != "live":
+            raise BadInput(
+                f"{self.folder}: it has no event log ({events.NAME}) to watch; fedmpi report shows its record"
+            )
 
     def _switch(self) -> None:
         """Go on to the run that was written to last, if that is another one."""
@@ -253,7 +257,7 @@ def _clients(progress: RunProgress, room: float) -> Table:
         )
         cluster = str(groups.index(history["group"][-1, place]) + 1)
         trace = sparkline(history["test_accuracy"][:, place], 24)
-        table.add_row(name, cluster, number(loss, 4), percent(val), percent(test), trace)
+        table.add_row(Text(name), cluster, number(loss, 4), percent(val), percent(test), trace)
     if count < len(progress.clients):
         table.caption = f"and {len(progress.clients) - count} more clients"
         table.caption_justify = "left"

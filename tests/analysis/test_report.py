@@ -1,9 +1,14 @@
+import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis.summary import per_client, summarise
+from fedmpi.analysis.tables import client_table, run_table
 from fedmpi.cli.report import compare, repair, report
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
@@ -80,6 +85,28 @@ def test_two_runs_of_a_suite_as_a_table(tmp_path, make_run, capsys):
     assert lines[0][-2:] == ["never", "never"]
     assert "client-1" not in text
     assert "made up" in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_a_narrow_terminal_shows_fewer_columns_and_folds_none(tmp_path, make_run, width):
+    run = load_run(make_run(tmp_path / "seed10-PROTEINS-fedavg", ACCURACY))
+    for table in (run_table([summarise(run)], width), client_table(per_client(run), width)):
+        screen = Console(width=width, file=io.StringIO())
+        screen.print(table)
+        assert screen.file.getvalue().count("70.00") >= 1
+        natural = Console(width=500).measure(table).maximum
+        assert natural <= width
+
+
+def test_names_are_shown_as_they_stand(tmp_path, make_run, capsys):
+    report([make_run(tmp_path / "it's [red] \\[x", ACCURACY)])
+    assert "it's [red] \\[x" in capsys.readouterr().out
+
+
+def test_rows_that_cannot_be_written(tmp_path, make_run):
+    run = make_run(tmp_path / "a", ACCURACY)
+    with pytest.raises(BadInput, match=r"--csv /proc/none/rows.csv: cannot write it"):
+        report([run], csv=Path("/proc/none/rows.csv"))
 
 
 def test_a_single_run_comes_with_its_clients(tmp_path, make_run, capsys):

@@ -141,9 +141,10 @@ def test_plot_leaves_unfinished_runs_out_and_names_them(fedmpi, suite, tmp_path)
     assert fedmpi("run", suite(), "--out", "runs").returncode == 0
     set_status(tmp_path / "runs" / "fedavg", b"diverged")
     done = fedmpi("plot", "losses", "runs", "--image", "a.pdf")
-    assert done.returncode == 0
+    refused(done, "runs/fedavg: diverged, 3 rounds, left out")
     assert "Drawn from 1 of 2 runs; not complete: fedavg." in done.stdout
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    refused(fedmpi("plot", "losses", "runs/fedavg"), "runs/fedavg: diverged, 3 rounds, left out")
 
 
 def test_wrong_kinds_and_options_of_plot(fedmpi, suite):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedmpi.cli.watch import sparkline
+from fedmpi.store.record import RunRecord
 
 LONG = ["--case", "fedavg", "--set", "rounds=4000", "--set", "dataset.synthetic.graphs=20"]
 
@@ -90,6 +91,7 @@ def test_a_diverged_run_is_told_by_the_exit_code(fedmpi, tiny_suite, tmp_path):
         (["none"], "none: no such file or folder"),
         ([".", "--once"], "no run (run.h5) in it or below"),
         (["made", "--once"], "made/events.jsonl: not the event log of a fedmpi run"),
+        (["record"], "record: it has no event log (events.jsonl) to watch; fedmpi report shows its record"),
         (["made", "--interval", "0"], "--interval 0: give a number of seconds above 0"),
     ],
 )
@@ -97,6 +99,9 @@ def test_mistakes(fedmpi, tmp_path, arguments, words):
     if "made" in arguments:
         (tmp_path / "made").mkdir()
         (tmp_path / "made" / "events.jsonl").write_text("{}\n")
+    if "record" in arguments:
+        RunRecord.create(tmp_path / "record", config={}, clients=["c"], rounds=3, partition={}).close()
+        (tmp_path / "record" / "events.jsonl").unlink()
     done = fedmpi("watch", *arguments)
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
