@@ -54,11 +54,23 @@ class Algorithm:
     """False: after the common start no parameters travel and each client keeps what it trained."""
     penalises: ClassVar[bool] = False
     """True: `penalty` is called at each local step."""
+    pools: ClassVar[bool] = False
+    """True: one client holds what all clients of the partition hold."""
+    central: ClassVar[bool] = False
+    """True: `update` runs on rank 0 for every group, and may keep state there (`state`, `restore`)."""
+    controls: ClassVar[bool] = False
+    """True: clients and server have control variates, and `correction` and `renewed` are called."""
     wants_rows: ClassVar[bool] = False
     """True: `divide` needs the updates of a group that is due, which travel to rank 0 then and only then."""
 
     def __init__(self, options: AlgorithmOptions) -> None:
         self.options = options
+
+    def begin(self, trained: int, num_clients: int) -> None:
+        """Hear, before the first round, how many of the shared elements are parameters, and of the clients.
+
+        Running statistics follow the trained parameters in every shared vector.
+        """
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
         """Return the clients that train in this round, ascending: a sample without replacement."""
@@ -94,6 +106,20 @@ class Algorithm:
             Current parameters, those received at the start of the round, and
             the gradient of the local loss.
         """
+
+    def correction(self, own: Any, server: Any) -> Any:
+        """Return what is added to the gradient of the shared parameters in every local step.
+
+        Parameters
+        ----------
+        own, server : float32 [trained], torch
+            Control variates of the client and of the server.
+        """
+        raise NotImplementedError
+
+    def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
+        """Return the client's next control variate after `steps` steps of length `lr` moved it by `moved`."""
+        raise NotImplementedError
 
     def weights(self, samples: Ints) -> Ints:
         """Return each client's weight in averages, int64 [clients], from its number of training graphs."""

@@ -13,10 +13,10 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.case import Case
-from fedmpi.engine.federation import Federation, assemble
+from fedmpi.engine.federation import Federation, assemble, deal
 from fedmpi.engine.rounds import Rounds
 from fedmpi.engine.states import States
-from fedmpi.partition.partition import Partition, make
+from fedmpi.partition.partition import Partition
 from fedmpi.registry.check import Checked
 
 
@@ -44,7 +44,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
     with deterministic(True):
         source.prepare(case.dataset.name)
         raws = load_all(case.dataset, source)
-        partition = make(case.partition, raws)
+        partition = deal(case, checked.algorithm, raws)
         federation = assemble(case, raws, partition, source.cache)
         states = States(case, checked.algorithm, world, federation)
         rounds = Rounds(case, checked.algorithm, world, federation, states)

@@ -43,8 +43,22 @@ class AdamWOptions(_AdamLike):
     weight_decay: float = Field(1e-2, ge=0)
 
 
-OptimizerOptions = Annotated[AdamOptions | AdamWOptions, Field(discriminator="name")]
-OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOptions}
+class SgdOptions(Options):
+    """Plain gradient descent with L2 weight decay inside, as SCAFFOLD needs it."""
+
+    name: Literal["sgd"] = "sgd"
+    lr: float = Field(0.01, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+
+    @property
+    def state(self) -> str:
+        """Return that nothing is kept."""
+        return "reset"
+
+
+AnyAdam = AdamOptions | AdamWOptions
+OptimizerOptions = Annotated[AdamOptions | AdamWOptions | SgdOptions, Field(discriminator="name")]
+OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOptions, "sgd": SgdOptions}
 """Option classes by name."""
 
 

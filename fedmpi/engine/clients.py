@@ -14,7 +14,8 @@ from torch import Tensor
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.clock import Stopwatch
 from fedmpi.engine.case import Case
-from fedmpi.engine.optimizer import AdamState, adam_step
+from fedmpi.engine.controls import Controls
+from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import Pass, Passes
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
@@ -77,6 +78,8 @@ class Client:
         Its own where it is kept from round to round; else one that all clients of a shape reset and use.
     last : float32 [length] or None
         Parameters at the end of its last round, for objectives that keep them; NaN before the first.
+    controls : Controls or None
+        For an algorithm that has any.
     """
 
     id: int
@@ -89,6 +92,7 @@ class Client:
     row: Tensor
     adam: AdamState
     last: Tensor | None = None
+    controls: Controls | None = None
 
     @property
     def weight(self) -> int:
@@ -115,7 +119,7 @@ class Client:
         model = self.model
         done: list[Pass] = []
         model.parameters.copy_(self.row)
-        reference = self.shared.pack(self.row) if algorithm.penalises else None
+        received = self.shared.pack(self.row) if algorithm.penalises or self.controls else None
         if case.optimizer.state == "reset":
             self.adam.reset()
         self.passes.begin_round(self._last_round())
@@ -123,12 +127,15 @@ class Client:
             for numbers in self.batch_numbers(case, round, epoch):
                 streams = DropoutStreams(case.seed, self.id, round, len(done))
                 done.append(self.passes.step(self.passes.batch(numbers), streams))
-                self._descend(case, algorithm, reference)
+                self._descend(case, algorithm, received)
             self.passes.end_epoch()
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         if self.last is not None:
             self.last.copy_(model.parameters)
+        if self.controls is not None and received is not None:
+            moved = self.shared.pack(self.row) - received
+            self.controls.renew(algorithm, moved, len(done), case.optimizer.lr)
         graphs = sum(len(each.outcome.losses) for each in done)
         hits = sum(each.outcome.correct for each in done)
         weight = sum(each.outcome.weight for each in done)
@@ -148,16 +155,19 @@ class Client:
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
-    def _descend(self, case: Case, algorithm: Algorithm, reference: Tensor | None) -> None:
+    def _descend(self, case: Case, algorithm: Algorithm, received: Tensor | None) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""
         gradient = self.model.gradient
-        if reference is not None:
+        if received is not None:
             gradient = gradient.clone()
-            penalised = self.shared.pack(gradient)
-            algorithm.penalty(self.shared.pack(self.model.parameters), reference, penalised)
-            self.shared.unpack(penalised, gradient)
+            changed = self.shared.pack(gradient)
+            if algorithm.penalises:
+                algorithm.penalty(self.shared.pack(self.model.parameters), received, changed)
+            if self.controls is not None:
+                self.controls.correct(algorithm, changed)
+            self.shared.unpack(changed, gradient)
         trained = slice(self.model.trained)
-        adam_step(case.optimizer, self.adam, self.model.parameters[trained], gradient[trained])
+        descend(case.optimizer, self.adam, self.model.parameters[trained], gradient[trained])
 
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of `row`, or the vectors that it gives to all graphs."""
@@ -167,12 +177,23 @@ class Client:
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)
 
+    def receive(self, model: Tensor) -> None:
+        """Take the group's model [shared], and the server's control variate where it follows."""
+        self.shared.unpack(model, self.row)
+        if self.controls is not None:
+            self.controls.server.copy_(model[self.shared.size :])
+
+    def received(self) -> npt.NDArray[np.float32]:
+        """Return what `receive` took, as it is between rounds."""
+        parts = [self.shared.pack(self.row), *([] if self.controls is None else [self.controls.server])]
+        return torch.cat(parts).cpu().numpy()
+
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
         return all(math.isfinite(two_norm(v)) for v in (self.row, self.adam.mean, self.adam.square))
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return the parameters, if the optimizer's state is `kept` both moments and steps, and `last`.
+        """Return the parameters, moments and steps if they are `kept`, `last`, and control variates.
 
         All one float32 vector, the steps as two halves.
         """
@@ -182,11 +203,17 @@ class Client:
             vectors += [self.adam.mean, self.adam.square, steps]
         if self.last is not None:
             vectors.append(self.last)
+        if self.controls is not None:
+            vectors.append(self.controls.state())
         return np.concatenate([vector.cpu().numpy() for vector in vectors])
 
     def restore(self, state: npt.NDArray[np.float32]) -> None:
         """Take back what `state` returned."""
         length, trained = len(self.row), len(self.adam.mean)
+        if self.controls is not None:
+            cut = len(state) - 2 * len(self.controls.own)
+            self.controls.restore(state[cut:])
+            state = state[:cut]
         values = torch.from_numpy(state.copy())
         self.row.copy_(values[:length])
         rest = values[length:]
@@ -204,6 +231,6 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int, trained: int, *, kept: bool, last: bool) -> int:
+def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: int) -> int:
     """Return the floats of a client's state; its vector has `length`, `trained` of it; see `Client.state`."""
-    return length + (2 * trained + 2 if kept else 0) + (length if last else 0)
+    return length + (2 * trained + 2 if kept else 0) + (length if last else 0) + controls

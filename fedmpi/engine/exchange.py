@@ -117,7 +117,7 @@ class Exchange:
             Of the participants that this rank hosts.
         """
         active = [int(group) for group in np.unique(plan.group[participants])]
-        spans = {g: len(set(self._hosts[plan.group == g].tolist())) > 1 for g in active}
+        spans = {g: self._spans(plan.group == g) for g in active}
         needed = [g for g in active if spans[g] or g in self.models]
         sums = {g: self._sum(plan, g, participants, weights, deltas) for g in needed}
         self._update_spanning([g for g in active if spans[g]], sums, plan, participants)
@@ -127,6 +127,11 @@ class Exchange:
                 mean = reduction.decode(on_host(total))
                 members = int((plan.group[participants] == group).sum())
                 self.models[group] = self._algorithm.update(on_host(self.models[group]), mean, members)
+
+    def _spans(self, members: npt.NDArray[np.bool_]) -> bool:
+        """Return whether a group's update runs on rank 0: it has members on several ranks, or must."""
+        hosts = set(self._hosts[members].tolist())
+        return len(hosts) > 1 or (self._algorithm.central and hosts != {0})
 
     def regroup(self, before: Ints, after: Ints) -> None:
         """Give the groups that came of a split the model of the group that they came from."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.views import view_of
@@ -23,10 +24,10 @@ from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.models.flops import GraphCounts, flops_of
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
+from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
 
 if TYPE_CHECKING:
     from fedmpi.datasets.raw import RawGraphs
-    from fedmpi.partition.partition import ClientSplit, Partition
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,6 +105,18 @@ class Federation:
 
         train = viewed(split.train)
         return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
+
+
+def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partition:
+    """Return who holds what: the case's partition, or one client with all of it.
+
+    Raises
+    ------
+    BadInput
+        The partition cannot be had of these datasets.
+    """
+    partition = make(case.partition, raws)
+    return pooled(partition) if algorithm.pools else partition
 
 
 def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cache: Path) -> Federation:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.clock import Stopwatch
-from fedmpi.engine.case import Case
+from fedmpi.engine.case import Case, SgdOptions
 from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
 from fedmpi.engine.optimizer import adam_step_of_group
 from fedmpi.graphs.packed import GraphSet, Int
@@ -89,6 +89,7 @@ class ClientGroup:
         """Train those of its clients that are chosen; times are shared out by the model's FLOPs."""
         if not any(client.id in chosen for client in self.clients):
             return {}
+        assert not isinstance(case.optimizer, SgdOptions)  # the registry refused SGD
         watch, tally = Stopwatch(), [_Tally() for _ in self.clients]
         packed = [c.shared.pack(c.row) for c in self.clients] if algorithm.penalises else None
         if case.optimizer.state == "reset":

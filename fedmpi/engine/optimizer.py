@@ -1,4 +1,4 @@
-"""Adam and AdamW on a flat vector: torch's on its pieces, but for 1 - beta taken in single precision."""
+"""Adam, AdamW and SGD on a flat vector: as torch, but for Adam's 1 - beta in single precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.engine.case import OptimizerOptions
+from fedmpi.engine.case import AnyAdam, OptimizerOptions, SgdOptions
 from fedmpi.models.vectors import adam
 
 
@@ -38,7 +38,16 @@ class AdamState:
 
 
 @torch.no_grad()
-def adam_step(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
+def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
+    """Take one step of the optimizer in place; SGD has no state but the weight decay in the gradient."""
+    if isinstance(options, SgdOptions):
+        parameters.add_(gradient.add(parameters, alpha=options.weight_decay), alpha=-options.lr)
+    else:
+        adam_step(options, state, parameters, gradient)
+
+
+@torch.no_grad()
+def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
     """Take one step in place (Kingma and Ba 2015, Algorithm 1).
 
     Weight decay is in the gradient (L2), or for AdamW taken off the parameters first.
@@ -59,7 +68,7 @@ def adam_step(options: OptimizerOptions, state: AdamState, parameters: Tensor, g
     parameters.addcdiv_(state.mean, denominator, value=-rate)
 
 
-def _decay_in_gradient(options: OptimizerOptions, parameters: Tensor) -> float:
+def _decay_in_gradient(options: AnyAdam, parameters: Tensor) -> float:
     """Return the weight decay that belongs into the gradient; AdamW's is done here, in place."""
     if options.name == "adam":
         return options.weight_decay
@@ -75,7 +84,7 @@ class HasAdam(Protocol):
 
 @torch.no_grad()
 def adam_step_of_group(
-    options: OptimizerOptions,
+    options: AnyAdam,
     owners: Sequence[HasAdam],
     active: Sequence[bool],
     rows: Tensor,

@@ -59,6 +59,7 @@ class Rounds:
         self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
+        algorithm.begin(states.trained, federation.num_clients)
         self.meter = Meter(world.collectives)
         self.exchange = Exchange(
             world.collectives,
@@ -165,6 +166,8 @@ class Rounds:
     ) -> tuple[Rows, npt.NDArray[np.float64]]:
         """Return a trained client's delta and its row of the training table."""
         change = client.shared.pack(client.row) - before
+        if client.controls is not None:
+            change = torch.cat([change, client.controls.change])
         delta = change if self.exchange.device is not None else on_host(change)
         self.meter.executed_flops += done.executed_flops
         norm = two_norm(change[: client.shared.trained])
@@ -238,7 +241,7 @@ class Rounds:
         with self.meter.phase("communicate"):
             self.exchange.run(plan, participants, self.weights, deltas)
         for number, client in self.clients.items():
-            client.shared.unpack(torch.as_tensor(self.exchange.models[int(plan.group[number])]), client.row)
+            client.receive(torch.as_tensor(self.exchange.models[int(plan.group[number])]))
 
     def _report(
         self, round: int, participants: Ints, training: Gathered, closing: Gathered, found: record_rows.Rows

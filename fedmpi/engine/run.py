@@ -28,7 +28,7 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.engine.case import Case
 from fedmpi.engine.clustering import scores_of
-from fedmpi.engine.federation import Federation, assemble
+from fedmpi.engine.federation import Federation, assemble, deal
 from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
@@ -37,7 +37,6 @@ from fedmpi.errors import Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.models import fast_gin, vectors
-from fedmpi.partition.partition import make
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
@@ -160,7 +159,7 @@ def _prepare(job: Job) -> None:
 def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     """Assemble the federation from prepared data: the same on every rank."""
     raws = load_all(job.case.dataset, job.source)
-    partition = make(job.case.partition, raws)
+    partition = deal(job.case, job.algorithm, raws)
     return assemble(job.case, raws, partition, job.source.cache), describe_partition(partition, raws)
 
 

@@ -15,6 +15,7 @@ from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
+from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.labels import Labels
@@ -48,7 +49,7 @@ class States:
     hosts : int64 [clients]
         Rank of each client.
     size, trained : int
-        Number of shared elements, and of those before the running statistics.
+        Number of shared elements, control variates included, and of those before the running statistics.
     device : torch.device
         Where this rank's models live.
     """
@@ -72,7 +73,8 @@ class States:
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
         first = self._shared[federation.shapes[0]]
-        self.size, self.trained = first.size, first.trained
+        self._controls = algorithm.controls
+        self.size, self.trained = first.size * (2 if algorithm.controls else 1), first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
             for number in np.flatnonzero(self.hosts == world.rank)
@@ -82,6 +84,7 @@ class States:
     def _make(self, case: Case, federation: Federation, number: int) -> Client:
         shape = self._shapes[number]
         model, split = self._models[shape], federation.partition.clients[number]
+        shared = self._shared[shape]
         return Client(
             id=number,
             num_train=len(split.train),
@@ -89,10 +92,11 @@ class States:
             num_test=len(split.test),
             passes=self._passes(case, federation, number),
             model=model,
-            shared=self._shared[shape],
+            shared=shared,
             row=model.initialise(case.seed, number + 1),
             adam=self._adam(shape),
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
+            controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
         )
 
     def _adam(self, shape: Shape) -> AdamState:
@@ -153,21 +157,24 @@ class States:
         return [self._models[shape].num_parameters for shape in self._shapes]
 
     def start(self, seed: int) -> Row:
-        """Send the server's initial model to all; return its shared part, float32 [size]."""
+        """Send the server's initial model to all; return its shared part, float32 [size].
+
+        Control variates, which follow it, are zero.
+        """
         shape = self._shapes[0]
-        initial = np.empty(self.size, np.float32)
+        initial = np.zeros(self.size, np.float32)
         if self._world.is_root:
             row = self._models[shape].initialise(seed, SERVER)
-            initial = self._shared[shape].pack(row).cpu().numpy()
+            initial[: self._shared[shape].size] = self._shared[shape].pack(row).cpu().numpy()
         self._world.collectives.bcast(initial)
         for client in self.clients.values():
             client.shared.unpack(torch.from_numpy(initial), client.row)
         return initial
 
     def _sizes(self) -> Ints:
-        kept, last = self._keeps_optimizer, self._keeps_last
+        kept, last, controls = self._keeps_optimizer, self._keeps_last, self.size if self._controls else 0
         lengths = {
-            shape: state_size(model.length, model.trained, kept=kept, last=last)
+            shape: state_size(model.length, model.trained, kept=kept, last=last, controls=controls)
             for shape, model in self._models.items()
         }
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
@@ -209,13 +216,14 @@ class States:
         """
         models: dict[int, Row] = {}
         for number, client in self.clients.items():
-            models.setdefault(int(group[number]), client.shared.pack(client.row).cpu().numpy())
+            models.setdefault(int(group[number]), client.received())
         if arrays is not None:
             pieces = np.split(arrays["states"], np.cumsum(self._sizes())[:-1])
             for number, piece in enumerate(pieces):
                 row = torch.from_numpy(np.asarray(piece))
                 packed = self._shared[self._shapes[number]].pack(row).numpy()
-                models.setdefault(int(group[number]), packed)
+                behind = piece[len(piece) - self.size // 2 :] if self._controls else piece[:0]
+                models.setdefault(int(group[number]), np.concatenate([packed, behind]))
         return models
 
 

@@ -101,6 +101,7 @@ def build(suite: str, settings: CaseSettings) -> Checked:
             raise _Refused(forbidden, "unknown key")
     case = _validated(Case, values, "")
     _fits(case)
+    _suits(algorithm, case)
     return Checked(case, algorithm)
 
 
@@ -152,6 +153,16 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
     return f"unknown key{closest(str(detail['loc'][-1]), known)} (known: {', '.join(known)})"
 
 
+def _suits(algorithm: Algorithm, case: Case) -> None:
+    """Refuse settings that the algorithm cannot honour."""
+    if algorithm.controls and case.optimizer.name != "sgd":
+        raise _Refused("optimizer", f'{algorithm.name} has plain SGD on the clients: use optimizer = "sgd"')
+    if algorithm.controls and case.kernels == "grouped":
+        raise _Refused(
+            "kernels", f'"grouped" has no control variates, which {algorithm.name} needs: use "csr"'
+        )
+
+
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
     kind = case.partition.name
@@ -176,6 +187,8 @@ def _fits(case: Case) -> None:
         raise _Refused("kernels", f'"{case.kernels}" cannot run the model {case.model.name} so: use {able}')
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
+    if case.kernels == "grouped" and case.optimizer.name == "sgd":
+        raise _Refused("kernels", '"grouped" takes Adam steps only: use kernels = "csr"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:

@@ -19,6 +19,7 @@ import torch
 from fedmpi.comm import launch
 
 launch.set_defaults(1)
+sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
 
 from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
 from fedmpi.comm.collectives import NAMES  # noqa: E402
@@ -29,6 +30,7 @@ from fedmpi.engine.run import Job, run  # noqa: E402
 from fedmpi.engine.signals import StopRequest  # noqa: E402
 from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
+from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
 
@@ -51,7 +53,7 @@ class Silent:
 
 def jobs(root, overrides=(), resume=False):
     """Return the suite's cases by name, each in its folder below `root`."""
-    source = Places(None, None, None, None).source()
+    source = Places(None, prepare(root / "data"), None, None).source()
     plan = plan_suite(read(SUITE, overrides), root, resume=resume)
     check_places(plan, source)
     return {
@@ -182,6 +184,32 @@ def check_interruption(world, root):
             clients.Client.train_locally = original
 
 
+class StopsAfter(Silent):
+    """Asks for an end of the run after so many rounds."""
+
+    def __init__(self, stop, rounds):
+        super().__init__()
+        self._stop, self._rounds = stop, rounds
+
+    def round(self, report):
+        self._stop.requested |= report.round + 1 == self._rounds
+
+
+def check_resume_of_a_servers_state(world, root):
+    """What server and clients remember beside parameters is in the checkpoint, for any placement."""
+    first, second = (jobs(root / "resumed", resume=True) for _ in range(2))
+    world.comm.Barrier()  # planned on every rank before any begins
+    for name in ("labels", "numbers"):
+        stop = StopRequest()
+        try:
+            run(first[name], world, StopsAfter(stop, 2), stop)
+        except Interrupted as error:
+            assert "after round 3 of" in str(error)
+        else:
+            raise AssertionError("was not interrupted")
+        run(second[name], world, Silent(), StopRequest())
+
+
 def main(root: Path) -> None:
     """Run every check, then fail on purpose."""
     world = World()
@@ -195,6 +223,7 @@ def main(root: Path) -> None:
     check_device_buffers_change_nothing(world, root)
     check_divergence(world, root)
     check_interruption(world, root)
+    check_resume_of_a_servers_state(world, root)
     if world.is_root:
         (root / "checks-passed").touch()
     (root / "raises-now").touch()

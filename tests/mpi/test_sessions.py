@@ -11,7 +11,18 @@ from tests.mpi.launcher import find
 from tests.mpi.session import SUITE
 
 LIMIT_S = 120
-CASES = ("fedavg", "fedprox", "self-train", "sampled", "gcfl", "grouped", "fixed32")
+CASES = (
+    "fedavg",
+    "fedprox",
+    "self-train",
+    "sampled",
+    "gcfl",
+    "grouped",
+    "labels",
+    "numbers",
+    "centralised",
+    "fixed32",
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +48,8 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
     assert (tmp_path / "checks-passed").exists(), output[-6000:]
     for case in CASES:
         assert differences(alone / case, tmp_path / "runs" / case) == []
+    for case in ("labels", "numbers"):
+        assert differences(alone / case, tmp_path / "resumed" / case) == []
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
     check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
     check_resumed_elsewhere(fedmpi, alone, tmp_path)

@@ -1,0 +1,150 @@
+"""FedOpt: an optimizer on the server, for which the mean of the clients' updates is the descent direction.
+
+Reddi, Charles, Zaheer, Garrett, Rush, Konecny, Kumar and McMahan, "Adaptive federated optimization",
+ICLR 2021, Algorithm 2: FedAdagrad, FedAdam and FedYogi; no bias correction. FedAvgM is Hsu, Qi and
+Brown (2019). FedSGD here is the plain step of length `server_lr`, with which 1 is FedAvg; FedML's
+FedOpt of this paper's time always passed a momentum, so its adaptive optimizers never ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
+
+
+class ServerOptions(AlgorithmOptions):
+    """``server_lr`` is the server's step length eta."""
+
+    server_lr: float = Field(1.0, gt=0)
+
+
+class MomentumOptions(ServerOptions):
+    """``momentum`` is the share of the last step that the next one keeps."""
+
+    momentum: float = Field(0.9, ge=0, lt=1)
+
+
+class AdaptiveOptions(ServerOptions):
+    """``beta1`` and ``beta2`` are the decay of the moments, ``tau`` the degree of adaptivity."""
+
+    server_lr: float = Field(0.01, gt=0)
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.99, ge=0, lt=1)
+    tau: float = Field(1e-3, gt=0)
+
+
+class FedOpt(Algorithm):
+    """Base of the family: one global model, updated on rank 0, where the moments are.
+
+    Running statistics of the model move by the mean, as in FedAvg.
+    """
+
+    central: ClassVar[bool] = True
+    options: ServerOptions
+
+    def __init__(self, options: AlgorithmOptions) -> None:
+        super().__init__(options)
+        self._first: Floats = np.zeros(0)
+        self._second: Floats = np.zeros(0)
+
+    def begin(self, trained: int, num_clients: int) -> None:
+        """Start with moments of zero, and of tau^2 (Algorithm 2)."""
+        self._first = np.zeros(trained)
+        self._second = np.full(trained, getattr(self.options, "tau", 0.0) ** 2)
+
+    def update(
+        self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
+    ) -> npt.NDArray[np.float32]:
+        """Return the model after the server's step."""
+        trained = len(self._first)
+        step = np.concatenate([self.options.server_lr * self.direction(mean[:trained]), mean[trained:]])
+        return super().update(model, step, num_clients)
+
+    def direction(self, mean: Floats) -> Floats:
+        """Return the step for a server_lr of 1, float64 [trained], and take note of the mean update."""
+        return mean
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return both moments."""
+        return {"server_first": self._first, "server_second": self._second}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take the moments back."""
+        self._first = np.array(arrays["server_first"], np.float64)
+        self._second = np.array(arrays["server_second"], np.float64)
+
+
+class FedSgd(FedOpt):
+    """``w <- w + eta mean``."""
+
+    name: ClassVar[str] = "fedsgd"
+    Options: ClassVar[type[AlgorithmOptions]] = ServerOptions
+
+
+class FedAvgM(FedOpt):
+    """``m <- momentum m + mean``, ``w <- w + eta m``."""
+
+    name: ClassVar[str] = "fedavgm"
+    Options: ClassVar[type[AlgorithmOptions]] = MomentumOptions
+
+    def direction(self, mean: Floats) -> Floats:
+        """Return the momentum."""
+        assert isinstance(self.options, MomentumOptions)
+        self._first = self.options.momentum * self._first + mean
+        return self._first
+
+
+class _Adaptive(FedOpt):
+    """``m <- beta1 m + (1 - beta1) mean``, ``w <- w + eta m / (sqrt(v) + tau)``."""
+
+    Options: ClassVar[type[AlgorithmOptions]] = AdaptiveOptions
+    options: AdaptiveOptions
+
+    def direction(self, mean: Floats) -> Floats:
+        """Return the first moment over the root of the second."""
+        beta1 = self.options.beta1
+        self._first = beta1 * self._first + (1 - beta1) * mean
+        self._second = self.second(np.square(mean))
+        found: Floats = self._first / (np.sqrt(self._second) + self.options.tau)
+        return found
+
+    def second(self, square: Floats) -> Floats:
+        """Return the next second moment from the squares of the mean update."""
+        raise NotImplementedError
+
+
+class FedAdagrad(_Adaptive):
+    """``v <- v + mean^2``."""
+
+    name: ClassVar[str] = "fedadagrad"
+
+    def second(self, square: Floats) -> Floats:
+        """Add the squares."""
+        return self._second + square
+
+
+class FedAdam(_Adaptive):
+    """``v <- beta2 v + (1 - beta2) mean^2``."""
+
+    name: ClassVar[str] = "fedadam"
+
+    def second(self, square: Floats) -> Floats:
+        """Let old squares decay."""
+        beta2 = self.options.beta2
+        return beta2 * self._second + (1 - beta2) * square
+
+
+class FedYogi(_Adaptive):
+    """``v <- v - (1 - beta2) mean^2 sign(v - mean^2)``."""
+
+    name: ClassVar[str] = "fedyogi"
+
+    def second(self, square: Floats) -> Floats:
+        """Move towards the squares by a part of them."""
+        return self._second - (1 - self.options.beta2) * square * np.sign(self._second - square)

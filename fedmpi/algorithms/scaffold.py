@@ -1,0 +1,63 @@
+"""SCAFFOLD: FedAvg whose local steps are corrected by control variates.
+
+Karimireddy, Kale, Mohri, Reddi, Stich and Suresh, "SCAFFOLD: stochastic controlled averaging for
+federated learning", ICML 2020, Algorithm 1 with option II. Updates and control variates are averaged
+uniformly, as there; the server's control variate travels behind the model, the clients' changes of
+theirs behind their updates. Option II takes the mean gradient from the distance covered, so the
+clients' optimizer is plain SGD.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+
+
+class ScaffoldOptions(AlgorithmOptions):
+    """``server_lr`` is the global step length eta_g."""
+
+    name: Literal["scaffold"] = "scaffold"
+    server_lr: float = Field(1.0, gt=0)
+
+
+class Scaffold(Algorithm):
+    """One global model x and control variate c; a client has its own, c_i, zero at the start."""
+
+    name: ClassVar[str] = "scaffold"
+    Options: ClassVar[type[AlgorithmOptions]] = ScaffoldOptions
+    controls: ClassVar[bool] = True
+    options: ScaffoldOptions
+
+    def __init__(self, options: AlgorithmOptions) -> None:
+        super().__init__(options)
+        self._num_clients = 0
+
+    def begin(self, trained: int, num_clients: int) -> None:
+        """Take note of how many clients there are."""
+        self._num_clients = num_clients
+
+    def weights(self, samples: Ints) -> Ints:
+        """Return ones."""
+        return np.ones_like(samples)
+
+    def correction(self, own: Any, server: Any) -> Any:
+        """Return ``c - c_i``, added to the gradient in every local step."""
+        return server - own
+
+    def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
+        """Return ``c_i - c + (x - y_i) / (K eta_l)``, the client's next control variate."""
+        return own - server - moved / (steps * lr)
+
+    def update(
+        self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
+    ) -> npt.NDArray[np.float32]:
+        """Return x and c after ``x + eta_g mean`` and ``c + |S| / N mean`` of the changes of c_i."""
+        half = len(model) // 2
+        share = num_clients / self._num_clients
+        step = np.concatenate([self.options.server_lr * mean[:half], share * mean[half:]])
+        return super().update(model, step, num_clients)

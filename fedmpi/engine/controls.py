@@ -1,0 +1,60 @@
+"""A client's control variate, for algorithms that correct every local step by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.algorithms.base import Algorithm
+
+
+@dataclass
+class Controls:
+    """Control variates as long as the shared vector; running statistics have none, their places stay 0.
+
+    Attributes
+    ----------
+    own, server : float32 [shared]
+        The client's, and the server's of this round.
+    change : float32 [shared]
+        What the last round's training added to `own`.
+    trained : int
+        Elements before the running statistics.
+    """
+
+    own: Tensor
+    server: Tensor
+    change: Tensor
+    trained: int
+
+    @classmethod
+    def zeros(cls, size: int, trained: int, device: torch.device | str) -> Controls:
+        """Return those of a client before its first round."""
+        own, server, change = torch.zeros(3, size, device=device)
+        return cls(own, server, change, trained)
+
+    def correct(self, algorithm: Algorithm, gradient: Tensor) -> None:
+        """Add the correction to the gradient of the shared parameters [shared], in place."""
+        part = slice(self.trained)
+        gradient[part] += algorithm.correction(self.own[part], self.server[part])
+
+    def renew(self, algorithm: Algorithm, moved: Tensor, steps: int, lr: float) -> None:
+        """Take the next control variate from how far [shared] training moved the parameters."""
+        part = slice(self.trained)
+        new = algorithm.renewed(self.own[part], self.server[part], moved[part], steps, lr)
+        self.change[part] = new - self.own[part]
+        self.own[part] = new
+
+    def state(self) -> Tensor:
+        """Return what a checkpoint holds of both, float32 [2 shared]."""
+        return torch.cat([self.own, self.server])
+
+    def restore(self, state: npt.NDArray[np.float32]) -> None:
+        """Take back what `state` returned."""
+        own, server = torch.from_numpy(state.copy()).view(2, -1)
+        self.own.copy_(own)
+        self.server.copy_(server)

@@ -1,0 +1,53 @@
+"""SCAFFOLD's Algorithm 1, option II, with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from fedmpi.algorithms.scaffold import Scaffold, ScaffoldOptions
+from fedmpi.engine.controls import Controls
+
+
+def scaffold(**options):
+    algorithm = Scaffold(ScaffoldOptions(**options))
+    algorithm.begin(2, 4)
+    return algorithm
+
+
+def test_a_local_gradient_gains_c_minus_c_i():
+    controls = Controls.zeros(2, 2, "cpu")
+    controls.own += torch.tensor([1.0, 2.0])
+    controls.server += torch.tensor([0.5, 3.0])
+    gradient = torch.tensor([10.0, 10.0])
+    controls.correct(scaffold(), gradient)
+    assert gradient.tolist() == [9.5, 11.0]
+
+
+def test_the_next_control_variate_is_the_mean_gradient_corrected():
+    """With c = c_i = 0 and K steps along one gradient g, x - y_i = K eta g, so c_i becomes g."""
+    controls = Controls.zeros(2, 2, "cpu")
+    controls.renew(scaffold(), torch.tensor([-0.4, 0.8]), steps=4, lr=0.1)
+    torch.testing.assert_close(controls.own, torch.tensor([1.0, -2.0]))
+    torch.testing.assert_close(controls.change, torch.tensor([1.0, -2.0]))
+    controls.server += torch.tensor([0.25, 0.5])
+    controls.renew(scaffold(), torch.tensor([0.0, 0.0]), steps=4, lr=0.1)
+    torch.testing.assert_close(controls.own, torch.tensor([0.75, -2.5]))
+    torch.testing.assert_close(controls.change, torch.tensor([-0.25, -0.5]))
+
+
+def test_running_statistics_have_no_control_variate():
+    controls = Controls.zeros(3, 2, "cpu")
+    controls.renew(scaffold(), torch.tensor([1.0, 1.0, 1.0]), steps=1, lr=1.0)
+    assert controls.own.tolist() == [-1, -1, 0]
+
+
+def test_the_server_moves_x_by_the_mean_and_c_by_the_share_that_took_part():
+    model = np.array([1.0, 2.0, 0.5, 0.5], np.float32)
+    mean = np.array([1.0, -1.0, 0.4, 0.8])
+    found = scaffold(server_lr=0.5).update(model, mean, 2)
+    np.testing.assert_allclose(found, [1.5, 1.5, 0.5 + 0.2, 0.5 + 0.4], rtol=1e-6)
+
+
+def test_all_clients_weigh_the_same():
+    assert scaffold().weights(np.array([5, 1000])).tolist() == [1, 1]
