@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,13 +108,25 @@ class UnsupervisedPasses:
     def evaluate(self) -> Pass:
         """Give vectors to all the client's graphs."""
         found, counted, executed = [], 0, 0
-        for part in self._everything.parts():
-            views = self._views(part)
+        for views in self._all_parts:
             found.append(self._objective.vectors(self._model.module, views).cpu().numpy())
             counts = _counts(views)
             counted += self._flops.vectors(*counts, executed=False).total
             executed += self._flops.vectors(*counts, executed=True).total
         return Pass(_outcome(np.zeros(0)), counted, executed, np.concatenate(found))
+
+    @cached_property
+    def _all_parts(self) -> list[Views]:
+        """Views of all graphs, some at a time, as vectors are given to them."""
+        return [self._views(part) for part in self._everything.parts()]
+
+    @cached_property
+    def _train_parts(self) -> list[Batch]:
+        """Training graphs as they are, some at a time, as frozen copies see them."""
+        if self._train is self._everything:
+            return [views.original for views in self._all_parts]
+        device = self._model.parameters.device
+        return [Batch.of(part.graphs, device) for part in self._train.parts()]
 
     def _views(self, part: ViewedGraphs) -> Views:
         original = Batch.of(part.graphs, self._model.parameters.device)
@@ -141,8 +154,7 @@ class UnsupervisedPasses:
             present = model.parameters.clone()
             model.parameters.copy_(copy.parameters)
             parts = []
-            for part in self._train.parts():
-                batch = Batch.of(part.graphs, present.device)
+            for batch in self._train_parts:
                 parts.append(self._objective.frozen(model.module, batch))
                 counts = _counts(Views(batch))[0]
                 executed.total += self._flops.encoding(counts, executed=True).total
@@ -191,11 +203,12 @@ def _outcome(losses: npt.NDArray[np.float64]) -> Outcome:
 def _counts(views: Views) -> tuple[ViewCounts, ViewCounts | None]:
     """Return what the first view works on (MVGRL's is the weighted adjacency), and the diffused one."""
     first = views.original if views.adjacency is None else views.adjacency
-    diffused = None if views.diffused is None else _of(views.diffused)
-    return _of(first), diffused
+    diffused = None if views.diffused is None else view_counts(views.diffused)
+    return view_counts(first), diffused
 
 
-def _of(batch: Batch) -> ViewCounts:
+def view_counts(batch: Batch) -> ViewCounts:
+    """Return what a pass over one view works on."""
     t = batch.topology
     counts = GraphCounts(t.num_graphs, t.num_nodes, t.num_edges)
     return ViewCounts(counts, isinstance(batch, WeightedBatch))

@@ -54,6 +54,7 @@ def transposed(row_ptr: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np
     """Return pointers and columns of the transpose, and the place of each of its entries in the matrix."""
     num_nodes = len(row_ptr) - 1
     rows = np.repeat(np.arange(num_nodes, dtype=np.int64), np.diff(row_ptr))
-    order = np.argsort(columns, kind="stable")
+    short = columns.astype(np.uint16) if num_nodes <= 1 << 16 else columns  # NumPy sorts these by radix
+    order = np.argsort(short, kind="stable")
     counts = np.bincount(columns, minlength=num_nodes)
     return np.concatenate([[0], np.cumsum(counts)]), rows[order], order

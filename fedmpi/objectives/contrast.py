@@ -9,7 +9,7 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cosine_similarity, kl_div, log_softmax, normalize, softmax, softplus
+from torch.nn.functional import kl_div, log_softmax, normalize, softmax, softplus
 
 LOG_2 = math.log(2.0)
 """Eq. 7 where the two frozen copies are equal, as in the first local epoch; its gradient is 0."""
@@ -47,7 +47,8 @@ def inter(local: Tensor, received: Tensor, previous: Tensor, temperature: float)
     local, received, previous : float32 [n, d]
         Vectors of the same graphs (or nodes) under the three models.
     """
-    excess = cosine_similarity(local, previous) - cosine_similarity(local, received)
+    away = normalize(previous, dim=1) - normalize(received, dim=1)
+    excess = (normalize(local, dim=1) * away).sum(dim=1)  # of equal copies exactly 0, its gradient too
     return softplus(excess / temperature).mean()
 
 

@@ -33,6 +33,8 @@ from fedmpi.store.identical import differences  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
+INTERRUPTED = ("fedavg", "fclg-by-round")
+"""Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
 
 class Silent:
@@ -158,9 +160,9 @@ def check_divergence(world, root):
         raise AssertionError("did not diverge")
 
 
-def check_interruption(world, root):
+def check_interruption(world, root, case):
     """A signal that only the last rank gets stops all ranks after the round, with a checkpoint."""
-    job = jobs(root / "interrupted")["fedavg"]
+    job = jobs(root / f"interrupted-{case}")[case]
     if world.rank == world.size - 1:
         from fedmpi.engine import clients
 
@@ -222,7 +224,8 @@ def main(root: Path) -> None:
         run(job, world, Silent(), StopRequest())
     check_device_buffers_change_nothing(world, root)
     check_divergence(world, root)
-    check_interruption(world, root)
+    for case in INTERRUPTED:
+        check_interruption(world, root, case)
     check_resume_of_a_servers_state(world, root)
     if world.is_root:
         (root / "checks-passed").touch()

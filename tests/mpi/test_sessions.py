@@ -8,7 +8,7 @@ import pytest
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
-from tests.mpi.session import SUITE
+from tests.mpi.session import INTERRUPTED, SUITE
 
 LIMIT_S = 120
 CASES = (
@@ -22,6 +22,9 @@ CASES = (
     "numbers",
     "centralised",
     "fixed32",
+    "fclg",
+    "fclg-by-round",
+    "mvgrl",
 )
 
 
@@ -95,8 +98,9 @@ def check_outcomes(run):
 
 
 def check_resumed_elsewhere(fedmpi, alone, folder):
-    """The run that the session interrupted goes on here, on one rank, to the same end."""
-    stopped = load_run(folder / "interrupted" / "fedavg")
-    assert (stopped.status, stopped.rounds_completed) == ("interrupted", 2)
-    assert fedmpi("run", "--resume", folder / "interrupted" / "fedavg").returncode == 0
-    assert differences(alone / "fedavg", folder / "interrupted" / "fedavg") == []
+    """The runs that the session interrupted go on here, on one rank, to the same end."""
+    for case in INTERRUPTED:
+        stopped = load_run(folder / f"interrupted-{case}" / case)
+        assert (stopped.status, stopped.rounds_completed) == ("interrupted", 2)
+        assert fedmpi("run", "--resume", folder / f"interrupted-{case}" / case).returncode == 0
+        assert differences(alone / case, folder / f"interrupted-{case}" / case) == []

@@ -1,0 +1,37 @@
+"""A diffused view is computed once for each content and options."""
+
+import numpy as np
+import pytest
+
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.datasets.views import view_of
+from fedmpi.errors import BadInput
+from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
+
+
+@pytest.fixture
+def raw():
+    return generate(SyntheticOptions(graphs=10), 0)
+
+
+def test_the_cached_view_is_the_computed_one(raw, tmp_path):
+    computed = diffuse(raw.topology, DiffusionOptions())
+    for _ in range(2):
+        view = view_of(raw, DiffusionOptions(), tmp_path)
+        assert np.array_equal(view.weights, computed.weights)
+        assert np.array_equal(view.topology.columns, computed.topology.columns)
+        assert np.array_equal(view.topology.row_ptr, computed.topology.row_ptr)
+    assert len(list((tmp_path / "diffusion").iterdir())) == 1
+
+
+def test_content_and_options_have_views_of_their_own(raw, tmp_path):
+    view_of(raw, DiffusionOptions(), tmp_path)
+    view_of(raw, DiffusionOptions(alpha=0.3), tmp_path)
+    view_of(generate(SyntheticOptions(graphs=11), 0), DiffusionOptions(), tmp_path)
+    assert len(list((tmp_path / "diffusion").iterdir())) == 3
+
+
+def test_a_cache_that_cannot_be_written_is_named(raw, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot write the data cache"):
+        view_of(raw, DiffusionOptions(), tmp_path / "file")

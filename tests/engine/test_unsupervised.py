@@ -1,0 +1,106 @@
+"""Runs of unsupervised objectives: what copies change, what is scored, what is refused."""
+
+import numpy as np
+import pytest
+
+from fedmpi.store.reader import load_run
+
+SUITE = """
+name = "tests/unsupervised"
+[case]
+dataset = {{ name = "synthetic", synthetic = {{ domains = 1, graphs = 60 }} }}
+partition = {{ name = "dominant-share", clients = 4 }}
+model = {{ name = "gin-encoder", hidden = 8, layers = 2 }}
+optimizer = {{ name = "adamw", state = "reset", lr = 1e-2 }}
+share = "all"
+rounds = 3
+batch_size = 8
+{more}
+[matrix]
+objective = [{objectives}]
+"""
+
+
+@pytest.fixture
+def runs(fedmpi, tmp_path):
+    """Return a function that runs objectives and returns their results by name."""
+
+    def start(*objectives, more="", expected=0, **settings):
+        path = tmp_path / "suite.toml"
+        listed = ", ".join(f'"{name}"' if "{" not in name else name for name in objectives)
+        path.write_text(SUITE.format(more=more, objectives=listed))
+        options = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+        folder = tmp_path / f"runs{len(list(tmp_path.iterdir()))}"
+        done = fedmpi("run", path, "--out", folder, *options)
+        assert done.returncode == expected, done.stderr
+        if expected:
+            return done.stderr
+        return {each.name: load_run(each) for each in sorted(folder.iterdir())}
+
+    return start
+
+
+def test_with_one_local_epoch_the_second_term_changes_nothing(runs):
+    found = runs("fclg", "fclg-h", "intra")
+    digests = [run.results["parameter_digest"] for run in found.values()]
+    assert np.array_equal(digests[0], digests[1]) and np.array_equal(digests[0], digests[2])
+    losses = [run.results["train_loss"] for run in found.values()]
+    assert np.allclose(losses[0] - losses[2], np.log(2))
+
+
+def test_with_two_local_epochs_it_does(runs):
+    found = runs("fclg", "fclg-h", "intra", more="local_epochs = 2")
+    digests = [run.results["parameter_digest"][0].tolist() for run in found.values()]
+    assert digests[0] != digests[1] != digests[2] != digests[0]
+    flops = [run.results["model_flops"].sum() for run in found.values()]
+    assert flops[0] == flops[1] > flops[2]
+
+
+def test_the_previous_round_serves_from_the_second_round_on(runs):
+    by_round = '{ label = "fclg", objective = { name = "fclg", previous = "round" } }'
+    by_round, alone = runs(by_round, "intra").values()
+    same = by_round.results["parameter_digest"] == alone.results["parameter_digest"]
+    assert same[0].all() and not same[1].any()
+
+
+def test_clusters_are_scored_every_so_many_rounds_and_in_the_last(runs):
+    (run,) = runs("infograph", more="evaluation = { every = 2, probe = true }").values()
+    for name in ("clustering_accuracy", "clustering_f1", "probe_accuracy"):
+        assert np.isfinite(run.results[name]).tolist() == [False, True, True], name
+    assert 0.5 <= run.results["clustering_accuracy"][2] <= 1
+    assert np.isnan(run.results["train_accuracy"]).all() and np.isnan(run.results["test_accuracy"]).all()
+
+
+def test_all_graphs_are_trained_on_and_a_single_one_left_over_is_not(runs):
+    (run,) = runs("intra").values()
+    sizes = run.partition["sizes"][:, 0]
+    assert sizes.sum() == 60
+    assert run.results["samples"][0].tolist() == [size - (size % 8 == 1) for size in sizes]
+
+
+def test_mvgrl_trains_with_and_without_its_convolutions(runs):
+    for registered in ("true", "false"):
+        model = f'{{name="mvgrl",hidden=8,layers=2,register_layers={registered}}}'
+        (run,) = runs("mvgrl", model=model).values()
+        losses = run.results["train_loss"].mean(axis=1)
+        assert losses[2] < losses[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "gin"}, 'objective "fclg" trains model = "gin-encoder"'),
+        ({"objective": "supervised"}, '"gin-encoder" has no head for a supervised objective'),
+        ({"evaluation.clients": "participants"}, "the graphs of all clients are clustered together"),
+        ({"evaluation.embeddings": "[4]"}, "there is no round 4"),
+        ({"kernels": "compiled"}, '"compiled" cannot run'),
+        ({"dataset.synthetic.domains": 2}, "deals out one dataset"),
+        ({"batch_size": 1}, 'objective "fclg" needs 2 graphs at least'),
+        ({"partition.clients": 32}, "needs 2 in a batch"),
+        ({"objective": "{name='intra',inter_weight=1.0}"}, "unknown key"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, dict) else "",
+)
+def test_what_does_not_fit_is_refused_in_one_line(runs, settings, words):
+    message = runs("fclg", expected=2, **settings)
+    assert words in message and message.count("\n") == 1
