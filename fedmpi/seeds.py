@@ -28,6 +28,8 @@ class Purpose(IntEnum):
     PARTITION = 5
     DATA = 6
     CLUSTERING = 7
+    SIGNATURE = 8
+    GROUPING = 9
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.config.options import Options
+from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, permutation
 from fedmpi.store.schema import Field as RecordField
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+
+
+AGREEMENT = "domain_agreement"
+"""Field of algorithms that form their groups anew in every round; the engine fills it."""
 
 
 class Vector(Protocol):
@@ -34,10 +40,33 @@ class Division:
     weights: Floats
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A client after its local training, as `Algorithm.report` sees it."""
+
+    seed: int
+    client: int
+    round: int
+    mean_embedding: Callable[[], Floats]
+    """Mean over its training graphs of what the model pools of each, float64 [h]: the trained model's,
+    before any average, without dropout and with running statistics."""
+
+
 class AlgorithmOptions(Options):
-    """Options that a suite may set in the case's `algorithm` table."""
+    """Options that a suite may set in the case's `algorithm` table.
+
+    ``pf`` says whether the model's GraphNorm layers, FedCCH's personalised factor, stay with the client.
+    """
 
     name: str
+    pf: Literal["local", "shared"] = "local"
+
+    added: ClassVar[frozenset[str]] = frozenset({"pf"})
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that the algorithm can use: a report on a client needs it trained alone."""
+        return frozenset({"compiled", "grouped", "csr", "reference"})
 
 
 class Algorithm:
@@ -60,6 +89,9 @@ class Algorithm:
     """True: `update` runs on rank 0 for every group, and may keep state there (`state`, `restore`)."""
     controls: ClassVar[bool] = False
     """True: clients and server have control variates, and `correction` and `renewed` are called."""
+    regroups: ClassVar[bool] = False
+    """True: `group` forms the groups of every round anew. Their members come from different models, so
+    the shared tensors themselves are averaged, not their updates."""
     wants_rows: ClassVar[bool] = False
     """True: `divide` needs the updates of a group that is due, which travel to rank 0 then and only then."""
 
@@ -93,9 +125,16 @@ class Algorithm:
             Of a parameter or a running statistic, as its module has it; what is shared must not depend
             on the client's features and classes.
         share : str
-            The case's option: "conv" (the convolutions, tensors named ``conv.*``) or "all".
+            The case's option: "conv" (the convolutions, tensors named ``conv.*``, with their
+            normalisation, ``norm.*``) or "all".
         """
-        return share == "all" or name.startswith("conv.")
+        if name.startswith("graph_norm."):
+            return self.options.pf == "shared"
+        return share == "all" or name.startswith(("conv.", "norm."))
+
+    def objection(self, model: ModelOptions) -> str:
+        """Return why the algorithm cannot run with this model and what to do, or nothing."""
+        return ""
 
     def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
         """Add the gradient of a penalty on the shared parameters to `gradient`, in place.
@@ -121,6 +160,17 @@ class Algorithm:
         """Return the client's next control variate after `steps` steps of length `lr` moved it by `moved`."""
         raise NotImplementedError
 
+    def report_size(self, model: ModelOptions) -> int:
+        """Return the bytes of `report`."""
+        return 0
+
+    def report(self, trained: Trained) -> Bytes:
+        """Return what a client tells the server beside its numbers, uint8 [report_size]; on its rank.
+
+        Only called where `report_size` is not 0.
+        """
+        return np.zeros(0, np.uint8)
+
     def weights(self, samples: Ints) -> Ints:
         """Return each client's weight in averages, int64 [clients], from its number of training graphs."""
         return samples
@@ -139,7 +189,23 @@ class Algorithm:
         """
         return (model + mean).astype(np.float32)
 
-    # What follows is for algorithms that regroup their clients; all of it runs on rank 0.
+    # What follows runs on rank 0.
+
+    def group(self, seed: int, round: int, reports: Bytes) -> Ints:
+        """Return the groups of this round's averages, int64 [clients], from 0; if `regroups`.
+
+        Parameters
+        ----------
+        seed, round : int
+        reports : uint8 [clients, report_size]
+        """
+        return np.zeros(len(reports), np.int64)
+
+    def found(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what `group` found in this round, by the names of `fields`."""
+        return {}
+
+    # What follows is for algorithms whose groups split.
 
     def warm_up(self) -> None:
         """Do what the first use of a library costs, before rounds are timed."""

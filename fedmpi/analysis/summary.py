@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fedmpi.metrics import clients, selection, targets
 from fedmpi.store.reader import Run
@@ -58,9 +59,15 @@ def best_test_accuracy(run: Run) -> selection.Float:
     return selection.at_rounds(run.results["test_accuracy"], rounds)
 
 
+def splitting_groups(run: Run) -> npt.NDArray[np.int_]:
+    """Return the clusters by round [R, n] if they split; all one if they are formed anew in every round."""
+    group = np.asarray(run.results["group"])
+    return np.zeros_like(group) if "domain_agreement" in run.results else group
+
+
 def published_test_accuracy(run: Run) -> selection.Float:
     """Return each client's test accuracy [n] as published: a maximum over test accuracies at its splits."""
-    return selection.as_published(run.results["test_accuracy"], run.results["group"])
+    return selection.as_published(run.results["test_accuracy"], splitting_groups(run))
 
 
 def without_twins(run: Run) -> dict[str, selection.Float]:
@@ -82,7 +89,7 @@ def without_twins(run: Run) -> dict[str, selection.Float]:
     values = (
         selection.at_rounds(accuracy, last),
         selection.at_rounds(accuracy, best),
-        selection.as_published(accuracy, results["group"]),
+        selection.as_published(accuracy, splitting_groups(run)),
     )
     return dict(zip(names, values, strict=True))
 
@@ -126,7 +133,7 @@ def per_client(run: Run) -> list[dict[str, Any]]:
 
 def _split_figures(run: Run) -> dict[str, Any]:
     """Return how often clusters split, how often off a single client, and the first such round (1-based)."""
-    found = clients.splits(run.results["group"])
+    found = clients.splits(splitting_groups(run))
     return {
         "splits": len(found),
         "single_client_splits": sum(size == 1 for _, size in found),

@@ -117,8 +117,8 @@ class Case(Options):
     batch_size: int = Field(128, ge=1, le=10_000_000)
     evaluation: EvaluationOptions = EvaluationOptions()
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
-    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model and
-    objective; else torch's CSR products, "csr"."""
+    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model,
+    objective and algorithm; else torch's CSR products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -133,7 +133,9 @@ class Case(Options):
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model = _MODEL.validate_python(values.get("model", GinOptions()))
         objective = _OBJECTIVE.validate_python(values.get("objective", SupervisedOptions()))
-        if wanted not in model.kernels & objective.kernels or not _has_classes(values):
+        able = model.kernels & objective.kernels
+        able &= getattr(values.get("algorithm"), "kernels", able)
+        if wanted not in able or not _has_classes(values):
             wanted = "csr"
         return {"kernels": wanted, **values}
 

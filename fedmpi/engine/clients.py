@@ -11,12 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.base import Algorithm, Trained
 from fedmpi.clock import Stopwatch
 from fedmpi.engine.case import Case
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.optimizer import AdamState, descend
-from fedmpi.engine.passes import Pass, Passes
+from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel, SharedPart
@@ -38,6 +38,8 @@ class Training:
     executed_flops: int
     wall_s: float
     cpu_s: float
+    report: npt.NDArray[np.uint8]
+    """What the algorithm has the client report, [report_size]."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ class Client:
             self.passes.end_epoch()
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
+        report, work = self._report(case, algorithm, round)
         if self.last is not None:
             self.last.copy_(model.parameters)
         if self.controls is not None and received is not None:
@@ -145,15 +148,32 @@ class Client:
             loss=sum(each.outcome.loss_sum for each in done) / weight,
             accuracy=math.nan if done[-1].outcome.scores is not None else hits / graphs,
             gradient_norm=norm,
-            model_flops=sum(each.model_flops for each in done),
-            executed_flops=sum(each.executed_flops for each in done),
+            model_flops=sum(each.model_flops for each in done) + sum(each.model_flops for each in work),
+            executed_flops=sum(each.executed_flops for each in done)
+            + sum(each.executed_flops for each in work),
             wall_s=watch.wall,
             cpu_s=watch.cpu,
+            report=report,
         )
 
     def _last_round(self) -> Tensor | None:
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
+
+    def _report(
+        self, case: Case, algorithm: Algorithm, round: int
+    ) -> tuple[npt.NDArray[np.uint8], list[Embedding]]:
+        """Return the client's report after its training, and the embeddings that it took."""
+        work: list[Embedding] = []
+        if not algorithm.report_size(case.model):
+            return np.zeros(0, np.uint8), work
+
+        def mean_embedding() -> npt.NDArray[np.float64]:
+            assert isinstance(self.passes, CompiledPasses | TorchPasses)  # checked with the suite
+            work.append(self.passes.embed())
+            return work[-1].mean
+
+        return algorithm.report(Trained(case.seed, self.id, round, mean_embedding)), work
 
     def _descend(self, case: Case, algorithm: Algorithm, received: Tensor | None) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""

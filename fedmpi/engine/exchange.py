@@ -106,7 +106,7 @@ class Exchange:
         return 4 * self._size
 
     def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]) -> None:
-        """Average the participants' deltas group by group and update `models`.
+        """Average the participants' deltas (models, if the algorithm regroups) by group; update `models`.
 
         Parameters
         ----------
@@ -118,15 +118,26 @@ class Exchange:
         """
         active = [int(group) for group in np.unique(plan.group[participants])]
         spans = {g: self._spans(plan.group == g) for g in active}
-        needed = [g for g in active if spans[g] or g in self.models]
+        needed = [g for g in active if spans[g] or self._hosts_alone(plan, g)]
         sums = {g: self._sum(plan, g, participants, weights, deltas) for g in needed}
         self._update_spanning([g for g in active if spans[g]], sums, plan, participants)
         for group in active:
-            if not spans[group] and self._hosts[np.argmax(plan.group == group)] == self._rank:
-                reduction, total = sums[group]
-                mean = reduction.decode(on_host(total))
-                members = int((plan.group[participants] == group).sum())
-                self.models[group] = self._algorithm.update(on_host(self.models[group]), mean, members)
+            if not spans[group] and self._hosts_alone(plan, group):
+                self._update(group, *sums[group], plan, participants)
+
+    def _hosts_alone(self, plan: RoundPlan, group: int) -> bool:
+        """Return whether this rank hosts a group that lives on one rank."""
+        return bool(self._hosts[np.argmax(plan.group == group)] == self._rank)
+
+    def _update(
+        self, group: int, reduction: reductions.Reduction, total: Any, plan: RoundPlan, participants: Ints
+    ) -> None:
+        """Set a group's model from the sum of its members' updates, or of their models."""
+        members = int((plan.group[participants] == group).sum())
+        present = np.zeros(self._size, np.float32)
+        if not self._algorithm.regroups:
+            present = on_host(self.models[group])
+        self.models[group] = self._algorithm.update(present, reduction.decode(on_host(total)), members)
 
     def _spans(self, members: npt.NDArray[np.bool_]) -> bool:
         """Return whether a group's update runs on rank 0: it has members on several ranks, or must."""
@@ -171,9 +182,7 @@ class Exchange:
         total = self._collectives.reduce(self._ready([sums[g][1] for g in groups]))
         if total is not None:
             for group, row in zip(groups, total, strict=True):
-                mean = sums[group][0].decode(row)
-                members = int((plan.group[participants] == group).sum())
-                self.models[group] = self._algorithm.update(on_host(self.models[group]), mean, members)
+                self._update(group, sums[group][0], row, plan, participants)
         self._distribute(groups, plan)
 
     def _ready(self, rows: Sequence[Rows]) -> Any:
@@ -193,7 +202,9 @@ class Exchange:
         ]
         mine = needed[self._rank]
         if all(rows == groups for rows in needed[1:]):
-            rows = self._collectives.bcast(self._ready([self.models[g] for g in groups]))
+            nothing = np.empty(self._size, np.float32)
+            sent = [self.models[g] if self._collectives.is_root else nothing for g in groups]
+            rows = self._collectives.bcast(self._ready(sent))
             mine = groups
         else:
             whole = None

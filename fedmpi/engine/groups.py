@@ -178,6 +178,7 @@ class ClientGroup:
                     executed_flops=done.executed_flops,
                     wall_s=wall * share,
                     cpu_s=cpu * share,
+                    report=np.zeros(0, np.uint8),
                 )
         return found
 

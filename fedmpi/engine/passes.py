@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
-from fedmpi.graphs.quotient import levels, quotient
+from fedmpi.graphs.quotient import Levels, levels, quotient
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
@@ -35,6 +35,15 @@ class Pass:
     model_flops: int
     executed_flops: int
     vectors: npt.NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Mean of what the model pools of the training graphs, float64 [h], and the FLOPs of a forward pass."""
+
+    mean: npt.NDArray[np.float64]
+    model_flops: int
+    executed_flops: int
 
 
 class Passes(Protocol):
@@ -83,6 +92,8 @@ class CompiledPasses(_Supervised):
         self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: ModelFlops, depth: int
     ) -> None:
         self._train, self._kernels, self._flops = quotient(train), kernels, flops
+        self._graphs, self._depth = train, depth
+        self._training_levels: list[tuple[Levels, GraphCounts]] = []
         self._held_out = [
             (levels(part, depth), part.labels, _counts(part.topology)) for part in _parts(held_out)
         ]
@@ -106,6 +117,18 @@ class CompiledPasses(_Supervised):
             executed += self._kernels.evaluation_flops(graphs)
         return Pass(joined(found), counted, executed)
 
+    def embed(self) -> Embedding:
+        """Embed all training graphs without dropout, up to the pooling."""
+        if not self._training_levels:
+            parts = _parts(self._graphs)
+            self._training_levels = [(levels(part, self._depth), _counts(part.topology)) for part in parts]
+        total, counted, executed = np.zeros(1), 0, 0
+        for graphs, counts in self._training_levels:
+            total = total + self._kernels.embed(graphs).sum(axis=0, dtype=np.float64)
+            counted += self._flops.forward(counts).total
+            executed += self._kernels.evaluation_flops(graphs)
+        return Embedding(total / self._graphs.num_graphs, counted, executed)
+
 
 class TorchPasses(_Supervised):
     """Passes by torch's autograd: CSR products on any device, or torch-geometric as reference."""
@@ -123,6 +146,7 @@ class TorchPasses(_Supervised):
         self._model, self._kernels, self._flops = model, kernels, flops
         self._everything: Batch | None = None
         self._held_out_batches: list[Batch] = []
+        self._training_batches: list[Batch] = []
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs on the device."""
@@ -157,6 +181,21 @@ class TorchPasses(_Supervised):
             counted += self._flops.forward(counts).total
             executed += self._flops.executed(counts, training=False, kernels=self._kernels)
         return Pass(joined(found), counted, executed)
+
+    @torch.no_grad()
+    def embed(self) -> Embedding:
+        """Embed all training graphs without dropout, up to the pooling."""
+        if not self._training_batches:
+            device = self._model.parameters.device
+            self._training_batches = [Batch.of(part, device) for part in _parts(self._train)]
+        total, counted, executed = np.zeros(1), 0, 0
+        for batch in self._training_batches:
+            rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
+            total = total + rows.double().sum(dim=0).cpu().numpy()
+            counts = _counts(batch.topology)
+            counted += self._flops.forward(counts).total
+            executed += self._flops.executed(counts, training=False, kernels=self._kernels)
+        return Embedding(total / self._train.num_graphs, counted, executed)
 
 
 def _parts(graphs: GraphSet) -> list[GraphSet]:

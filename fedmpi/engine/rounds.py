@@ -14,8 +14,8 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
+from fedmpi.engine import training
 from fedmpi.engine.case import Case
-from fedmpi.engine.clients import Client, Training, two_norm
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan, Rows, on_host
 from fedmpi.engine.federation import Federation
@@ -25,6 +25,7 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
 from fedmpi.errors import Diverged
+from fedmpi.heterogeneity.agreement import domains_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -60,6 +61,8 @@ class Rounds:
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
         algorithm.begin(states.trained, federation.num_clients)
+        datasets = [federation.raws[split.dataset].name for split in federation.partition.clients]
+        self._domains = domains_of(datasets)
         self.meter = Meter(world.collectives)
         self.exchange = Exchange(
             world.collectives,
@@ -74,7 +77,8 @@ class Rounds:
         self._splitter = Splitter(
             world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
         )
-        self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1)
+        sizes = np.full(federation.num_clients, algorithm.report_size(case.model), np.int64)
+        self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1, flags=sizes)
         self._evaluator = Evaluator(case, world, federation, states, self.meter)
 
     def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
@@ -109,11 +113,15 @@ class Rounds:
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation
         )
-        deltas, rows = self._train(round, participants)
+        with self.meter.phase("train"):
+            on_device = self.exchange.device is not None
+            trained = training.train(self.case, self.algorithm, self.states, round, participants, on_device)
+            self.meter.executed_flops += trained.executed_flops
+        deltas = trained.deltas
         with self.meter.phase("wait"):
             self.world.collectives.wait_for_all("training")
         with self.meter.phase("communicate"):
-            gathered = self._training.gather([float(stop.requested)], rows)
+            gathered = self._training.gather([float(stop.requested)], trained.rows, trained.reports)
         plan = self._decide(round, gathered, participants, checkpoint)
         if plan.lost_client >= 0:
             raise self._diverged(round - 1, plan.lost_client)
@@ -129,6 +137,7 @@ class Rounds:
         if gathered is not None and closing is not None and self._evaluator.lost < 0:
             fields = self.algorithm.fields(len(self.names))
             found = record_rows.findings(fields, before, gathered["delta_norm"], findings)
+            found |= self.algorithm.found() | record_rows.agreement(fields, self.group, self._domains)
             report = self._report(round, participants, gathered, closing, found)
         return plan, report
 
@@ -146,40 +155,6 @@ class Rounds:
         if verdict[0] >= 0:
             raise self._diverged(round, int(verdict[0]))
 
-    def _train(self, round: int, participants: Ints) -> tuple[dict[int, Rows], npt.NDArray[np.float64]]:
-        """Train the hosted participants (step 2); return deltas by client and a row for every client."""
-        deltas = {}
-        rows = np.full((len(self.clients), len(TRAINING)), np.nan)
-        chosen = set(participants.tolist())
-        places = {number: place for place, number in enumerate(self.clients)}
-        with self.meter.phase("train"):
-            for group in self.states.groups:
-                before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
-                found = group.train(self.case, self.algorithm, round, chosen)
-                for number, done in found.items():
-                    client = self.clients[number]
-                    deltas[number], rows[places[number]] = self._result(client, before[number], done)
-        return deltas, rows
-
-    def _result(
-        self, client: Client, before: torch.Tensor, done: Training
-    ) -> tuple[Rows, npt.NDArray[np.float64]]:
-        """Return a trained client's delta and its row of the training table."""
-        change = client.shared.pack(client.row) - before
-        if client.controls is not None:
-            change = torch.cat([change, client.controls.change])
-        delta = change if self.exchange.device is not None else on_host(change)
-        self.meter.executed_flops += done.executed_flops
-        norm = two_norm(change[: client.shared.trained])
-        finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
-        largest = delta if isinstance(delta, np.ndarray) else on_host(delta.abs().amax().reshape(1))
-        exponent = (
-            reductions.weighted_exponent(largest, client.weight) if finite else 0
-        )  # bounds weight 1 too
-        row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
-        row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
-        return delta, np.array(row, np.float64)
-
     def _decide(
         self, round: int, gathered: Gathered | None, participants: Ints, checkpoint: bool
     ) -> RoundPlan:
@@ -196,17 +171,19 @@ class Rounds:
     def _plan(self, round: int, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:
         broken = participants[gathered["finite"][participants] != 1.0]
         exponent = np.full(len(self.names), reductions.ZERO_EXPONENT, np.int64)
+        group = self.group
+        if self.algorithm.regroups and not len(broken):
+            reports = gathered.flags.reshape(len(self.names), -1)
+            group = self.algorithm.group(self.case.seed, round, reports)
         if not len(broken):
             mine = gathered["exponent"][participants].astype(np.int64)
-            np.maximum.at(exponent, self.group[participants], mine)
+            np.maximum.at(exponent, group[participants], mine)
         stop = bool(gathered.headers[:, 0].any())
         failed = int(broken[0]) if len(broken) else -1
         suspects = np.zeros_like(self.group)
         if failed < 0:
             suspects[self._suspects(round, gathered)] = 1
-        return RoundPlan(
-            self.group, exponent, suspects, failed, self._evaluator.lost, checkpoint or stop, stop
-        )
+        return RoundPlan(group, exponent, suspects, failed, self._evaluator.lost, checkpoint or stop, stop)
 
     def _suspects(self, round: int, gathered: Gathered) -> list[int]:
         """Show the algorithm the round's reports; return the groups that may split."""
@@ -230,7 +207,8 @@ class Rounds:
         with self.meter.phase("server"):
             held = {n: on_host(delta) for n, delta in deltas.items()} if plan.suspects.any() else {}
             plan, findings = self._splitter.run(plan, participants, held, exponents)
-        self.exchange.regroup(self.group, plan.group)
+        if not self.algorithm.regroups:
+            self.exchange.regroup(self.group, plan.group)
         self.group = plan.group
         return plan, findings
 
@@ -244,13 +222,14 @@ class Rounds:
             client.receive(torch.as_tensor(self.exchange.models[int(plan.group[number])]))
 
     def _report(
-        self, round: int, participants: Ints, training: Gathered, closing: Gathered, found: record_rows.Rows
+        self, round: int, participants: Ints, trained: Gathered, closing: Gathered, found: record_rows.Rows
     ) -> RoundReport:
         """Return the round as the record has it; `found` holds the algorithm's own fields."""
         shared = self.exchange.num_bytes if self.algorithm.communicates else 0
-        results = record_rows.results(training, closing, self.group, participants, shared)
+        traffic = shared + self.algorithm.report_size(self.case.model), shared
+        results = record_rows.results(trained, closing, self.group, participants, traffic)
         results |= self._evaluator.scores.rows(closing.flags)
-        measured = record_rows.measurements(training, self.case.link, shared)
+        measured = record_rows.measurements(trained, self.case.link, traffic)
         return RoundReport(round, {**results, **found}, {**self.meter.table(closing.headers), **measured})
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:

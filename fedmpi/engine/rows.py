@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.algorithms.base import AGREEMENT
 from fedmpi.algorithms.clustered import longest_update
 from fedmpi.engine.case import LinkOptions
 from fedmpi.engine.messages import Gathered
 from fedmpi.engine.splitting import Findings
+from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.store.schema import Field
 
 Ints = npt.NDArray[np.int64]
@@ -19,7 +21,9 @@ Floats = npt.NDArray[np.float64]
 Rows = dict[str, npt.NDArray[Any]]
 
 
-def results(training: Gathered, closing: Gathered, group: Ints, participants: Ints, shared: int) -> Rows:
+def results(
+    training: Gathered, closing: Gathered, group: Ints, participants: Ints, traffic: tuple[int, int]
+) -> Rows:
     """Return the results that every algorithm has.
 
     Parameters
@@ -29,7 +33,7 @@ def results(training: Gathered, closing: Gathered, group: Ints, participants: In
     group : int64 [clients]
         Group of each client after the round.
     participants : int64 [k]
-    shared : int
+    traffic : (int, int)
         Bytes that a participant sends, and gets.
     """
     took_part = np.zeros(len(group), bool)
@@ -37,8 +41,8 @@ def results(training: Gathered, closing: Gathered, group: Ints, participants: In
     found: Rows = {
         "participated": took_part.astype(np.uint8),
         "group": group.astype(np.int32),
-        "client_bytes_up": took_part * np.int64(shared),
-        "client_bytes_down": took_part * np.int64(shared),
+        "client_bytes_up": took_part * np.int64(traffic[0]),
+        "client_bytes_down": took_part * np.int64(traffic[1]),
         "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
         "evaluation_flops": np.nan_to_num(closing["evaluation_flops"]).astype(np.int64),
     }
@@ -51,12 +55,12 @@ def results(training: Gathered, closing: Gathered, group: Ints, participants: In
     return found
 
 
-def measurements(training: Gathered, link: LinkOptions, shared: int) -> Rows:
+def measurements(training: Gathered, link: LinkOptions, traffic: tuple[int, int]) -> Rows:
     """Return the measurements that the training table holds."""
     return {
         "client_wall_seconds": training["wall_s"],
         "client_cpu_seconds": training["cpu_s"],
-        "virtual_seconds": np.array(_virtual_seconds(training["cpu_s"], link, 2 * shared)),
+        "virtual_seconds": np.array(_virtual_seconds(training["cpu_s"], link, sum(traffic))),
     }
 
 
@@ -82,6 +86,13 @@ def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, found: F
         for members, weights in found.divided:
             rows["split_weights"][np.ix_(members, members)] = weights
     return rows
+
+
+def agreement(fields: Sequence[Field], group: Ints, domains: Sequence[str] | None) -> Rows:
+    """Return how well groups and domains agree, if the algorithm records it; NaN without domains."""
+    if all(field.name != AGREEMENT for field in fields):
+        return {}
+    return {AGREEMENT: np.array(adjusted_rand_index(group, domains) if domains else np.nan)}
 
 
 def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:

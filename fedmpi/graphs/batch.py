@@ -27,6 +27,19 @@ class _SumPool(torch.autograd.Function):
         return None, None, gradients[0].index_select(0, ctx.graph_of_node)
 
 
+class _SpreadGraphs(torch.autograd.Function):
+    """A graph's row for each of its nodes; the gradient sums over the nodes of each graph."""
+
+    @staticmethod
+    def forward(ctx: Any, pooling: Tensor, graph_of_node: Tensor, values: Tensor) -> Tensor:
+        ctx.pooling = pooling
+        return values.index_select(0, graph_of_node)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.pooling @ gradients[0].contiguous()
+
+
 @dataclass(frozen=True)
 class Batch:
     """Graphs of one step: features and labels as tensors, structure as products.
@@ -139,3 +152,7 @@ class Batch:
     @cached_property
     def _row_starts(self) -> Tensor:
         return torch.from_numpy(np.asarray(self.closed[0], np.int64)).to(self.x.device)
+
+    def spread_graphs(self, values: Tensor) -> Tensor:
+        """Return each node's graph's row of `values` [B, h], [N, h]."""
+        return _SpreadGraphs.apply(self._pooling, self.graph_of_node, values)  # type: ignore[no-any-return, no-untyped-call]

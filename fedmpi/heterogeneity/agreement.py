@@ -31,6 +31,14 @@ def domains_of(datasets: Sequence[str]) -> tuple[str, ...] | None:
     return found if len(found) == len(datasets) and len(set(found)) > 1 else None
 
 
+def adjusted_rand_index(group: Int, domains: Sequence[str]) -> float:
+    """Return the adjusted Rand index (Hubert and Arabie 1985) of clusters and domains."""
+    from sklearn.metrics import adjusted_rand_score
+
+    reference = np.unique(np.asarray(domains), return_inverse=True)[1]
+    return float(adjusted_rand_score(reference, group))
+
+
 def agreement(group: Int, domains: Sequence[str], seed: int, draws: int = DRAWS) -> Agreement:
     """Return how well clusters and domains agree.
 
@@ -43,11 +51,8 @@ def agreement(group: Int, domains: Sequence[str], seed: int, draws: int = DRAWS)
     seed, draws : int
         Seed and number of the random partitions.
     """
-    from sklearn.metrics import adjusted_rand_score
-
-    reference = np.unique(np.asarray(domains), return_inverse=True)[1]
 
     def index(clusters: Int) -> float:
-        return float(adjusted_rand_score(reference, clusters))
+        return adjusted_rand_index(clusters, domains)
 
     return Agreement(index(group), control(index, group, seed, draws))

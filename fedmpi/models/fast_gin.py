@@ -123,6 +123,19 @@ class FastGin:
 
     def logits(self, graphs: Levels) -> Floats:
         """Return the outputs without dropout, float32 [B, C]."""
+        pooled = self._pooled(graphs)
+        post, readout = self._head
+        hidden = self._scratch("head", len(pooled), self._width)
+        post.apply(pooled, hidden, cut=True)
+        logits = self._scratch("logits", len(pooled), readout.width)
+        readout.apply(hidden, logits, cut=False)
+        return logits[:, : self._classes]
+
+    def embed(self, graphs: Levels) -> Floats:
+        """Return what is pooled of each graph without dropout, float32 [B, h]."""
+        return self._pooled(graphs)[:, : self._options.hidden]
+
+    def _pooled(self, graphs: Levels) -> Floats:
         self._load()
         tile = [self._scratch(name, TILE, self._width) for name in ("tile a", "tile b")]
         x = self._input_rows(graphs.inputs)
@@ -132,12 +145,7 @@ class FastGin:
             x = out
         pooled = self._scratch("pooled", graphs.pooling.num_rows, self._width)
         multiply(graphs.pooling, x, pooled)
-        post, readout = self._head
-        hidden = self._scratch("head", len(pooled), self._width)
-        post.apply(pooled, hidden, cut=True)
-        logits = self._scratch("logits", len(pooled), readout.width)
-        readout.apply(hidden, logits, cut=False)
-        return logits[:, : self._classes]
+        return pooled
 
     def _load(self) -> None:
         for part in (self._inputs, *self._inner, *self._head):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.norms import BatchNorm, GraphNorm, LayerNorm
 from fedmpi.models.options import GinOptions
 
 
@@ -38,7 +41,9 @@ class GIN(nn.Module):
     Notes
     -----
     29,506 parameters for d = 3, C = 2, hidden 64, of which the three MLPs hold
-    24,960. The convolutions are named ``conv.*``: what GCFL shares.
+    24,960. The convolutions are named ``conv.*``: what GCFL shares. Normalisation
+    layers lie between a convolution and its ReLU: ``norm.*`` (batch or layer), then
+    ``graph_norm.*``; they come last, so that all else starts as without them.
     """
 
     def __init__(self, options: GinOptions, width: int, classes: int) -> None:
@@ -48,6 +53,8 @@ class GIN(nn.Module):
         self.conv = nn.ModuleList(GinMlp(options.hidden) for _ in range(options.layers))
         self.post = nn.Linear(options.hidden, options.hidden)
         self.readout = nn.Linear(options.hidden, classes)
+        self.norm = _stack(options, {"batch": BatchNorm, "layer": LayerNorm})
+        self.graph_norm = _stack(options, {"graph": GraphNorm})
 
     def forward(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return logits [B, C]; `streams` is None in evaluation.
@@ -64,10 +71,19 @@ class GIN(nn.Module):
         """Return the sums over the graphs' nodes, [B, h], before the head."""
         x = self.pre(batch.x)
         for layer, mlp in enumerate(self.conv):
-            x = relu(_convolve(mlp, batch, x, kernels))
+            x = _convolve(mlp, batch, x, kernels)
+            for norms in (self.norm, self.graph_norm):
+                x = norms[layer](x, batch, streams is not None, kernels) if norms else x
+            x = relu(x)
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
         return _pool(batch, x, kernels)
+
+
+def _stack(options: GinOptions, kinds: Mapping[str, type[nn.Module]]) -> nn.ModuleList:
+    """Return one normalisation layer per convolution if the options ask for one of `kinds`, else none."""
+    chosen = [kinds[name] for name in options.norms if name in kinds]
+    return nn.ModuleList(kind(options.hidden) for kind in chosen for _ in range(options.layers))
 
 
 def _convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:

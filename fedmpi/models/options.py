@@ -37,16 +37,32 @@ class NetworkOptions(Options):
         """Kernels that can run the model; all can be run client by client by torch."""
         return frozenset({"csr", "reference"})
 
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Names of the normalisation layers after each convolution, in order."""
+        return ()
+
 
 class GinOptions(NetworkOptions):
     """GIN as in GCFL: Linear, `layers` GIN convolutions, sum pooling, a head of two Linears."""
 
     name: Literal["gin"] = "gin"
+    norm: Literal["none", "batch", "layer", "graph", "batch+graph"] = "none"
+    """Normalisation between a convolution and its activation. GraphNorm is FedCCH's personalised factor:
+    it stays with the client unless the algorithm says ``pf = "shared"``."""
+
+    added: ClassVar[frozenset[str]] = frozenset({"norm"})
 
     @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model."""
-        return frozenset({"compiled", "grouped", "csr", "reference"})
+        plain = frozenset({"csr", "reference"})
+        return plain | {"compiled", "grouped"} if self.norm == "none" else plain
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Names of the normalisation layers after each convolution, in order."""
+        return () if self.norm == "none" else tuple(self.norm.split("+"))
 
 
 class MessagePassingOptions(NetworkOptions):
@@ -155,6 +171,7 @@ class _EncoderOptions(Options):
     dropout: ClassVar[float] = 0.0
     head: ClassVar[Literal["dataset", "own"]] = "dataset"
     kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
+    norms: ClassVar[tuple[str, ...]] = ()
 
     hidden: int = Field(32, ge=1, le=4096)
     layers: int = Field(3, ge=1, le=16)

@@ -161,6 +161,15 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
         raise _Refused(
             "kernels", f'"grouped" has no control variates, which {algorithm.name} needs: use "csr"'
         )
+    objection = algorithm.objection(case.model)
+    if objection:
+        raise _Refused("algorithm", f"{algorithm.name} {objection}")
+    if algorithm.report_size(case.model) and not case.objective.supervised:
+        raise _Refused("objective", f'{algorithm.name} embeds graphs by a classifier: use "supervised"')
+    if algorithm.regroups and case.participation < 1:
+        raise _Refused("participation", f"{algorithm.name} groups all clients in every round: it must be 1")
+    if case.algorithm.pf == "shared" and "graph" not in case.model.norms:
+        raise _Refused("algorithm.pf", 'is read for a model with GraphNorm only: model.norm = "graph"')
 
 
 def _fits(case: Case) -> None:
@@ -182,9 +191,7 @@ def _fits(case: Case) -> None:
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
     if (wrong := misfit(case)) is not None:
         raise _Refused(*wrong)
-    if case.kernels not in case.model.kernels & case.objective.kernels:
-        able = ", ".join(f'"{name}"' for name in sorted(case.model.kernels & case.objective.kernels))
-        raise _Refused("kernels", f'"{case.kernels}" cannot run the model {case.model.name} so: use {able}')
+    _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
     if case.kernels == "grouped" and case.optimizer.name == "sgd":
@@ -193,3 +200,13 @@ def _fits(case: Case) -> None:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
         raise _Refused("reduction.clip", 'is read by "fixed32" only')
+
+
+def _fits_kernels(case: Case) -> None:
+    """Refuse kernels that cannot run the model, the objective or the algorithm."""
+    parts = (case.model, case.objective, case.algorithm)
+    for part in parts:
+        if case.kernels not in part.kernels:
+            able = frozenset.intersection(*(each.kernels for each in parts))
+            names = ", ".join(f'"{name}"' for name in sorted(able))
+            raise _Refused("kernels", f'"{case.kernels}" cannot run {part.name} as it is here: use {names}')

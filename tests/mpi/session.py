@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,17 @@ from fedmpi.comm import launch
 launch.set_defaults(1)
 sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
 
+from fedmpi.benchmarks import federation  # noqa: E402
 from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
 from fedmpi.comm.collectives import NAMES  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
+from fedmpi.engine import clients  # noqa: E402
 from fedmpi.engine.run import Job, run  # noqa: E402
 from fedmpi.engine.signals import StopRequest  # noqa: E402
 from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
+from fedmpi.registry.check import Checked  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
@@ -160,12 +164,68 @@ def check_divergence(world, root):
         raise AssertionError("did not diverge")
 
 
+class Recorder:
+    """A communicator that keeps what this rank sends."""
+
+    def __init__(self, comm):
+        self._comm, self.sent = comm, []
+
+    def __getattr__(self, name):
+        call = getattr(self._comm, name)
+        sending = ("Bcast", "Scatterv") if self._comm.rank == 0 else ()
+        if name not in ("Gatherv", "Reduce", *sending):
+            return call
+
+        def recorded(buffer, *arguments, **options):
+            array = buffer[0] if isinstance(buffer, list) else buffer
+            self.sent.append(np.asarray(array).tobytes())
+            return call(buffer, *arguments, **options)
+
+        return recorded
+
+
+def messages_of_a_round(world, job, disturbed):
+    """Return what this rank sends up to the evaluation if, after training, tensors are overwritten."""
+    ready = federation.prepare(Checked(job.case, job.algorithm), job.source, world)
+    rounds, recorder = ready.rounds, Recorder(world.comm)
+    original = clients.Client.train_locally
+
+    def train(self, case, algorithm, round):
+        done = original(self, case, algorithm, round)
+        for slot in self.model.slots:
+            if slot.name.startswith(disturbed):
+                self.row[slot.start : slot.stop] += 1 + self.id
+        return replace(done, wall_s=0.0, cpu_s=0.0)
+
+    def evaluate(*arguments):
+        world.collectives._comm = recorder._comm
+        return evaluate_as_ever(*arguments)
+
+    evaluate_as_ever, rounds._evaluator._score = rounds._evaluator._score, evaluate
+    clients.Client.train_locally = train
+    world.collectives._comm = recorder
+    rounds.run(0, stop=StopRequest(), checkpoint=False)
+    clients.Client.train_locally = original
+    return recorder.sent, len(rounds.clients)
+
+
+def check_the_personalised_factor_stays_at_home(world, root):
+    """No message of a round depends on the GraphNorm parameters that training ended with."""
+    job = jobs(root / "pf")["fedcch"]
+    untouched, hosted = messages_of_a_round(world, job, "nothing")
+    assert untouched == messages_of_a_round(world, job, "graph_norm.")[0]
+    others = messages_of_a_round(world, job, "conv.")[0]
+    assert not hosted or untouched != others  # what is shared does show
+    job = jobs(root / "pf")["k-means"]
+    untouched = messages_of_a_round(world, job, "nothing")[0]
+    others = messages_of_a_round(world, job, "graph_norm.")[0]
+    assert not hosted or untouched != others  # pf = "shared"
+
+
 def check_interruption(world, root, case):
     """A signal that only the last rank gets stops all ranks after the round, with a checkpoint."""
     job = jobs(root / f"interrupted-{case}")[case]
     if world.rank == world.size - 1:
-        from fedmpi.engine import clients
-
         original = clients.Client.train_locally
 
         def train(self, case, algorithm, round):
@@ -222,6 +282,9 @@ def main(root: Path) -> None:
     world.collectives._comm = OnlyBuffers(world.comm)
     for job in jobs(root / "runs").values():
         run(job, world, Silent(), StopRequest())
+    world.collectives._comm = world.comm
+    check_the_personalised_factor_stays_at_home(world, root)
+    world.collectives._comm = OnlyBuffers(world.comm)
     check_device_buffers_change_nothing(world, root)
     check_divergence(world, root)
     for case in INTERRUPTED:
@@ -236,8 +299,6 @@ def main(root: Path) -> None:
         raise RuntimeError("raised on purpose")
 
     if world.rank == world.size - 1:
-        from fedmpi.engine import clients
-
         clients.Client.train_locally = lambda *_: explode()
     run(job, world, Silent(), StopRequest())
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import titles, without
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
-from fedmpi.analysis.summary import setting
+from fedmpi.analysis.summary import setting, splitting_groups
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -97,7 +97,7 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
     clusters = [int(group) for group in dict.fromkeys(final)]
     drawn = list(dict.fromkeys(int(final[place]) for place in places))
     rounds = np.arange(1, len(values) + 1)
-    for number in sorted({number for number, _ in splits(run.results["group"])}):
+    for number in sorted({number for number, _ in splits(splitting_groups(run))}):
         axis.axvline(number + 1, color="#999999", linewidth=0.6, linestyle=(0, (4, 2)), zorder=1, gid="split")
     members: dict[int, int] = {}
     for place in sorted(places, key=lambda place: drawn.index(int(final[place]))):

@@ -17,7 +17,7 @@ from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, words
-from fedmpi.analysis.summary import setting
+from fedmpi.analysis.summary import setting, splitting_groups
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import PHASES
@@ -75,7 +75,7 @@ def _gradient_norms(run: Run) -> Markup:
         colour = client if alone else cluster
         label = f"{run.clients[client]}{where}"
         drawn.append(Line(label, label, colour % COLOURS, colour // COLOURS, values[:, client]))
-    marks = tuple(sorted({number + 1 for number, _ in splits(run.results["group"])}))
+    marks = tuple(sorted({number + 1 for number, _ in splits(splitting_groups(run))}))
     by = "a colour per client" if alone else "coloured by cluster at the end"
     some = f", {len(chosen)} of {len(run.clients)} clients" if len(chosen) < len(run.clients) else ""
     axes = Axes(f"Gradient norms, {by}{some}", run.folder.name, "gradient norm", log=True, marks=marks)

@@ -1,0 +1,28 @@
+"""FedBN: FedAvg whose normalisation layers never leave the client.
+
+Li, Jiang, Zhang, Kamp and Dou, "FedBN: federated learning on non-IID features via
+local batch normalization", ICLR 2021, Algorithm 1. Scale, shift and running
+statistics of every normalisation layer stay at home; all else that the case
+shares is averaged as in FedAvg.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.models.options import ModelOptions
+
+
+class FedBN(Algorithm):
+    """One global model but for the clients' own normalisation."""
+
+    name: ClassVar[str] = "fedbn"
+
+    def shares(self, name: str, share: str) -> bool:
+        """Return whether a tensor leaves the client: not if it is a normalisation layer's."""
+        return not name.startswith(("norm.", "graph_norm.")) and super().shares(name, share)
+
+    def objection(self, model: ModelOptions) -> str:
+        """Refuse a model without normalisation, with which this is FedAvg."""
+        return "" if model.norms else 'keeps normalisation layers at home: choose model.norm, such as "batch"'

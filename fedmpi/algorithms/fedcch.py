@@ -1,0 +1,168 @@
+"""FedCCH: clients grouped in every round by a hash of their mean graph embedding.
+
+Jiao et al., IJCAI 2025, doi 10.24963/ijcai.2025/333, section 4. After its local
+epochs a client embeds its training graphs, averages the embeddings (Eq. 9),
+hashes the mean to 64 bits and sends these with its model. The server clusters
+the clients by the Hamming similarity of their signatures (Eq. 11) and averages
+the models of each cluster by training graphs (Eq. 13). The personalised factor,
+GraphNorm after each convolution (Eq. 6, ``model.norm = "graph"``), stays at home.
+With ``model.norm = "batch"`` this is the paper's "FedCCH-PF", FedCCH minus PF.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms import signatures as sign
+from fedmpi.algorithms import similarity_clusters as cluster
+from fedmpi.algorithms.base import AGREEMENT, Algorithm, AlgorithmOptions, Bytes, Floats, Ints, Trained
+from fedmpi.models.options import ModelOptions
+from fedmpi.seeds import Purpose, key, words
+from fedmpi.store.schema import Field as RecordField
+
+_MOST_RECORDED = 256
+"""Clients beyond which the similarities are not recorded: they take clients^2 numbers a round."""
+
+
+class FedCchOptions(AlgorithmOptions):
+    """Options of the clustering; the paper names hash, hierarchical clustering and k-means only.
+
+    Attributes
+    ----------
+    signature : str
+        ``hash`` of the mean embedding; the ``embedding`` itself, compared by cosine (the paper's
+        ablation); or ``random`` bits, the control that knows nothing of the client.
+    method : str
+        ``hierarchical`` or ``k-means`` (on the bits, or on the embeddings at length 1).
+    linkage : str
+        Of the tree.
+    cut : str
+        At the best mean ``silhouette``, at so many ``clusters``, or at a ``distance`` 1 - E (its root
+        for Ward's method).
+    clusters, distance
+        Read by the cuts of these names.
+    """
+
+    name: Literal["fedcch"] = "fedcch"
+    signature: Literal["hash", "embedding", "random"] = "hash"
+    method: Literal["hierarchical", "k-means"] = "hierarchical"
+    linkage: cluster.Linkage = "average"
+    cut: Literal["silhouette", "clusters", "distance"] = "silhouette"
+    clusters: int = Field(2, ge=1)
+    distance: float = Field(0.3, gt=0)
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can embed a client's graphs."""
+        return frozenset({"compiled", "csr", "reference"})
+
+
+class FedCch(Algorithm):
+    """One model per cluster of the round."""
+
+    name: ClassVar[str] = "fedcch"
+    Options: ClassVar[type[AlgorithmOptions]] = FedCchOptions
+    regroups: ClassVar[bool] = True
+    options: FedCchOptions
+
+    def __init__(self, options: AlgorithmOptions) -> None:
+        super().__init__(options)
+        self._found: dict[str, npt.NDArray[Any]] = {}
+
+    def objection(self, model: ModelOptions) -> str:
+        """Refuse embeddings longer than the hash, and options that would not be read."""
+        options, usual = self.options, type(self.options).model_fields
+        if options.signature != "embedding" and model.hidden != sign.BITS:
+            return f"hashes {sign.BITS} channels to {sign.BITS} bits: model.hidden must be {sign.BITS}"
+        if options.method == "k-means" and options.cut == "distance":
+            return 'k-means has no distance to cut at: use cut = "clusters" or "silhouette"'
+        for name, reader in (("linkage", "method"), ("clusters", "cut"), ("distance", "cut")):
+            read = getattr(options, reader) == {"linkage": "hierarchical"}.get(name, name)
+            if not read and getattr(options, name) != usual[name].default:
+                return f"does not read {name} with {reader} = {getattr(options, reader)}: leave it out"
+        return ""
+
+    def warm_up(self) -> None:
+        """Import scipy and scikit-learn before rounds are timed."""
+        similarity = sign.hash_similarity(np.arange(4, dtype=np.uint64), sign.BITS)
+        self._divide(0, 0, similarity, np.eye(4))
+
+    def report_size(self, model: ModelOptions) -> int:
+        """Return 8 bytes for a signature, 4 per channel for an embedding."""
+        return 4 * model.hidden if self.options.signature == "embedding" else sign.BITS // 8
+
+    def report(self, trained: Trained) -> Bytes:
+        """Return the signature, or the mean embedding in single precision."""
+        if self.options.signature == "random":
+            stream = key(trained.seed, Purpose.SIGNATURE, trained.client, trained.round)
+            return words(stream, 1).view(np.uint8)
+        values = trained.mean_embedding()
+        if self.options.signature == "embedding":
+            return values.astype(np.float32).view(np.uint8)
+        return np.array([sign.average_hash(values)]).view(np.uint8)
+
+    def group(self, seed: int, round: int, reports: Bytes) -> Ints:
+        """Return the clusters of the clients."""
+        self._found = {}
+        if self.options.signature == "embedding":
+            rows = np.ascontiguousarray(reports).view(np.float32)
+            similarity, points = sign.cosine_similarity(rows), sign.unit_rows(rows)
+        else:
+            signatures = np.ascontiguousarray(reports).view(np.uint64)[:, 0]
+            similarity = sign.hash_similarity(signatures, sign.BITS)
+            points = sign.bit_rows(signatures, sign.BITS)
+            self._found["signature"] = signatures
+        if len(reports) <= _MOST_RECORDED:
+            self._found["similarity"] = similarity
+        return self._divide(seed, round, similarity, points)
+
+    def _divide(self, seed: int, round: int, similarity: Floats, points: Floats) -> Ints:
+        """Return the clusters by method and cut; `points` [m, h] are what k-means works on."""
+        options = self.options
+        if len(similarity) == 1:
+            return np.zeros(1, np.int64)
+        if options.method == "k-means":
+            stream = key(seed, Purpose.GROUPING, round)
+
+            def divide(clusters: int) -> Ints:
+                return cluster.k_means(points, clusters, stream)
+        else:
+            merges = cluster.tree(similarity, options.linkage)
+            if options.cut == "distance":
+                return cluster.cut_at_distance(merges, options.distance)
+
+            def divide(clusters: int) -> Ints:
+                return cluster.cut_at_number(merges, clusters)
+
+        if options.cut == "clusters":
+            return divide(min(options.clusters, len(similarity)))
+        return cluster.best_silhouette(similarity, divide)
+
+    def found(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the round's signatures and similarities."""
+        return self._found
+
+    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+        """Return signatures, similarities, and the agreement of clusters and domains."""
+        found = [
+            RecordField(
+                AGREEMENT,
+                ("round",),
+                "f8",
+                "1",
+                "adjusted Rand index of the round's clusters and the domains of the clients' datasets",
+                "result",
+            )
+        ]
+        if self.options.signature != "embedding":
+            meaning = "average hash of the client's mean graph embedding, or random bits; bit d of channel d"
+            found.append(RecordField("signature", ("round", "client"), "u8", "1", meaning, "result"))
+        if num_clients <= _MOST_RECORDED:
+            meaning = "similarity of two clients, Eq. 11 (or cosine of their embeddings), 1 on the diagonal"
+            axes = ("round", "client", "client")
+            found.append(RecordField("similarity", axes, "f8", "1", meaning, "result"))
+        return tuple(found)

@@ -1,0 +1,82 @@
+"""Step 2 of a round: a rank trains the participants that it hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.comm import reductions
+from fedmpi.engine.case import Case
+from fedmpi.engine.clients import Client, Training, two_norm
+from fedmpi.engine.exchange import Rows, on_host
+from fedmpi.engine.messages import TRAINING
+from fedmpi.engine.states import States
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a rank's clients did in a round.
+
+    Attributes
+    ----------
+    deltas : dict of client to float32 [shared]
+        Updates of the participants, or their models if the algorithm regroups.
+    rows : float64 [hosted clients, len(TRAINING)]
+        NaN for clients that sat out.
+    reports : uint8 [hosted clients * report size]
+        What the algorithm had each client report; 0 for clients that sat out.
+    executed_flops : int
+    """
+
+    deltas: dict[int, Rows]
+    rows: npt.NDArray[np.float64]
+    reports: npt.NDArray[np.uint8]
+    executed_flops: int
+
+
+def train(
+    case: Case,
+    algorithm: Algorithm,
+    states: States,
+    round: int,
+    participants: npt.NDArray[np.int64],
+    on_device: bool,
+) -> Trained:
+    """Train the hosted participants, one after another or group by group; deltas may stay on the device."""
+    rows = np.full((len(states.clients), len(TRAINING)), np.nan)
+    reports = np.zeros((len(states.clients), algorithm.report_size(case.model)), np.uint8)
+    deltas, executed = {}, 0
+    chosen = set(participants.tolist())
+    places = {number: place for place, number in enumerate(states.clients)}
+    for group in states.groups:
+        before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
+        for number, done in group.train(case, algorithm, round, chosen).items():
+            client, place = states.clients[number], places[number]
+            deltas[number], rows[place] = _result(algorithm, client, before[number], done, on_device)
+            reports[place] = done.report
+            executed += done.executed_flops
+    return Trained(deltas, rows, reports.reshape(-1), executed)
+
+
+def _result(
+    algorithm: Algorithm, client: Client, before: Tensor, done: Training, on_device: bool
+) -> tuple[Rows, npt.NDArray[np.float64]]:
+    """Return a trained client's delta, or its model, and its row of the training table."""
+    after = client.shared.pack(client.row)
+    change = after - before
+    if client.controls is not None:
+        change = torch.cat([change, client.controls.change])
+    kept = after if algorithm.regroups else change
+    delta = kept if on_device else on_host(kept)
+    norm = two_norm(change[: client.shared.trained])
+    finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
+    largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
+    exponent = reductions.weighted_exponent(largest, client.weight) if finite else 0  # bounds weight 1 too
+    row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
+    row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
+    return delta, np.array(row, np.float64)

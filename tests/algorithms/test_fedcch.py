@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.base import Trained
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
+from fedmpi.algorithms.signatures import average_hash, bit_rows, cosine_similarity, hash_similarity
+from fedmpi.algorithms.similarity_clusters import (
+    best_silhouette,
+    cut_at_distance,
+    cut_at_number,
+    k_means,
+    numbered,
+    tree,
+)
+from fedmpi.models.options import GinOptions
+
+
+def test_a_bit_is_set_where_an_element_is_above_the_mean():
+    # The mean is 2; its equal gives 0. Bits 1 and 3: 2 + 8.
+    assert average_hash(np.array([0.0, 3.0, 2.0, 3.0])) == 10
+
+
+def test_the_hash_does_not_change_with_scale_or_shift():
+    values = np.array([0.5, -1.0, 2.0, 0.1, 7.0])  # mean 1.72: bits 2 and 4
+    assert average_hash(values) == average_hash(100 * values + 3) == 20
+
+
+def test_equal_elements_hash_to_no_bit():
+    assert average_hash(np.ones(64)) == 0
+
+
+def test_the_last_of_64_bits_is_the_highest():
+    assert average_hash(np.arange(64) == 63) == 2**63
+
+
+def test_similarity_is_one_minus_the_share_of_differing_bits():
+    found = hash_similarity(np.array([0b0000, 0b0011, 0b1111], np.uint64), 4)
+    assert found.tolist() == [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+
+
+def test_cosine_of_orthogonal_opposite_and_zero_vectors():
+    found = cosine_similarity(np.array([[2.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, 0.0]], np.float32))
+    assert found.tolist() == [[1, 0, -1, 0], [0, 1, 0, 0], [-1, 0, 1, 0], [0, 0, 0, 1]]
+
+
+def test_bits_as_numbers():
+    assert bit_rows(np.array([6], np.uint64), 4).tolist() == [[0.0, 1.0, 1.0, 0.0]]
+
+
+# Distances: 0-1 0.1, 2-3 0.2, 1-2 0.4, 0-2 0.5, 1-3 0.6, 0-3 0.7.
+CHAIN = 1 - np.array([[0.0, 0.1, 0.5, 0.7], [0.1, 0.0, 0.4, 0.6], [0.5, 0.4, 0.0, 0.2], [0.7, 0.6, 0.2, 0.0]])
+
+
+@pytest.mark.parametrize(("linkage", "last"), [("single", 0.4), ("complete", 0.7), ("average", 0.55)])
+def test_the_last_merge_is_at_the_smallest_largest_or_mean_distance(linkage, last):
+    assert tree(CHAIN, linkage)[:, 2] == pytest.approx([0.1, 0.2, last])
+
+
+def test_ward_merges_by_the_roots():
+    # On the roots of the distances the first merge is at sqrt(0.1).
+    assert tree(CHAIN, "ward")[0, 2] == pytest.approx(0.1**0.5)
+
+
+def test_cuts_of_a_tree():
+    merges = tree(CHAIN, "average")
+    assert cut_at_number(merges, 2).tolist() == [0, 0, 1, 1]
+    assert cut_at_number(merges, 3).tolist() == [0, 0, 1, 2]
+    assert cut_at_distance(merges, 0.15).tolist() == [0, 0, 1, 2]
+    assert cut_at_distance(merges, 0.05).tolist() == [0, 1, 2, 3]
+    assert cut_at_distance(merges, 0.6).tolist() == [0, 0, 0, 0]
+
+
+def test_the_silhouette_chooses_the_number_of_clusters():
+    # Three tight pairs, all else far apart: three clusters of two.
+    distances = np.full((6, 6), 1.0)
+    for first in (0, 2, 4):
+        distances[first : first + 2, first : first + 2] = 0.1
+    np.fill_diagonal(distances, 0.0)
+    merges = tree(1 - distances, "average")
+    found = best_silhouette(1 - distances, lambda clusters: cut_at_number(merges, clusters))
+    assert found.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_no_more_clusters_than_half_the_clients_are_tried():
+    tried = []
+    best_silhouette(np.eye(7), lambda clusters: tried.append(clusters) or np.arange(7) % clusters)
+    assert tried == [2, 3]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_or_two_clients_are_one_cluster(count):
+    assert best_silhouette(np.eye(count), lambda clusters: np.arange(count)).tolist() == [0] * count
+
+
+def test_clients_that_nothing_tells_apart_are_one_cluster():
+    same = np.ones((5, 5))
+    merges = tree(same, "average")
+    assert best_silhouette(same, lambda clusters: cut_at_number(merges, clusters)).tolist() == [0] * 5
+
+
+def test_k_means_finds_two_groups_of_bits_and_never_more_than_there_are():
+    points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+    assert k_means(points, 2, 5).tolist() == [0, 1, 0, 1]
+    assert k_means(points, 3, 5).tolist() == [0, 1, 0, 1]
+
+
+def test_clusters_are_numbered_by_their_first_clients():
+    assert numbered([7, 3, 7, 1, 3]).tolist() == [0, 1, 0, 2, 1]
+
+
+def fedcch(**options):
+    return FedCch(FedCchOptions(**options))
+
+
+def trained(values, client=0, round=0):
+    return Trained(3, client, round, lambda: np.asarray(values, np.float64))
+
+
+def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel():
+    model = GinOptions()
+    assert fedcch().report_size(model) == len(fedcch().report(trained(np.arange(64)))) == 8
+    cosine = fedcch(signature="embedding")
+    assert cosine.report_size(model) == len(cosine.report(trained(np.arange(64)))) == 256
+
+
+def test_the_server_groups_by_the_signatures_that_it_gets():
+    low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
+    algorithm = fedcch()
+    reports = np.stack([algorithm.report(trained(values)) for values in (low, high, low, high, high)])
+    assert algorithm.group(3, 0, reports).tolist() == [0, 1, 0, 1, 1]
+    found = algorithm.found()
+    assert found["signature"].tolist() == [2**32 - 1, 2**64 - 2**32, 2**32 - 1, 2**64 - 2**32, 2**64 - 2**32]
+    assert found["similarity"][0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"signature": "embedding"},
+        {"method": "k-means"},
+        {"method": "k-means", "signature": "embedding"},
+        {"cut": "clusters"},
+        {"cut": "distance", "distance": 0.5},
+        {"linkage": "ward", "cut": "clusters"},
+    ],
+)
+def test_every_way_of_clustering_tells_opposite_clients_apart(options):
+    low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
+    algorithm = fedcch(**options)
+    reports = np.stack([algorithm.report(trained(values)) for values in (low, high, low, high)])
+    assert algorithm.group(3, 0, reports).tolist() == [0, 1, 0, 1]
+
+
+def test_random_signatures_depend_on_client_and_round_and_not_on_the_model():
+    control = fedcch(signature="random")
+    first = control.report(trained(np.ones(64), client=1, round=2)).tolist()
+    assert first == control.report(trained(np.arange(64), client=1, round=2)).tolist()
+    assert first != control.report(trained(np.ones(64), client=2, round=2)).tolist()
+    assert first != control.report(trained(np.ones(64), client=1, round=3)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "hidden", "words"),
+    [
+        ({}, 32, "model.hidden must be 64"),
+        ({"method": "k-means", "cut": "distance"}, 64, "k-means has no distance"),
+        ({"clusters": 3}, 64, "does not read clusters with cut = silhouette"),
+        ({"distance": 0.5}, 64, "does not read distance"),
+        ({"method": "k-means", "linkage": "ward"}, 64, "does not read linkage with method = k-means"),
+    ],
+)
+def test_options_that_would_not_be_read_are_refused(options, hidden, words):
+    assert words in fedcch(**options).objection(GinOptions(hidden=hidden))
