@@ -67,6 +67,15 @@ _DISPENSABLE = (
 )
 """Columns of the run table that go first on a narrow terminal; the case's name often says the first three."""
 
+_SCORES: tuple[Column, ...] = (
+    ("score", lambda row: row.get("score", "")),
+    ("test\nlast", lambda row: number(row.get("test_score"), 4)),
+    ("test by\nvalidation", lambda row: number(row.get("test_score_best_by_validation"), 4)),
+    ("test as\npublished", lambda row: number(row.get("test_score_as_published"), 4)),
+    ("test of a\nconstant", lambda row: number(row.get("test_score_constant"), 4)),
+)
+"""Instead of the columns of accuracy, where no run has any."""
+
 _TARGET: tuple[Column, ...] = (
     ("rounds to\ntarget", lambda row: _to_target(row, "rounds")),
     ("s to\ntarget", lambda row: _to_target(row, "seconds")),
@@ -90,7 +99,7 @@ _DISPENSABLE_OF_CLIENTS = (
 
 def run_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     """Return one line per run; columns that do not fit into `width` are left out and counted below."""
-    return _fitted([*_RUN, *(_TARGET if "target" in rows[0] else ())], _DISPENSABLE, rows, width)
+    return _fitted([*_columns(rows), *(_TARGET if "target" in rows[0] else ())], _DISPENSABLE, rows, width)
 
 
 def client_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
@@ -113,6 +122,17 @@ def _fitted(
         table.caption = f"{dropped} {what} not fit; a wider terminal or --json shows more"
         table.caption_justify = "left"
     return table
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> list[Column]:
+    """Return the columns of runs: accuracies, or scores where every run has one, or both."""
+    first, last = (
+        next(place for place, (title, _) in enumerate(_RUN) if title == heading)
+        for heading in ("test acc %\nlast", "s/round\nmedian")
+    )
+    scored = ["score" in row for row in rows]
+    accuracies = () if all(scored) else _RUN[first:last]
+    return [*_RUN[:first], *accuracies, *(_SCORES if any(scored) else ()), *_RUN[last:]]
 
 
 def _natural_width(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> int:

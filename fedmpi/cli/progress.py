@@ -16,6 +16,7 @@ from fedmpi.cli.terminal import console
 from fedmpi.engine.case import Case
 from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
+from fedmpi.metrics.headline import scores_text
 from fedmpi.partition.table import COLUMNS, PartitionTable
 
 _MOST_ROWS = 40
@@ -60,14 +61,10 @@ class Console:
 
     def round(self, report: RoundReport) -> None:
         """Show a finished round."""
-        shown = ("train_loss", "val_accuracy", "test_accuracy")
-        values = {name: _mean(report.results[name]) for name in shown}
-        text = (
-            f"train loss {values['train_loss']:.4f}  val acc {values['val_accuracy']:.4f}  "
-            f"test acc {values['test_accuracy']:.4f}  {float(report.measurements['round_seconds']):.3f} s"
-        )
+        scores, short = scores_text(report.results)
+        seconds = float(report.measurements["round_seconds"])
+        text = f"train loss {_mean(report.results['train_loss']):.4f}  {scores}  {seconds:.3f} s"
         if self._progress is not None:
-            short = f"val {values['val_accuracy']:.4f} test {values['test_accuracy']:.4f}"
             self._progress.update(self._progress.task_ids[0], completed=report.round + 1, description=short)
             if report.round + 1 == self._rounds:
                 self.close()

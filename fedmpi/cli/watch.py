@@ -22,6 +22,7 @@ from fedmpi.analysis.progress import RunProgress
 from fedmpi.analysis.tables import number, percent
 from fedmpi.cli.terminal import console
 from fedmpi.errors import BadInput, Diverged
+from fedmpi.metrics.headline import scores_text
 from fedmpi.store import events, lock
 from fedmpi.store.events import Round
 from fedmpi.store.tail import Tail
@@ -138,11 +139,11 @@ def _lines(watched: Watch, screen: Console, interval: float) -> int:
 
 def _round_line(progress: RunProgress, each: Round) -> str:
     width = len(str(progress.planned))
-    values = {name: _mean(each.results[name]) for name in ("train_loss", "val_accuracy", "test_accuracy")}
+    scores, _ = scores_text(each.results)
     groups = len(np.unique(each.results["group"]))
     return (
-        f"round {each.round + 1:{width}d}/{progress.planned}  train loss {values['train_loss']:.4f}  "
-        f"val acc {values['val_accuracy']:.4f}  test acc {values['test_accuracy']:.4f}  "
+        f"round {each.round + 1:{width}d}/{progress.planned}  "
+        f"train loss {_mean(each.results['train_loss']):.4f}  {scores}  "
         f"{groups} group{'s' * (groups > 1)}  {float(each.measurements['round_seconds']):.3f} s"
     )
 

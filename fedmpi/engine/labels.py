@@ -31,6 +31,8 @@ class Labels:
         Names of the label columns; none for classification.
     center, scale : float64 [T]
         Regression is trained on ``(label - center) / scale``.
+    constant : float64 [T]
+        Mean label of all training graphs, the best constant prediction that needs no test data.
     val, test : float64 [graphs, T]
         Labels of the held-out graphs, client after client; no columns for classification.
     """
@@ -39,6 +41,7 @@ class Labels:
     names: tuple[str, ...]
     center: Float
     scale: Float
+    constant: Float
     val: Float
     test: Float
 
@@ -55,7 +58,7 @@ def labels_of(case: Case, raws: Sequence[RawGraphs], partition: Partition) -> La
     if tasks == {"classification"}:
         _refuse_scaled_targets(case, "classification")
         column, table = np.zeros(0), np.zeros((0, 0))
-        return Labels("classification", (), column, column, table, table)
+        return Labels("classification", (), column, column, column, table, table)
     if len(raws) > 1:
         raise BadInput(f"{', '.join(raw.name for raw in raws)}: molecules are one dataset per case")
     if case.model.head == "own":
@@ -65,14 +68,22 @@ def labels_of(case: Case, raws: Sequence[RawGraphs], partition: Partition) -> La
     if raw.task == "multi-task":
         _refuse_scaled_targets(case, "yes-or-no labels")
     center, scale = np.zeros(raw.num_classes), np.ones(raw.num_classes)
+    trained = values[np.concatenate([split.train for split in splits])]
     if case.dataset.targets == "standardised":
-        trained = values[np.concatenate([split.train for split in splits])]
         center, scale = np.nanmean(trained, axis=0), np.nanstd(trained, axis=0)
         scale[scale == 0] = 1
     val, test = (
         values[np.concatenate(parts)] for parts in zip(*((s.val, s.test) for s in splits), strict=True)
     )
-    return Labels(raw.task, raw.class_names, center, scale, val, test)
+    return Labels(raw.task, raw.class_names, center, scale, _means(trained), val, test)
+
+
+def _means(values: Float) -> Float:
+    """Return the mean of each column over the labels that are there; NaN where none is."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=0)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
 
 
 def _refuse_scaled_targets(case: Case, what: str) -> None:

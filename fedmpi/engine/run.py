@@ -36,6 +36,7 @@ from fedmpi.engine.states import States
 from fedmpi.errors import Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
+from fedmpi.metrics.tasks import rmse
 from fedmpi.models import fast_gin, vectors
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
@@ -168,10 +169,15 @@ def _stored_partition(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
     twins = leakage(federation.partition.clients, federation.raws).clients
+    labels = federation.labels
+    constant = {}
+    if labels.task == "regression":
+        constant["constant_rmse"] = rmse(labels.test, np.broadcast_to(labels.constant, labels.test.shape))
     texts = {"task_names": federation.labels.names, "refused": federation.raws[0].refused}
     return {
         **table.arrays(),
         **{name: np.array(values) for name, values in texts.items() if values},
+        **constant,
         "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
         "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
         "dataset_digests": np.array([f"{name} {digest}" for name, digest in digests.items()]),

@@ -17,6 +17,10 @@ PARTITION: dict[str, tuple[str, str]] = {
     "emd": ("1", "1-norm of each client's class shares minus those of all clients together"),
     "total_emd": ("1", "mean of emd over clients, weighted by their graphs"),
     "task_names": (TEXT, "names of the label columns"),
+    "constant_rmse": (
+        "1",
+        "test RMSE of predicting the mean of all training labels, for each task, in the labels' own units",
+    ),
     "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
     "test_twin_own": (
         "1",

@@ -30,7 +30,7 @@ def evaluation(val: list[list[float]], test: list[list[float]]) -> Evaluation:
 def scores():
     """Two clients: one has a validation and two test graphs, the other two validation graphs and no test graph."""
     val, test = np.array([[1, 0], [0, 0], [1, NAN]]), np.array([[1.0, 0], [0, 1]])
-    labels = Labels("multi-task", ("a", "b"), np.zeros(2), np.ones(2), val, test)
+    labels = Labels("multi-task", ("a", "b"), np.zeros(2), np.ones(2), np.zeros(2), val, test)
     return TaskScores([split(1, 2), split(2, 0)], labels)
 
 
