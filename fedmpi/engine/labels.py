@@ -83,7 +83,8 @@ def _means(values: Float) -> Float:
     known = ~np.isnan(values)
     counts = known.sum(axis=0)
     sums = np.where(known, values, 0.0).sum(axis=0)
-    return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    means: Float = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    return means
 
 
 def _refuse_scaled_targets(case: Case, what: str) -> None:
