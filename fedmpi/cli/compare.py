@@ -125,7 +125,8 @@ def _show_reasons(screen: Console, found: Comparison) -> None:
 
 def _table(title: str, found: Sequence[Ratio]) -> Any:
     headings = ("figure", "better", "A", "B", "B / A", "95 % interval", "B - A", "pairs", "B is")
-    table = plain_table(title, headings, 2)
+    spare = ("pairs", "B - A", "95 % interval", "better")
+    table = plain_table(title, headings, 2, spare)
     for each in found:
         merit = each.merit
         values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
@@ -169,7 +170,7 @@ def _case_table(found: Comparison) -> Any:
     )
     if any(each.merit.name == "seconds_to_target" for case in found.cases for each in case.ratios):
         headings = (*headings, "s to target B / A")
-    table = plain_table("By case", headings, 3)
+    table = plain_table("By case", headings, 3, ("pairs", "total s B / A"))
     for case in found.cases:
         table.add_line(*_case_row(case, len(headings)))
     return table

@@ -20,6 +20,7 @@ _PLAN_COLUMNS = (
     "estimate from", "cases", "ranks", "threads", "nodes", "GPUs/node", "tasks", "at a time", "longest case",
     "longest task", "limit", "all",
 )  # fmt: skip
+_SPARE = ("GPUs/node", "threads", "estimate from", "longest case")
 
 
 def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
@@ -43,7 +44,7 @@ def _batch_facts(batch: Batch) -> dict[str, object]:
 
 
 def _plan_table(ordered: Ordered, plan: Plan) -> Table:
-    table = plain_table(f"{ordered.suite.name} on {ordered.request.system}", _PLAN_COLUMNS, 1)
+    table = plain_table(f"{ordered.suite.name} on {ordered.request.system}", _PLAN_COLUMNS, 1, _SPARE)
     for batch in plan.batches:
         origins = sorted({estimate.origin for estimate in batch.estimates})
         numbers = (len(batch.items), batch.ranks, batch.threads, batch.nodes, batch.gpus, batch.tasks)

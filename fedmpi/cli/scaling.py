@@ -72,7 +72,7 @@ def _show(screen: Console, points: Sequence[Point], found: Sequence[Series], wit
         ranks = each.base.ranks
         title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
         screen.print(_table(f"{title}the server's rank {counted}", each.rows))
-        screen.print(f"Model: {_described(each.model)}", markup=False, soft_wrap=True)
+        screen.print(f"Model: {_described(each.model)}", markup=False)
         if any(row.crowded for row in each.rows):
             screen.print("! more ranks than cores: the scheduler is measured, too", markup=False)
     if not found:
@@ -95,7 +95,7 @@ def _table(title: str, rows: Sequence[Row]) -> Any:
         "efficiency %",
     )
     headings = (*measured_columns, "predicted", "error %", "held out", "error %")
-    table = plain_table(title, headings, 0)
+    table = plain_table(title, headings, 0, ("min to max", "runs", "clients", "error %"))
     for row in rows:
         measured = row.seconds is not None
         seconds = row.seconds if row.seconds is not None else row.predicted
@@ -115,7 +115,6 @@ def _table(title: str, rows: Sequence[Row]) -> Any:
             _error(row.held_out, row.seconds),
         )
     table.caption = "p: predicted. Held out: predicted from the runs on other numbers of ranks"
-    table.caption_justify = "left"
     return table
 
 
@@ -145,7 +144,9 @@ def _rate(seconds_per_flop: float) -> str:
 
 def _throughput(points: Sequence[Point]) -> Any:
     headings = ("case", "clients", "ranks", "rounds/s", "client updates/s", "graphs/s", "model GFLOP/s")
-    table = plain_table("Throughput, over all rounds but the first", headings, 1)
+    table = plain_table(
+        "Throughput, over all rounds but the first", headings, 1, ("graphs/s", "clients", "model GFLOP/s")
+    )
     for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
         rates = [each.rates.get(name, float("nan")) for name in ("rounds", "updates", "graphs", "gflop")]
         name = f"{each.folder.name}: {each.title.rpartition(',')[0]}"

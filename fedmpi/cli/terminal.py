@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +21,7 @@ from fedmpi.comm import launch
 
 _LOG_WIDTH = 200
 """Columns where there is no terminal, as in a job's log: nothing is folded."""
+_UNLIMITED = 10_000
 
 
 class _Screen(Console):
@@ -67,16 +69,50 @@ def _width(terminal: str) -> int | None:
 
 
 class PlainTable(Table):
-    """A table without rules that shows text as it stands: names may hold what rich takes for markup."""
+    """A table without rules that shows text as it stands: names may hold what rich takes for markup.
+
+    Parameters
+    ----------
+    title : str
+    spare : sequence of str
+        Headings of the columns that a narrow terminal does without, in this order.
+    """
+
+    def __init__(self, title: str, spare: Sequence[str] = ()) -> None:
+        super().__init__(title=escape(title), title_justify="left", box=box.SIMPLE, pad_edge=False)
+        self.caption_justify = "left"
+        self._spare = spare
 
     def add_line(self, *cells: str) -> None:
         """Add a row."""
         self.add_row(*map(Text, cells))
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Render what fits; the caption says how much does not."""
+        wide = options.update(width=_UNLIMITED)
+        kept, spare = self, list(self._spare)
+        while spare and Measurement.get(console, wide, kept).maximum > options.max_width:
+            kept = kept._without(spare.pop(0))
+        left_out = len(self.columns) - len(kept.columns)
+        note = f"{left_out} column{'s do' if left_out > 1 else ' does'} not fit; a wider terminal shows more"
+        lines = [line for line in (self.caption, note if left_out else "") if line]
+        kept.caption = Text("\n".join(map(str, lines))) if lines else None
+        return super(PlainTable, kept).__rich_console__(console, options)
 
-def plain_table(title: str, headings: Sequence[str], left: int) -> PlainTable:
+    def _without(self, heading: str) -> PlainTable:
+        fewer = PlainTable("")
+        fewer.title = self.title
+        columns = [column for column in self.columns if column.header != heading]
+        for column in columns:
+            fewer.add_column(column.header, justify=column.justify)
+        for row in zip(*(column.cells for column in columns), strict=True):
+            fewer.add_row(*row)
+        return fewer
+
+
+def plain_table(title: str, headings: Sequence[str], left: int, spare: Sequence[str] = ()) -> PlainTable:
     """Return an empty table; its first `left` columns are text, the others numbers."""
-    table = PlainTable(title=escape(title), title_justify="left", box=box.SIMPLE, pad_edge=False)
+    table = PlainTable(title, spare)
     for column, heading in enumerate(headings):
         table.add_column(heading, justify="left" if column < left else "right")
     return table

@@ -31,6 +31,8 @@ _CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
 _LOOK_FOR_OTHERS_S = 10.0
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _HEAD_LINES = 10
+_NUMBERS_WIDTH = 52
+"""Columns that the numbers of a client take."""
 
 
 class Watch:
@@ -178,7 +180,7 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
     parts.append(bar)
     if progress.current:
         parts += [_curves(progress, screen.width), _clusters(progress)]
-        parts.append(_clients(progress, height - _HEAD_LINES))
+        parts.append(_clients(progress, height - _HEAD_LINES, screen.width))
     return Group(*parts)
 
 
@@ -242,8 +244,9 @@ def _clusters(progress: RunProgress) -> Text:
     )
 
 
-def _clients(progress: RunProgress, room: float) -> Table:
+def _clients(progress: RunProgress, room: float, width: int) -> Table:
     """Return a line per client, as many as there is room for."""
+    blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
     history = {
         name: progress.history(name) for name in ("train_loss", "val_accuracy", "test_accuracy", "group")
     }
@@ -257,7 +260,7 @@ def _clients(progress: RunProgress, room: float) -> Table:
             _last(history[key][:, place]) for key in ("train_loss", "val_accuracy", "test_accuracy")
         )
         cluster = str(groups.index(history["group"][-1, place]) + 1)
-        trace = sparkline(history["test_accuracy"][:, place], 24)
+        trace = sparkline(history["test_accuracy"][:, place], blocks)
         table.add_row(Text(name), cluster, number(loss, 4), percent(val), percent(test), trace)
     if count < len(progress.clients):
         table.caption = f"and {len(progress.clients) - count} more clients"

@@ -98,7 +98,7 @@ class Ratio:
         if self.first == self.second and (math.isnan(self.half) or self.half == 0):
             return "the same"
         if math.isnan(self.half):
-            return "one pair: no interval"
+            return "one pair only"
         if self.merit.kind == ACCURACY or math.isnan(self.ratio):
             seen, higher = abs(self.difference) > self.half, self.difference > 0
         else:
