@@ -20,6 +20,9 @@ from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome, joined
 from fedmpi.objectives.tasks import Task
 
+_MOST_SINGLE = 8192
+"""Training graphs of a client up to which batches of one are kept; about 20 kB each."""
+
 _LARGEST_EVALUATION = 1024
 """Graphs per forward pass of an evaluation; bounds memory."""
 
@@ -145,12 +148,18 @@ class TorchPasses(_Supervised):
         self._train, self._held_out, self._task = train, held_out, task
         self._model, self._kernels, self._flops = model, kernels, flops
         self._everything: Batch | None = None
+        self._single: dict[int, Batch] = {}
         self._held_out_batches: list[Batch] = []
         self._training_batches: list[Batch] = []
 
     def batch(self, graphs: Int | None) -> Any:
-        """Return training graphs on the device."""
+        """Return training graphs on the device; single graphs are prepared once, up to `_MOST_SINGLE`."""
         device = self._model.parameters.device
+        if graphs is not None and len(graphs) == 1 and self._train.num_graphs <= _MOST_SINGLE:
+            graph = int(graphs[0])
+            if graph not in self._single:
+                self._single[graph] = Batch.of(self._train.take(graphs), device)
+            return self._single[graph]
         if graphs is not None:
             return Batch.of(self._train.take(graphs), device)
         if self._everything is None:

@@ -145,6 +145,11 @@ class Batch:
         """Return ``D^-1/2 (A + I) D^-1/2 x``, [N, h], D the row sums of A + I (Kipf and Welling 2017)."""
         return self.sum_neighbourhood(x * self._inverse_roots) * self._inverse_roots
 
+    @cached_property
+    def propagated(self) -> Tensor:
+        """`normalised_sum` of the features, which is the same in every step that has these graphs, [N, d]."""
+        return self.normalised_sum(self.x)
+
     def reduce_rows(self, values: Tensor, how: str) -> Tensor:
         """Return the ``"sum"`` or ``"max"`` of the values [E + N, ...] over each row of A + I, [N, ...]."""
         return torch.segment_reduce(values, how, offsets=self._row_starts, axis=0)

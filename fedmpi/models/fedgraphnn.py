@@ -119,8 +119,8 @@ class MoleculeNetwork(nn.Module):
         return self.last(self.embed(batch, streams, kernels))  # type: ignore[no-any-return]
 
     def _propagated(self, batch: Batch, streams: DropoutStreams | None) -> Tensor:
-        """Return A dropout(A X W1) W2 with the symmetrically normalised A."""
-        x = batch.normalised_sum(self.conv[0](batch.x))
+        """Return A dropout((A X) W1) W2 with the symmetrically normalised A."""
+        x = self.conv[0](batch.propagated)
         if streams is not None:
             x = streams.apply(x, 0, self.options.dropout)
         return batch.normalised_sum(self.conv[1](x))

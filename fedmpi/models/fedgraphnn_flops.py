@@ -21,26 +21,30 @@ _FANOUT = 2
 class FedGraphNNFlops:
     """True counts of one model of one shape, conventions as in `fedmpi.models.flops`.
 
-    Sums over neighbours have an entry per edge and self loop; GraphSAGE's have one per neighbour drawn.
+    GCN propagates the features, not the wider first layer. Sums over neighbours have an entry per edge
+    and self loop; GraphSAGE's have one per neighbour drawn.
     """
 
     options: FedGraphNNOptions
     shape: Shape
 
-    def _layers(self, counts: GraphCounts) -> tuple[int, int, int]:
-        """Return the products of the first layer and of the second, and the sums over neighbours."""
+    def _layers(self, counts: GraphCounts) -> tuple[int, int, int, int]:
+        """Return the products of the first layer and of the second, and the sums forward and backward."""
         options, nodes = self.options, counts.nodes
         width, hidden, node = self.shape.width, options.hidden, options.node
         entries = counts.edges + nodes
         if isinstance(options, FedGraphNNGatOptions):
             wide = options.heads * hidden
             scores = 4 * nodes * (wide + node)
-            return 2 * nodes * width * wide, 2 * nodes * wide * node, entries * (wide + node) + scores
+            sums = entries * (wide + node) + scores
+            return 2 * nodes * width * wide, 2 * nodes * wide * node, sums, sums
         if isinstance(options, FedGraphNNSageOptions):
             drawn = nodes * (1 + _FANOUT)
-            sums = _FANOUT * (drawn * width + nodes * hidden)
-            return 2 * drawn * 2 * width * hidden, 2 * nodes * 2 * hidden * node, sums
-        return 2 * nodes * width * hidden, 2 * nodes * hidden * node, entries * (hidden + node)
+            of_states = _FANOUT * nodes * hidden
+            sums = _FANOUT * drawn * width + of_states
+            return 2 * drawn * 2 * width * hidden, 2 * nodes * 2 * hidden * node, sums, of_states
+        sums = entries * (width + node)
+        return 2 * nodes * width * hidden, 2 * nodes * hidden * node, sums, entries * node
 
     def _readout(self, counts: GraphCounts) -> int:
         options = self.options
@@ -49,13 +53,13 @@ class FedGraphNNFlops:
 
     def forward(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward pass; the graph's mean is taken before the last Linear."""
-        first, second, sums = self._layers(counts)
+        first, second, sums, _ = self._layers(counts)
         return Flops(first + second + self._readout(counts), sums + counts.nodes * self.options.graph)
 
     def training(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward and backward pass; the features need no gradient."""
-        forward, (first, _, sums) = self.forward(counts), self._layers(counts)
-        return Flops(3 * forward.dense - first, forward.sparse + sums)
+        forward, (first, _, _, backward) = self.forward(counts), self._layers(counts)
+        return Flops(3 * forward.dense - first, forward.sparse + backward)
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
         """Return the FLOPs that torch's products do for the same pass: the true count."""
