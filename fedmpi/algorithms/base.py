@@ -89,6 +89,8 @@ class Algorithm:
     """True: `update` runs on rank 0 for every group, and may keep state there (`state`, `restore`)."""
     controls: ClassVar[bool] = False
     """True: clients and server have control variates, and `correction` and `renewed` are called."""
+    reads_share: ClassVar[bool] = True
+    """False: `shares` does not depend on the case's option `share`."""
     regroups: ClassVar[bool] = False
     """True: `group` forms the groups of every round anew. Their members come from different models, so
     the shared tensors themselves are averaged, not their updates."""
@@ -126,11 +128,11 @@ class Algorithm:
             on the client's features and classes.
         share : str
             The case's option: "conv" (the convolutions, tensors named ``conv.*``, with their
-            normalisation, ``norm.*``) or "all".
+            normalisation, ``norm.*``, and a structure channel, ``structure.*``) or "all".
         """
         if name.startswith("graph_norm."):
             return self.options.pf == "shared"
-        return share == "all" or name.startswith(("conv.", "norm."))
+        return share == "all" or name.startswith(("conv.", "norm.", "structure."))
 
     def objection(self, model: ModelOptions) -> str:
         """Return why the algorithm cannot run with this model and what to do, or nothing."""

@@ -18,11 +18,12 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.labels import Labels, labels_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
+from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.models.flops import GraphCounts, flops_of
-from fedmpi.models.options import Shape
+from fedmpi.models.options import FedStarOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
 
@@ -90,6 +91,9 @@ class Federation:
         held_out = np.concatenate([split.val, split.test])
         features, scaling = case.dataset.features, case.dataset.scaling
         parts = [build(raw, graphs, features, scaling=scaling) for graphs in (split.train, held_out)]
+        if isinstance(case.model, FedStarOptions):
+            sizes = (case.model.walks, case.model.degrees)
+            parts = [replace(part, structure=structure_encoding(part.topology, *sizes)) for part in parts]
         if case.model.head == "own":
             known = np.unique(raw.labels[split.train])
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]

@@ -54,12 +54,15 @@ class Batch:
         Graph labels; or those of T tasks, NaN where one is missing.
     edges : float32 [E, A] or None
         Attributes of the edges, in the order of `edge_index`.
+    structure : float32 [N, S] or None
+        Structure encodings of the nodes.
     """
 
     topology: Topology
     x: Tensor
     labels: Tensor
     edges: Tensor | None = None
+    structure: Tensor | None = None
 
     @classmethod
     def of(cls, graphs: GraphSet, device: torch.device | str = "cpu") -> Batch:
@@ -70,7 +73,10 @@ class Batch:
         if labels.is_floating_point():
             labels = labels.float()
         edges = None if graphs.edges is None else torch.from_numpy(graphs.edges).float().to(device)
-        return cls(graphs.topology, x.to(device), labels.to(device), edges)
+        structure = (
+            None if graphs.structure is None else torch.from_numpy(graphs.structure).clone().to(device)
+        )
+        return cls(graphs.topology, x.to(device), labels.to(device), edges, structure)
 
     @property
     def num_graphs(self) -> int:

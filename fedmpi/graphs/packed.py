@@ -91,6 +91,8 @@ class GraphSet:
         Graph labels, 0-based; or the labels of T tasks, NaN where one is missing.
     edges : uint8 [E, B] or None
         Attributes of the edges, in the order of `Topology.columns`.
+    structure : float32 [N, S] or None
+        Structure encodings of the nodes.
     """
 
     topology: Topology
@@ -98,6 +100,7 @@ class GraphSet:
     node_row: Int
     labels: npt.NDArray[Any]
     edges: npt.NDArray[np.uint8] | None = None
+    structure: npt.NDArray[np.float32] | None = None
 
     @property
     def features(self) -> npt.NDArray[np.float32]:
@@ -117,4 +120,5 @@ class GraphSet:
             row_ptr = self.topology.row_ptr
             edges = edges[gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])]
         topology, labels = self.topology.take(graphs), self.labels[graphs]
-        return GraphSet(topology, self.feature_rows, self.node_row[nodes], labels, edges)
+        structure = None if self.structure is None else self.structure[nodes]
+        return GraphSet(topology, self.feature_rows, self.node_row[nodes], labels, edges, structure)

@@ -18,6 +18,7 @@ from fedmpi.models.fedgraphnn_flops import FedGraphNNFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import (
     FedGraphNNOptions,
+    FedStarOptions,
     GinEncoderOptions,
     GinOptions,
     MessagePassingOptions,
@@ -25,6 +26,7 @@ from fedmpi.models.options import (
     MvgrlEncoderOptions,
     Shape,
 )
+from fedmpi.models.two_channel_flops import FedStarFlops
 
 __all__ = ["Flops", "GinFlops", "GraphCounts", "ModelFlops", "flops_of"]
 
@@ -44,6 +46,8 @@ def flops_of(options: ModelOptions, shape: Shape) -> ModelFlops:
     match options:
         case GinOptions():
             return GinFlops(options, shape.width, shape.classes)
+        case FedStarOptions():
+            return FedStarFlops(options, shape)
         case FedGraphNNOptions():
             return FedGraphNNFlops(options, shape)
         case MessagePassingOptions():

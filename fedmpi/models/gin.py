@@ -16,13 +16,13 @@ from fedmpi.models.options import GinOptions
 class GinMlp(nn.Module):
     r"""The MLP of one GIN convolution, h' = W2 relu(W1 ((A + I) h) + b1) + b2, with eps fixed at 0."""
 
-    def __init__(self, hidden: int) -> None:
+    def __init__(self, hidden: int, width: int | None = None) -> None:
         super().__init__()
-        self.first = nn.Linear(hidden, hidden)
+        self.first = nn.Linear(width or hidden, hidden)
         self.second = nn.Linear(hidden, hidden)
 
     def forward(self, summed: Tensor) -> Tensor:
-        """Map sums over neighbourhoods, [N, h], to [N, h]."""
+        """Map sums over neighbourhoods, [N, width], to [N, h]."""
         return self.second(relu(self.first(summed)))  # type: ignore[no-any-return]
 
 
@@ -71,13 +71,13 @@ class GIN(nn.Module):
         """Return the sums over the graphs' nodes, [B, h], before the head."""
         x = self.pre(batch.x)
         for layer, mlp in enumerate(self.conv):
-            x = _convolve(mlp, batch, x, kernels)
+            x = convolve(mlp, batch, x, kernels)
             for norms in (self.norm, self.graph_norm):
                 x = norms[layer](x, batch, streams is not None, kernels) if norms else x
             x = relu(x)
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
-        return _pool(batch, x, kernels)
+        return pool(batch, x, kernels)
 
 
 def _stack(options: GinOptions, kinds: Mapping[str, type[nn.Module]]) -> nn.ModuleList:
@@ -86,7 +86,8 @@ def _stack(options: GinOptions, kinds: Mapping[str, type[nn.Module]]) -> nn.Modu
     return nn.ModuleList(kind(options.hidden) for kind in chosen for _ in range(options.layers))
 
 
-def _convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
+def convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
+    """Return the MLP of the sums over closed neighbourhoods, [N, h]."""
     if kernels == "reference":
         from torch_geometric.nn import GINConv
 
@@ -96,7 +97,8 @@ def _convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
     return mlp(batch.sum_neighbourhood(x))  # type: ignore[no-any-return]
 
 
-def _pool(batch: Batch, x: Tensor, kernels: str) -> Tensor:
+def pool(batch: Batch, x: Tensor, kernels: str) -> Tensor:
+    """Return the sums over the nodes of each graph, [B, h]."""
     if kernels == "reference":
         from torch_geometric.nn import global_add_pool
 

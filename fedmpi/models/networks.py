@@ -15,6 +15,7 @@ from fedmpi.models.gin import GIN
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import (
     FedGraphNNOptions,
+    FedStarOptions,
     GinEncoderOptions,
     GinOptions,
     MessagePassingOptions,
@@ -22,6 +23,7 @@ from fedmpi.models.options import (
     MvgrlEncoderOptions,
     Shape,
 )
+from fedmpi.models.two_channel import FedStarNetwork
 
 
 class Network(Protocol):
@@ -44,6 +46,8 @@ def _make(options: ModelOptions, shape: Shape) -> nn.Module:
     match options:
         case GinOptions():
             return GIN(options, shape.width, shape.classes)
+        case FedStarOptions():
+            return FedStarNetwork(options, shape)
         case FedGraphNNOptions():
             return MoleculeNetwork(options, shape)
         case MessagePassingOptions():

@@ -65,6 +65,25 @@ class GinOptions(NetworkOptions):
         return () if self.norm == "none" else tuple(self.norm.split("+"))
 
 
+class FedStarOptions(NetworkOptions):
+    """FedStar's two channels: a GIN on features and structure, a GCN on structure encodings.
+
+    Attributes
+    ----------
+    walks, degrees : int
+        Columns of the structure encoding, see `fedmpi.graphs.encodings`.
+    """
+
+    name: Literal["fedstar"] = "fedstar"
+    walks: int = Field(16, ge=1, le=64)
+    degrees: int = Field(16, ge=1, le=1024)
+
+    @property
+    def encoding(self) -> int:
+        """Width of the structure encoding."""
+        return self.walks + self.degrees
+
+
 class MessagePassingOptions(NetworkOptions):
     """Linear, `layers` convolutions of torch-geometric with ReLU and dropout, pooling, a head.
 
@@ -212,6 +231,7 @@ EncoderOptions = GinEncoderOptions | MvgrlEncoderOptions
 
 _ALL = (
     GinOptions,
+    FedStarOptions,
     GcnOptions,
     GatOptions,
     SageOptions,
@@ -226,6 +246,7 @@ _ALL = (
 
 ModelOptions = Annotated[
     GinOptions
+    | FedStarOptions
     | GcnOptions
     | GatOptions
     | SageOptions

@@ -161,6 +161,8 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
         raise _Refused(
             "kernels", f'"grouped" has no control variates, which {algorithm.name} needs: use "csr"'
         )
+    if not algorithm.reads_share and case.share != "conv":
+        raise _Refused("share", f"{algorithm.name} says itself what is shared: leave share out")
     objection = algorithm.objection(case.model)
     if objection:
         raise _Refused("algorithm", f"{algorithm.name} {objection}")

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from fedmpi.graphs import encodings
+from fedmpi.graphs.encodings import structure_encoding
+from fedmpi.graphs.packed import Topology
+
+
+def topology_of(*graphs):
+    """Pack graphs given as (nodes, undirected edges)."""
+    graph_ptr = np.concatenate([[0], np.cumsum([nodes for nodes, _ in graphs])])
+    ends = [[] for _ in range(graph_ptr[-1])]
+    for start, (_, edges) in zip(graph_ptr, graphs, strict=False):
+        for a, b in edges:
+            ends[start + a].append(start + b)
+            ends[start + b].append(start + a)
+    row_ptr = np.concatenate([[0], np.cumsum([len(each) for each in ends])])
+    return Topology(graph_ptr, row_ptr, np.array([n for each in ends for n in sorted(each)], np.int64))
+
+
+PATH = (3, [(0, 1), (1, 2)])
+TRIANGLE = (3, [(0, 1), (1, 2), (0, 2)])
+LONELY = (2, [])
+
+
+def test_returns_and_degrees_of_small_graphs_by_hand():
+    found = structure_encoding(topology_of(PATH, TRIANGLE, LONELY), walks=3, degrees=2)
+    ends, middle = [0.0, 0.5, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]
+    corner = [0.0, 0.5, 0.25, 0.0, 1.0]
+    alone = [0.0, 0.0, 0.0, 1.0, 0.0]  # degree 0 is counted with degree 1
+    expected = [ends, middle, ends, corner, corner, corner, alone, alone]
+    assert found.tolist() == expected
+    assert found.dtype == np.float32
+
+
+def random_graphs(rng):
+    graphs = []
+    for nodes in (5, 80, 130, 200, 17, 90):
+        pairs = {tuple(sorted(rng.integers(0, nodes, 2).tolist())) for _ in range(3 * nodes)}
+        graphs.append((nodes, [pair for pair in pairs if pair[0] != pair[1]]))
+    return graphs
+
+
+@pytest.mark.parametrize("small", [0, 64, 1000])
+@pytest.mark.parametrize("cells", [3_000, 1_000_000])
+def test_equals_powers_of_each_graphs_matrix(monkeypatch, small, cells):
+    monkeypatch.setattr(encodings, "_SMALL", small)
+    monkeypatch.setattr(encodings, "_CELLS", cells)
+    graphs = random_graphs(np.random.default_rng(3))
+    found = structure_encoding(topology_of(*graphs), walks=16, degrees=16)
+    start = 0
+    for nodes, edges in graphs:
+        matrix = np.zeros((nodes, nodes))
+        for a, b in edges:
+            matrix[a, b] = matrix[b, a] = 1.0
+        step = matrix / np.maximum(matrix.sum(axis=0), 1)
+        power = np.eye(nodes)
+        for k in range(16):
+            power = power @ step
+            assert found[start : start + nodes, k] == pytest.approx(np.diag(power), abs=1e-6)
+        start += nodes
+    assert (found[:, 16:].sum(axis=1) == 1).all()
