@@ -83,6 +83,31 @@ def sweep(
 
 
 @app.command()
+def select(
+    runs: Annotated[Path, typer.Argument(help="Suite or folder of finished runs.")],
+    by: Annotated[
+        str, typer.Option(help="Settings by which runs are grouped, with commas.")
+    ] = "dataset.name,model.name,algorithm.name",
+    seeds: Annotated[str, typer.Option(help="Seeds of the suite of winners, with commas.")] = "1,2,3",
+    write: Annotated[Path | None, typer.Option(help="Suite of the winners to write.")] = None,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Run the winners with these seeds.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
+    out: Out = None,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Name the best settings of a sweep by validation data, and run them again with other seeds."""
+    from fedmpi.cli import select as command
+    from fedmpi.cli.run import Places
+
+    places = Places(out, data, mirror, offline)
+    numbers = command.seed_list(seeds)
+    return command.select(runs, by.split(","), numbers, write, rerun, places, workers, ranks)
+
+
+@app.command()
 def figure(
     suite: SuiteName,
     workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
