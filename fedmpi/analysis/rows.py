@@ -49,6 +49,9 @@ COLUMNS = (
 """Columns in file order; accuracies are shares of 1, see docs/metrics.md. What begins with ``run_`` is of
 the whole run and stands in each of its rows."""
 
+CLUSTERING = ("clustering_accuracy", "clustering_f1")
+"""Further columns, where a run has them: scores of the whole run in each of its rows."""
+
 RULES = {
     "last round": "test_accuracy",
     "best by validation": "test_accuracy_best_by_validation",
@@ -99,6 +102,7 @@ def _common(run: Run) -> dict[str, Any]:
         "split_seed": run.config["partition"]["seed"],
         "seed": run.config["seed"],
         "shared_parameters": provenance.get("shared_parameters", ""),
+        **{name: whole[name] for name in CLUSTERING if name in whole},
         "run_wall_seconds": round(whole["total_seconds"], 3),
         "run_executed_gflop": whole["executed_gflop"],
         "commit": provenance["source"].get("commit", ""),
@@ -108,10 +112,12 @@ def _common(run: Run) -> dict[str, Any]:
 
 
 def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
-    """Write rows under `COLUMNS`; floats in full, so that nothing is lost."""
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    """Write rows under `COLUMNS`, and `CLUSTERING` if one has them; floats in full: nothing is lost."""
+    listed = list(rows)
+    more = CLUSTERING if any(CLUSTERING[0] in row for row in listed) else ()
+    writer = csv.DictWriter(stream, (*COLUMNS, *more), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(listed)
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -128,6 +134,6 @@ def read(path: Path) -> list[dict[str, str]]:
             rows = list(reader)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: cannot read these rows ({error})") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS:
+    if tuple(reader.fieldnames or ()) not in (COLUMNS, (*COLUMNS, *CLUSTERING)):
         raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ")
-    return rows
+    return [{**dict.fromkeys(CLUSTERING, ""), **row} for row in rows]

@@ -14,6 +14,9 @@ from fedmpi.metrics import clients, selection, targets
 from fedmpi.metrics.headline import headline
 from fedmpi.store.reader import Run
 
+CLUSTERING = ("clustering_accuracy", "clustering_f1", "probe_accuracy")
+"""Scores that the records of unsupervised objectives have, by round; the first is the headline."""
+
 
 def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     """Return the figures of one run by name.
@@ -47,6 +50,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "worst_client_accuracy": worst_accuracy,
         "lowest_decile_accuracy": clients.lowest_decile(final),
         **_score_figures(run),
+        **clustering_figures(run),
         **_split_figures(run),
         **_cost_figures(run),
     }
@@ -68,6 +72,16 @@ def _score_figures(run: Run) -> dict[str, Any]:
         "test_score_as_published": found.as_published,
         "test_score_constant": 0.5 if constant is None else float(np.nanmean(constant)),
     }
+
+
+def clustering_figures(run: Run) -> dict[str, float]:
+    """Return the scores of an unsupervised run's clusters in the last evaluated round; nothing of others."""
+    found = {}
+    for name in CLUSTERING:
+        if name in run.results:
+            scored = run.results[name][~np.isnan(run.results[name])]
+            found[name] = float(scored[-1]) if len(scored) else math.nan
+    return found
 
 
 def best_test_accuracy(run: Run) -> selection.Float:
@@ -124,7 +138,8 @@ def num_without_twins(run: Run) -> list[int | None]:
 def per_client(run: Run) -> list[dict[str, Any]]:
     """Return one row of figures per client."""
     results = run.results
-    last = selection.last_rounds(results["test_accuracy"])
+    scored = "test_accuracy" if CLUSTERING[0] not in results else "train_loss"
+    last = selection.last_rounds(results[scored])
     columns = {
         name: selection.at_rounds(results[name], last)
         for name in ("train_loss", "val_accuracy", "test_accuracy", "test_loss")

@@ -76,6 +76,12 @@ _SCORES: tuple[Column, ...] = (
 )
 """Instead of the columns of accuracy, where no run has any."""
 
+_CLUSTERING: tuple[Column, ...] = (
+    ("clustering\nacc % last", lambda row: percent(row.get("clustering_accuracy"))),
+    ("macro\nF1 %", lambda row: percent(row.get("clustering_f1"))),
+)
+"""The same of unsupervised objectives."""
+
 _TARGET: tuple[Column, ...] = (
     ("rounds to\ntarget", lambda row: _to_target(row, "rounds")),
     ("s to\ntarget", lambda row: _to_target(row, "seconds")),
@@ -104,7 +110,9 @@ def run_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
 
 def client_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     """Return one line per client of a run, columns left out as in the table of runs."""
-    return _fitted(_CLIENT, _DISPENSABLE_OF_CLIENTS, rows, width)
+    scored = any(not math.isnan(row["test_accuracy"]) for row in rows)
+    columns = _CLIENT if scored else (*_CLIENT[:3], *_CLIENT[8:])
+    return _fitted(columns, _DISPENSABLE_OF_CLIENTS, rows, width)
 
 
 def _fitted(
@@ -125,14 +133,15 @@ def _fitted(
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[Column]:
-    """Return the columns of runs: accuracies, or scores where every run has one, or both."""
+    """Return the columns of runs: accuracies, or scores where every run has one, or all of them."""
     first, last = (
         next(place for place, (title, _) in enumerate(_RUN) if title == heading)
         for heading in ("test acc %\nlast", "s/round\nmedian")
     )
-    scored = ["score" in row for row in rows]
-    accuracies = () if all(scored) else _RUN[first:last]
-    return [*_RUN[:first], *accuracies, *(_SCORES if any(scored) else ()), *_RUN[last:]]
+    scored, clustered = ([name in row for row in rows] for name in ("score", "clustering_accuracy"))
+    accuracies = () if all(map(max, scored, clustered)) else _RUN[first:last]
+    scores = (*(_CLUSTERING if any(clustered) else ()), *(_SCORES if any(scored) else ()))
+    return [*_RUN[:first], *accuracies, *scores, *_RUN[last:]]
 
 
 def _natural_width(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> int:

@@ -76,6 +76,9 @@ def headline(results: Mapping[str, npt.NDArray[Any]]) -> Headline | None:
 def scores_text(results: Mapping[str, npt.NDArray[Any]]) -> tuple[str, str]:
     """Return the scores of one round in words: in full, and as short as a progress bar needs it."""
     found = headline(results)
+    if "clustering_accuracy" in results:
+        accuracy, f1 = (float(results[f"clustering_{name}"]) for name in ("accuracy", "f1"))
+        return f"clustering acc {accuracy:.4f}  macro F1 {f1:.4f}", f"clustering {accuracy:.4f}"
     if found is None:
         val, test = (_mean(results[f"{part}_accuracy"]) for part in ("val", "test"))
         return f"val acc {val:.4f}  test acc {test:.4f}", f"val {val:.4f} test {test:.4f}"

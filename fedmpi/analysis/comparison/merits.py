@@ -32,6 +32,8 @@ def _accuracy(name: str, title: str) -> Merit:
 
 
 MERITS: tuple[Merit, ...] = (
+    _accuracy("clustering_accuracy", "clustering accuracy %, last round"),
+    _accuracy("clustering_f1", "macro F1 % of the clusters"),
     _accuracy("test_accuracy", "test accuracy %, last round"),
     _accuracy("test_accuracy_best_by_validation", "best by validation"),
     _accuracy("test_accuracy_without_twins", "without twins"),

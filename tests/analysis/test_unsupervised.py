@@ -1,0 +1,53 @@
+"""Runs of unsupervised objectives in tables, CSV and JSON: the score of their clusters in the last round."""
+
+import json
+
+import pytest
+
+from fedmpi.analysis.rows import client_rows, read, write
+from fedmpi.analysis.summary import summarise
+from fedmpi.store.reader import load_run
+
+SUITE = """
+name = "tests/unsupervised"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
+partition = { name = "dominant-share", clients = 4 }
+model = { name = "gin-encoder", hidden = 8, layers = 2 }
+objective = "infograph"
+share = "all"
+rounds = 3
+"""
+
+
+@pytest.fixture
+def run(fedmpi, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    done = fedmpi("run", tmp_path / "suite.toml", "--out", "runs")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    return load_run(folder), done.stdout
+
+
+def test_the_headline_is_the_last_rounds_clustering_accuracy(run, fedmpi):
+    record, printed = run
+    last = float(record.results["clustering_accuracy"][-1])
+    assert summarise(record)["clustering_accuracy"] == last
+    assert f"clustering acc {last:.4f}" in printed and f"{100 * last:.2f}" in printed
+    assert "test acc" not in printed
+    shown = json.loads(fedmpi("report", record.folder, "--json").stdout)
+    assert shown[0]["clustering_f1"] == float(record.results["clustering_f1"][-1])
+
+
+def test_rows_have_the_scores_of_the_whole_run(run, tmp_path):
+    rows = client_rows(run[0])
+    with (tmp_path / "rows.csv").open("w") as stream:
+        write(rows, stream)
+    found = read(tmp_path / "rows.csv")
+    assert len(found) == 4
+    assert {float(row["clustering_accuracy"]) for row in found} == {rows[0]["clustering_accuracy"]}
+
+
+def test_two_runs_compare_by_their_clusters(run, fedmpi):
+    shown = fedmpi("compare", run[0].folder, run[0].folder).stdout
+    assert "clustering accuracy" in shown
