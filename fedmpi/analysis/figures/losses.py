@@ -1,4 +1,4 @@
-"""Test loss by round: mean and standard deviation over clients (GCFL, Figure 4).
+"""Test loss or accuracy by round: mean and standard deviation over clients (GCFL, Figure 4; FedCCH, 3).
 
 The paper calls these training curves and draws the test loss. It does not say
 whether its band is over clients of one seed or of five; here a client's loss
@@ -29,18 +29,23 @@ class Options(BaseModel):
     Attributes
     ----------
     field : str
-        ``test_loss``, ``val_loss`` or ``train_loss``.
+        ``test_loss``, ``val_loss``, ``train_loss``, or an accuracy of these splits.
     first_round : int
         Where the lines begin: the losses of the very first rounds may flatten all that follows.
     log : bool
         Logarithmic axis.
+    panels : str
+        A panel per ``dataset``, or (``settings``) per configuration but for algorithm and rounds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    field: Literal["test_loss", "val_loss", "train_loss"] = "test_loss"
+    field: Literal[
+        "test_loss", "val_loss", "train_loss", "test_accuracy", "val_accuracy", "train_accuracy"
+    ] = "test_loss"
     first_round: int = Field(1, ge=1)
     log: bool = False
+    panels: Literal["settings", "dataset"] = "settings"
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
@@ -52,23 +57,27 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             raise BadInput(
                 f"losses: first_round = {options.first_round}, but {cell.algorithm} has fewer rounds"
             )
-        panels.setdefault(key(cell.config, "algorithm", "rounds"), []).append(cell)
+        same = cell.dataset if options.panels == "dataset" else key(cell.config, "algorithm", "rounds")
+        panels.setdefault(same, []).append(cell)
     firsts = [members[0] for members in panels.values()]
     names = [dataset_name(cell.dataset) for cell in firsts]
-    headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
+    headings = names
+    if options.panels == "settings":
+        headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
     figure, axes = style.panels(len(panels), height=2.9)
     for axis, heading, members in zip(axes, headings, panels.values(), strict=True):
         for label, cell, look in _lines(members):
             _line(axis, cell, options, label, look)
         axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
         axis.set_xlabel("round")
-        axis.set_ylabel(f"{options.field.replace('val', 'validation').replace('_', ' ')} (nat)")
+        unit = " (nat)" if options.field.endswith("loss") else ""
+        axis.set_ylabel(f"{options.field.replace('val', 'validation').replace('_', ' ')}{unit}")
         axis.legend(loc="best")
         if options.log:
             axis.set_yscale("log")
         last = max(int(cell.config["rounds"]) for cell in members)
         axis.set_xlim(options.first_round, max(last, options.first_round + 1))
-        if not options.log:
+        if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
     seeds = seeds_text([tuple(cell.runs) for cell in found])
     style.add_caption(
