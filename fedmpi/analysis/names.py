@@ -13,6 +13,17 @@ _ALGORITHMS = {
     "gcfl-plus": "GCFL+",
     "gcfl-plus-dws": "GCFL+dWs",
 }
+_OBJECTIVES = {
+    "infograph": "InfoGraph",
+    "mvgrl": "MVGRL",
+    "fclg": "FCLG",
+    "fclg-h": "FCLG-H",
+    "intra": "Intra",
+    "intra-kl": "Intra-KL",
+    "intra-mse": "Intra-MSE",
+}
+_WITH_FEDAVG = ("fclg", "fclg-h", "intra-kl", "intra-mse")
+"""Objectives that FCLG's tables name alone where the algorithm is FedAvg."""
 ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train")
 """Algorithms in the order in which they are shown."""
 
@@ -31,3 +42,16 @@ def dataset_name(name: str) -> str:
 def algorithm_place(algorithm: str) -> int:
     """Return an algorithm's place among lines and violins; those of plug-ins come last."""
     return ORDER.index(algorithm) if algorithm in ORDER else len(ORDER)
+
+
+def unsupervised_name(objective: str, algorithm: str) -> str:
+    """Return an unsupervised method's name as FCLG's tables write it: InfoGraph-FedProx, FCLG."""
+    name = _OBJECTIVES.get(objective, objective)
+    alone = objective in _WITH_FEDAVG and algorithm == "fedavg"
+    return name if alone else f"{name}-{algorithm_name(algorithm)}"
+
+
+def objective_place(objective: str) -> int:
+    """Return an objective's place among lines; unknown ones come last."""
+    known = list(_OBJECTIVES)
+    return known.index(objective) if objective in known else len(known)

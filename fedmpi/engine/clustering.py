@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
-Vectors = npt.NDArray[np.float32]
 
 
 def _score(name: str, meaning: str) -> Field:
@@ -66,13 +65,14 @@ class ClusterScores:
             return np.full(self.lengths[client] // 4, np.nan, np.float32).view(np.uint8)
         return found.vectors.reshape(-1).view(np.uint8)
 
-    def vectors(self, gathered: Bytes) -> Vectors:
-        """Return the vectors of all graphs [G, d], client after client in the order of the partition."""
-        return gathered.view(np.float32).reshape(-1, self._dimension)
+    def embeddings(self, gathered: Bytes) -> dict[str, npt.NDArray[Any]]:
+        """Return vectors [G, d] and labels [G] of all graphs, client after client as in the partition."""
+        vectors = gathered.view(np.float32).reshape(-1, self._dimension)
+        return {"vectors": vectors, "labels": self._labels}
 
     def rows(self, gathered: Bytes) -> dict[str, npt.NDArray[Any]]:
         """Return the scores of the clusters; NaN in rounds without evaluation."""
-        vectors = self.vectors(gathered)
+        vectors = self.embeddings(gathered)["vectors"]
         rows = {field.name: np.array(np.nan) for field in self.fields}
         if np.isfinite(vectors).all():
             found = clustering.score(vectors, self._labels, self._seed)

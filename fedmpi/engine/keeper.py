@@ -18,7 +18,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.folders import holds_run, refuse_other_config
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.errors import BadInput, FedmpiError, RunFailed
-from fedmpi.store import checkpoint
+from fedmpi.store import checkpoint, embeddings
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import Field
@@ -138,6 +138,8 @@ class Keeper:
                 if self._lock is not None and self._lock.lost:
                     raise RunFailed(f"{self._folder} was taken over by another process; this one stops")
                 self._record.write_round(report.round, report.results, report.measurements)
+                if report.embeddings:
+                    embeddings.save(self._folder, report.round + 1, report.embeddings)
 
     def checkpoint(self, finished: int, rounds: Rounds) -> None:
         """Gather all states and save them as of `finished` rounds (a collective call)."""

@@ -32,11 +32,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RoundReport:
-    """What rank 0 knows at the end of a round; arrays by field name, ready for the record."""
+    """What rank 0 knows at the end of a round; arrays by field name, ready for the record.
+
+    `embeddings` are kept beside it, in rounds that ask for them.
+    """
 
     round: int
     results: dict[str, npt.NDArray[Any]]
     measurements: dict[str, npt.NDArray[Any]]
+    embeddings: dict[str, npt.NDArray[Any]]
 
 
 class Rounds:
@@ -230,7 +234,10 @@ class Rounds:
         results = record_rows.results(trained, closing, self.group, participants, traffic)
         results |= self._evaluator.scores.rows(closing.flags)
         measured = record_rows.measurements(trained, self.case.link, traffic)
-        return RoundReport(round, {**results, **found}, {**self.meter.table(closing.headers), **measured})
+        kept = round + 1 in self.case.evaluation.embeddings
+        embeddings = self._evaluator.scores.embeddings(closing.flags) if kept else {}
+        measured |= self.meter.table(closing.headers)
+        return RoundReport(round, {**results, **found}, measured, embeddings)
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""

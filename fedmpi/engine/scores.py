@@ -44,6 +44,9 @@ class GraphScores(Protocol):
     def rows(self, gathered: Bytes) -> Rows:
         """Return the record's rows from the bytes of all clients, in client order."""
 
+    def embeddings(self, gathered: Bytes) -> Rows:
+        """Return what is kept beside the record in rounds that ask for it."""
+
 
 class Hits:
     """Classification: a flag for every test graph."""
@@ -60,6 +63,10 @@ class Hits:
     def rows(self, gathered: Bytes) -> Rows:
         """Return the flags."""
         return {"test_correct": gathered}
+
+    def embeddings(self, gathered: Bytes) -> Rows:
+        """Return nothing: unsupervised objectives have embeddings."""
+        return {}
 
 
 class TaskScores:
@@ -110,6 +117,10 @@ class TaskScores:
                     [_own(score, labels, values, client == number) for number in range(len(self._val))]
                 )
         return found
+
+    def embeddings(self, gathered: Bytes) -> Rows:
+        """Return nothing: unsupervised objectives have embeddings."""
+        return {}
 
 
 def _own(score: Score, labels: Floats, values: npt.NDArray[np.float32], mine: npt.NDArray[np.bool_]) -> float:

@@ -29,6 +29,8 @@ KINDS: dict[str, str] = {
     "pair-heterogeneity": "fedmpi.analysis.figures.pair_heterogeneity",
     "gains": "fedmpi.analysis.figures.gains",
     "scaling": "fedmpi.analysis.figures.scaling",
+    "clustering": "fedmpi.analysis.figures.clustering",
+    "t-sne": "fedmpi.analysis.figures.t_sne",
 }
 """Modules of the kinds by name; each has a class `Options` and a function `draw`."""
 

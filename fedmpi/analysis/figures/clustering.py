@@ -1,0 +1,130 @@
+"""Clustering accuracy of unsupervised runs by round, or by a setting (FCLG, Figures 2, 4 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import BaseModel, ConfigDict
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures.cells import Float, key, titles, without
+from fedmpi.analysis.names import COLOURS, dataset_name, objective_place, unsupervised_name
+from fedmpi.analysis.summary import CLUSTERING, setting
+from fedmpi.config.tables import look_up
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+
+_REPETITION = ("suite", "name", "seed", "partition.seed")
+"""Settings in which repetitions differ: a repetition draws its split anew."""
+
+_METHOD = ("objective", "algorithm", "model", "optimizer", "batch_size")
+
+_TITLES = {"clustering_accuracy": "clustering accuracy (%)", "clustering_f1": "macro F1 (%)"}
+
+
+class Options(BaseModel):
+    """Options of ``clustering``.
+
+    Attributes
+    ----------
+    by : str
+        Across: ``round``, ``emd`` (the partition's earth mover's distance), or a setting such as
+        ``local_epochs`` and ``partition.clients``; then the last round's score is drawn.
+    field : str
+        ``clustering_accuracy`` or ``clustering_f1``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: str = "round"
+    field: Literal["clustering_accuracy", "clustering_f1"] = "clustering_accuracy"
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A method's scores in percent [repetitions] at each place."""
+
+    name: str
+    config: dict[str, Any]
+    points: dict[float, Float]
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return a panel per dataset with a line per method: mean over repetitions, and their range."""
+    for run in runs:
+        if CLUSTERING[0] not in run.results:
+            raise BadInput(f"{run.folder}: not of an unsupervised objective; leave it out")
+    apart = (*_REPETITION, *(() if options.by in ("round", "emd") else (options.by,)))
+    apart = (*apart, "partition.share") if options.by == "emd" else apart
+    panels: dict[str, list[list[Run]]] = {}
+    for members in _grouped(runs, apart):
+        panels.setdefault(key(members[0].config, *apart, *_METHOD), []).append(members)
+    firsts = [lines[0][0] for lines in panels.values()]
+    names = [dataset_name(str(setting(run.config, "dataset"))) for run in firsts]
+    headings = titles(names, [without(run.config, *apart, *_METHOD) for run in firsts])
+    figure, axes = style.panels(len(panels), height=3.0)
+    counts = set()
+    for axis, heading, lines in zip(axes, headings, panels.values(), strict=True):
+        curves = [_curve(members, options, apart) for members in lines]
+        counts |= {len(values) for curve in curves for values in curve.points.values()}
+        _panel(axis, curves, options)
+        axis.set_title(heading, loc="left")
+    number = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    what = "by round" if options.by == "round" else "after the last round"
+    style.add_caption(figure, f"Score {what}: mean over {number} repetitions; shaded, their range.")
+    return figure
+
+
+def _grouped(runs: Sequence[Run], apart: Sequence[str]) -> list[list[Run]]:
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(key(run.config, *apart), []).append(run)
+    order = [objective_place(str(setting(members[0].config, "objective"))) for members in found.values()]
+    listed = list(found.values())
+    return [listed[place] for place in np.argsort(order, kind="stable")]
+
+
+def _curve(members: Sequence[Run], options: Options, apart: Sequence[str]) -> _Curve:
+    config = members[0].config
+    objective, algorithm = (str(setting(config, axis)) for axis in ("objective", "algorithm"))
+    points: dict[float, list[float]] = {}
+    for run in members:
+        scores = 100 * run.results[options.field]
+        evaluated = np.flatnonzero(~np.isnan(scores))
+        if options.by == "round":
+            for place in evaluated:
+                points.setdefault(float(place + 1), []).append(float(scores[place]))
+        elif len(evaluated):
+            points.setdefault(_across(run, options.by), []).append(float(scores[evaluated[-1]]))
+    ordered = {place: np.array(values) for place, values in sorted(points.items())}
+    return _Curve(unsupervised_name(objective, algorithm), without(config, *apart), ordered)
+
+
+def _across(run: Run, by: str) -> float:
+    value = round(float(run.partition["total_emd"]), 3) if by == "emd" else look_up(run.config, by)
+    if not isinstance(value, int | float):
+        raise BadInput(f"clustering: by = {by!r} is no number in {run.folder}")
+    return float(value)
+
+
+def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
+    labels = titles([curve.name for curve in curves], [curve.config for curve in curves])
+    for number, (label, curve) in enumerate(zip(labels, curves, strict=True)):
+        places = list(curve.points)
+        mean, low, high = (
+            [float(take(values)) for values in curve.points.values()] for take in (np.mean, np.min, np.max)
+        )
+        colour = COLOURS[number % len(COLOURS)]
+        dashes = style.DASHES[number // len(COLOURS) % len(style.DASHES)]
+        marker = "" if options.by == "round" else style.MARKERS[number % len(style.MARKERS)]
+        axis.plot(places, mean, label=label, color=colour, linestyle=dashes, marker=marker)
+        axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
+    axis.set_xlabel({"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " ")))
+    axis.set_ylabel(_TITLES[options.field])
+    axis.legend(loc="best", ncols=2)

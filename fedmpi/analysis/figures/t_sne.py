@@ -1,0 +1,74 @@
+"""Vectors of graphs in the plane by t-SNE, a panel per kept round, a colour per class (FCLG, Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import COLOURS
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store import embeddings
+from fedmpi.store.reader import Run
+
+
+class Options(BaseModel):
+    """Options of ``t-sne``.
+
+    Attributes
+    ----------
+    perplexity : float
+        As scikit-learn's; the neighbours that count.
+    seed : int
+        Of t-SNE.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    perplexity: float = Field(30.0, gt=0)
+    seed: int = Field(0, ge=0, lt=2**32)
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return a row of panels per run, one for each round whose vectors are kept."""
+    kept = [(run, embeddings.load(run.folder)) for run in runs]
+    for run, rounds in kept:
+        if not rounds:
+            raise BadInput(
+                f"{run.folder} keeps no vectors: run it with evaluation.embeddings = [1, 10, 20], for example"
+            )
+    width = max(len(rounds) for _, rounds in kept)
+    shown = [(run, number, found) for run, rounds in kept for number, found in rounds.items()]
+    figure, axes = style.panels(len(shown), columns=width, height=2.5)
+    for axis, (run, number, found) in zip(axes, shown, strict=True):
+        places = _placed(found["vectors"], options)
+        for label in np.unique(found["labels"]):
+            across, up = places[found["labels"] == label].T
+            colour = COLOURS[int(label) % len(COLOURS)]
+            axis.scatter(across, up, s=4, linewidth=0, alpha=0.7, color=colour)
+        accuracy = 100 * float(run.results["clustering_accuracy"][number - 1])
+        axis.set_title(f"round {number}, clustering accuracy {accuracy:.1f} %", loc="left")
+        axis.set_xticks([])
+        axis.set_yticks([])
+    names = ", ".join(dict.fromkeys(str(run.config["name"]) for run in runs))
+    style.add_caption(
+        figure,
+        f"{names}: a dot per graph, coloured by class, t-SNE with perplexity {options.perplexity:g} "
+        f"and seed {options.seed}.",
+    )
+    return figure
+
+
+def _placed(vectors: np.ndarray, options: Options) -> np.ndarray:
+    """Return a place in the plane for each graph, [G, 2]; on one thread, so the same every time."""
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    perplexity = min(options.perplexity, (len(vectors) - 1) / 3)
+    with threadpool_limits(1):
+        found = TSNE(2, perplexity=perplexity, init="pca", random_state=options.seed, n_jobs=1)
+        return np.asarray(found.fit_transform(vectors.astype(np.float64)))

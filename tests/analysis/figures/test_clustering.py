@@ -1,0 +1,66 @@
+"""Pictures of unsupervised runs, drawn from short real ones."""
+
+import numpy as np
+import pytest
+
+from fedmpi.analysis.figures.style import caption
+from fedmpi.errors import BadInput
+from fedmpi.store.embeddings import load
+from fedmpi.store.reader import load_run
+
+SUITE = """
+name = "tests/clustering"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
+partition = { name = "dominant-share", clients = 4 }
+model = { name = "gin-encoder", hidden = 8, layers = 2 }
+share = "all"
+rounds = 3
+evaluation = { embeddings = [1, 3] }
+[matrix]
+repetition = [{ label = "a", seed = 1, partition = { seed = 1 } }, { label = "b", seed = 2, partition = { seed = 2 } }]
+objective = ["infograph", "fclg"]
+local_epochs = [1, 2]
+"""
+
+
+@pytest.fixture
+def runs(fedmpi, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    done = fedmpi("run", tmp_path / "suite.toml", "--out", "runs")
+    assert done.returncode == 0, done.stderr
+    return [load_run(folder) for folder in sorted((tmp_path / "runs").iterdir())]
+
+
+def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
+    of_one = [run for run in runs if run.config["local_epochs"] == 1]
+    (axis,) = draw("clustering", of_one).axes
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["InfoGraph-FedAvg", "FCLG"]
+    infograph = [run for run in of_one if run.config["objective"]["name"] == "infograph"]
+    mean = 100 * np.mean([run.results["clustering_accuracy"] for run in infograph], axis=0)
+    assert np.allclose(axis.lines[0].get_xydata(), [*zip((1, 2, 3), mean, strict=True)])
+
+    picture = draw("clustering", runs, by="local_epochs", field="clustering_f1")
+    (axis,) = picture.axes
+    assert [line.get_xdata().tolist() for line in axis.lines] == [[1, 2], [1, 2]]
+    assert "mean over 2 repetitions" in caption(picture)
+    (axis,) = draw("clustering", of_one, by="emd").axes
+    emd = round(float(runs[0].partition["total_emd"]), 3)
+    assert axis.lines[0].get_xdata().tolist() == [emd]
+
+    first, last = draw("t-sne", runs[:1]).axes
+    accuracy = 100 * runs[0].results["clustering_accuracy"]
+    assert first.get_title(loc="left") == f"round 1, clustering accuracy {accuracy[0]:.1f} %"
+    assert last.get_title(loc="left") == f"round 3, clustering accuracy {accuracy[2]:.1f} %"
+    assert sum(len(dots.get_offsets()) for dots in last.collections) == 60
+    kept = load(runs[0].folder)
+    assert sorted(kept) == [1, 3] and kept[3]["vectors"].shape == (60, 16)
+    assert np.bincount(kept[3]["labels"]).tolist() == runs[0].partition["class_counts"].sum(axis=0).tolist()
+
+
+def test_supervised_runs_and_runs_without_vectors_are_named(record, draw):
+    run = record({}, test_loss=[[1.0, 2.0]])
+    with pytest.raises(BadInput, match="not of an unsupervised objective"):
+        draw("clustering", [run])
+    with pytest.raises(BadInput, match="keeps no vectors"):
+        draw("t-sne", [run])
