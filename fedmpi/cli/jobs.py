@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -195,7 +196,7 @@ def cancel(
         print("nothing of it is in the queue")
         return 0
     slurm.cancel(targets)
-    print(f"cancelled: {', '.join(targets)}; fedmpi jobs resume {ordered.root} goes on")
+    print(f"cancelled: {', '.join(targets)}; fedmpi jobs resume {quote(str(ordered.root))} goes on")
     return 0
 
 

@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from shlex import quote
 
 from rich.table import Table
 
@@ -88,7 +89,7 @@ def show_submitted(ordered: Ordered, submitted: Submission | None) -> None:
     for job in submitted.jobs:
         what = f"{len(job.cases)} cases in {job.tasks} tasks" if job.cases else "the report after them"
         print(f"job {job.number}: {what} ({submitted.folder / job.script})")
-    print(f"Next: fedmpi jobs status {ordered.root}")
+    print(f"Next: fedmpi jobs status {quote(str(ordered.root))}")
 
 
 def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everything: bool) -> None:
@@ -109,7 +110,8 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
         return
     left = sum(state.left for state in states)
     if left:
-        screen.print(f"{left} are not on their way: fedmpi jobs resume {ordered.root}", markup=False)
+        command = f"fedmpi jobs resume {quote(str(ordered.root))}"
+        screen.print(f"{left} are not on their way: {command}", markup=False, soft_wrap=True)
     say_held(states)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any, TextIO
 
 import numpy as np
@@ -93,7 +94,8 @@ class Console:
         parent = folders[0].parent if len(folders) > 1 else folders[0]
         self.note(f"Records: {parent}{'/*' if len(folders) > 1 else ''}/run.h5")
         self.note(
-            f"Next: fedmpi report {parent} --target 0.7; fedmpi run gcfl/proteins --list; fedmpi --help"
+            f"Next: fedmpi report {quote(str(parent))} --target 0.7; "
+            "fedmpi run gcfl/proteins --list; fedmpi --help"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from fedmpi.comm.leftovers import remove_leftovers
 from fedmpi.errors import BadInput
 
 
@@ -15,6 +16,7 @@ def load_world() -> ModuleType:
     BadInput
         mpi4py finds no MPI library.
     """
+    remove_leftovers()
     try:
         from fedmpi.comm import world
     except (ImportError, RuntimeError) as error:

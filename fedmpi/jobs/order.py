@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from fedmpi.config import locations, modes
 from fedmpi.config.suite import Suite, read
@@ -152,7 +153,7 @@ class Ordered:
         if missing:
             raise BadInput(
                 f"{', '.join(missing)}: not prepared in {source.cache}, and jobs do not download; "
-                f"run fedmpi data fetch {self.request.suite} --data {source.cache}"
+                f"run fedmpi data fetch {quote(self.request.suite)} --data {quote(str(source.cache))}"
             )
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import h5py
@@ -135,7 +136,7 @@ def load_run(path: Path) -> Run:
 
 def _repair_hint(file: Path) -> str:
     if file.name == runfile.NAME and (file.parent / events.NAME).is_file():
-        return f"; its rounds are in {events.NAME}: fedmpi repair {file.parent}"
+        return f"; its rounds are in {events.NAME}: fedmpi repair {quote(str(file.parent))}"
     return ""
 
 
