@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from fedmpi.analysis.reproduction import measures
 from fedmpi.analysis.reproduction.judgement import Judgement, Question, judge
-from fedmpi.analysis.reproduction.published import REFERENCE, Published
+from fedmpi.analysis.reproduction.published import CLUSTERING, REFERENCE, Published
 from fedmpi.analysis.reproduction.results import Cell, Repetition, Results
 from fedmpi.analysis.reproduction.statistics import Estimate, pool
 from fedmpi.analysis.rows import RULES
@@ -119,8 +119,8 @@ def _measured(published: Published, reference: Published | None, results: Result
     ours: dict[str, Estimate | None] = {}
     client: dict[str, str] = {}
     for rule, column in RULES.items():
-        if published.metric == "average":
-            ours[rule] = measures.average(cell, column)
+        if published.metric == "average" or published.metric in CLUSTERING:
+            ours[rule] = measures.average(cell, CLUSTERING.get(published.metric, column))
             continue
         if reference is None:
             raise BadInput(f"{published.table}, {published.column}: gains need a row {REFERENCE}")

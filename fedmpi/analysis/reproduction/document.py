@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from fedmpi.analysis.reproduction import leakage, openings, pairs, splits, tables, verdicts
+from fedmpi.analysis.reproduction import clusterings, leakage, openings, pairs, splits, tables, verdicts
 from fedmpi.analysis.reproduction.ablation import ablation_table
 from fedmpi.analysis.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.analysis.reproduction.published import Claim, Published, read, read_claims
@@ -32,14 +32,14 @@ class Paper:
     tables : tuple of str
         Suites of its tables; what the splits and the ablation are compared with is in the first.
     splits, ablation : str
-        Suites.
+        Suites; empty for papers whose runs are scored by their clusters, which have neither.
     """
 
     name: str
     title: str
     tables: tuple[str, ...]
-    splits: str
-    ablation: str
+    splits: str = ""
+    ablation: str = ""
 
     def figures(self) -> list[Published]:
         """Return what it prints."""
@@ -58,6 +58,12 @@ PAPERS = (
         "gcfl/splits",
         "gcfl/ablation",
     ),
+    Paper(
+        "FCLG",
+        "Li, Agrawal, Ramnath, Jin: Federated contrastive learning of graph-level representations, "
+        "IEEE BigData 2024",
+        ("fclg/table2", "fclg/table3"),
+    ),
 )
 
 
@@ -73,7 +79,8 @@ def document(results: Results, found: Sequence[Compared]) -> str:
     papers = []
     for paper in PAPERS:
         members = [each for each in found if each.published.paper == paper.name]
-        papers.append({**vars(paper), **_sections(paper, members, results)})
+        sections = _sections(paper, members, results) if paper.splits else _clusters(paper, members, results)
+        papers.append({**vars(paper), **sections})
     page = environment.from_string(source).render(version=results.version, margin=MARGIN, papers=papers)
     return page.rstrip("\n") + "\n"
 
@@ -97,6 +104,17 @@ def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict
         "without_twins": leakage.clean_table(reference),
         "open_cells": openings.open_table(found),
         "queue": openings.queue_table(results, suites),
+    }
+
+
+def _clusters(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    """Return the sections of a paper whose runs are scored by their clusters."""
+    names = dict.fromkeys(each.published.table for each in found)
+    return {
+        "in_short": clusterings.in_short(found),
+        "tables": [clusterings.table(found, name) for name in names],
+        "open_cells": openings.open_table(found),
+        "queue": openings.queue_table(results, paper.tables),
     }
 
 

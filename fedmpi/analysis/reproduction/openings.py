@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fedmpi.analysis.names import dataset_name
 from fedmpi.analysis.reproduction.cells import Compared
+from fedmpi.analysis.reproduction.published import CLUSTERING
 from fedmpi.analysis.reproduction.results import Cell, Repetition, Results
 from fedmpi.analysis.reproduction.tables import markdown, method
 from fedmpi.partition.options import SPLIT_SEED
@@ -23,7 +24,7 @@ def open_table(found: Sequence[Compared]) -> str:
             f"`{each.published.command}`",
         ]
         for each in found
-        if each.missing and each.published.metric == "average"
+        if each.missing and each.published.metric in ("average", *list(CLUSTERING)[:1])
     ]
     return markdown(["table", "column", "method", "seeds at hand", "command"], rows) if rows else ""
 

@@ -10,8 +10,12 @@ from typing import Any
 
 from fedmpi.errors import BadInput
 
-METRICS = ("average", "min gain", "ratio")
-"""Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0."""
+CLUSTERING = {"clustering accuracy": "clustering_accuracy", "macro F1": "clustering_f1"}
+"""Columns of the metrics of a whole run; they are the last round's under every rule."""
+
+METRICS = ("average", "min gain", "ratio", *CLUSTERING)
+"""Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0;
+scores of one k-means over all clients' graphs."""
 
 REFERENCE = "self-train"
 """Row of a table that its gains are measured against."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis.options import option_text
-from fedmpi.analysis.rows import RULES
+from fedmpi.analysis.rows import CLUSTERING, RULES
 from fedmpi.config import locations, suite
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -18,7 +18,7 @@ from fedmpi.registry.check import check_suite
 Float = npt.NDArray[np.float64]
 Row = Mapping[str, str]
 
-_RESULTS = ("test_graphs", *RULES.values())
+_RESULTS = ("test_graphs", *RULES.values(), *CLUSTERING)
 
 
 class Key(NamedTuple):
@@ -113,7 +113,7 @@ class Results:
             repetition = Repetition(int(row["split_seed"]), int(row["seed"]))
             clients = found.setdefault(key, {}).setdefault(repetition, {})
             other = clients.setdefault(row["client"], row)
-            if any(other[name] != row[name] for name in _RESULTS):
+            if any(other.get(name, "") != row.get(name, "") for name in _RESULTS):
                 names = f"{other['suite']} {other['case']} and {row['suite']} {row['case']}"
                 raise BadInput(f"{names}: runs of one case with different results; leave one out")
         self._runs = {key: dict(sorted(runs.items())) for key, runs in found.items()}

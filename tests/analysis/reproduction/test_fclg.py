@@ -1,0 +1,57 @@
+"""FCLG's published figures, and what computes them."""
+
+import pytest
+
+from fedmpi.analysis.reproduction.document import PAPERS
+from fedmpi.analysis.reproduction.results import Results, plan
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.registry.check import check_suite
+
+(PAPER,) = (paper for paper in PAPERS if paper.name == "FCLG")
+
+
+def test_every_published_figure_names_one_configuration():
+    figures = PAPER.figures()
+    assert len(figures) == 2 * 9 * 4 * 2
+    results = Results([])
+    for each in figures:
+        cell, missing = results.one(each.suite, each.cases)
+        assert cell.key.dataset == each.column
+        assert len(missing) == (3 if each.column == "NCI1" else 10)
+
+
+def cases(name):
+    return {item.case.name: item.case for item in check_suite(read(locations.find(name)))}
+
+
+def test_table_2_has_the_settings_of_the_documentation():
+    table = cases("fclg/table2")
+    assert len(table) == 33 * 9
+    fclg = table["DHFR-seed7-fclg"]
+    assert (fclg.seed, fclg.partition.seed, fclg.partition.share, fclg.partition.clients) == (7, 7, 0.8, 6)
+    assert (fclg.rounds, fclg.local_epochs, fclg.batch_size, fclg.share) == (20, 5, 128, "all")
+    assert (fclg.optimizer.name, fclg.optimizer.weight_decay, fclg.optimizer.state) == (
+        "adamw",
+        0.01,
+        "reset",
+    )
+    assert (fclg.model.hidden, fclg.model.layers) == (32, 3)
+    mvgrl = table["NCI1-seed2-mvgrl-fedprox"]
+    assert (mvgrl.model.name, mvgrl.model.register_layers, mvgrl.batch_size) == ("mvgrl", False, 64)
+    assert (mvgrl.algorithm.name, mvgrl.algorithm.mu, mvgrl.optimizer.weight_decay) == ("fedprox", 0.01, 0.0)
+    assert cases("fclg/table3")["DHFR-seed7-fclg"].partition.share == "uniform"
+
+
+@pytest.mark.parametrize("name", ["fclg/figure2", "fclg/figure4a"])
+def test_figures_take_their_cases_from_the_table(name):
+    def identity(case):
+        return {key: value for key, value in case.config().items() if key not in ("suite", "name")}
+
+    table = [identity(case) for case in cases("fclg/table2").values()]
+    taken = [case for case in cases(name).values() if identity(case) in table]
+    assert len(taken) == {"fclg/figure2": 90, "fclg/figure4a": 21}[name]
+
+
+def test_plans_tell_methods_apart():
+    assert len(plan("fclg/table2", ["dataset=PROTEINS"])) == 9
