@@ -12,6 +12,13 @@ _ALGORITHMS = {
     "gcfl": "GCFL",
     "gcfl-plus": "GCFL+",
     "gcfl-plus-dws": "GCFL+dWs",
+    "centralised": "centralised",
+    "fedsgd": "FedSGD",
+    "fedavgm": "FedAvgM",
+    "fedadagrad": "FedAdagrad",
+    "fedadam": "FedAdam",
+    "fedyogi": "FedYogi",
+    "scaffold": "SCAFFOLD",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",

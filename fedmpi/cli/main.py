@@ -108,6 +108,24 @@ def select(
 
 
 @app.command()
+def system(
+    runs: Annotated[str, typer.Argument(help="Suite, or folder of finished runs.")] = "fedgraphnn/table6",
+    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
+    set_: Set = None,
+    out: Out = None,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Print FedGraphNN's Table 6 for this machine: seconds, FLOPs, parameters, and what its sleeps cost."""
+    from fedmpi.cli import system as command
+    from fedmpi.cli.run import Places
+
+    return command.system(runs, set_ or [], Places(out, data, mirror, offline), workers, ranks)
+
+
+@app.command()
 def figure(
     suite: SuiteName,
     workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,

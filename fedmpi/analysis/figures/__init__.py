@@ -28,6 +28,8 @@ KINDS: dict[str, str] = {
     "losses": "fedmpi.analysis.figures.losses",
     "pair-heterogeneity": "fedmpi.analysis.figures.pair_heterogeneity",
     "gains": "fedmpi.analysis.figures.gains",
+    "sample-counts": "fedmpi.analysis.figures.sample_counts",
+    "scores": "fedmpi.analysis.figures.scores",
     "scaling": "fedmpi.analysis.figures.scaling",
     "clustering": "fedmpi.analysis.figures.clustering",
     "t-sne": "fedmpi.analysis.figures.t_sne",

@@ -1,0 +1,55 @@
+"""Training graphs of every client: how uneven a partition is (FedGraphNN, Figures 6 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import BaseModel, ConfigDict
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import COLOURS, dataset_name
+from fedmpi.datasets.source import DataSource
+from fedmpi.store.reader import Run
+
+
+class Options(BaseModel):
+    """Options of ``sample-counts``.
+
+    Attributes
+    ----------
+    columns : int
+        Panels side by side.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: int = 3
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return one panel of bars per partition; runs that share one are drawn once."""
+    drawn = {_title(run): run for run in runs}
+    figure, axes = style.panels(len(drawn), options.columns, height=1.9)
+    for axis, (title, run) in zip(axes, drawn.items(), strict=True):
+        sizes = run.partition["sizes"][:, 0]
+        bars = axis.bar(np.arange(len(sizes)), sizes, color=COLOURS[0], width=0.7)
+        axis.bar_label(bars, fontsize=6)
+        axis.set_title(title, loc="left")
+        axis.set_xlabel("client")
+        axis.set_ylabel("training graphs")
+        axis.set_xticks(np.arange(len(sizes)))
+        axis.grid(visible=False, axis="x")
+    style.add_caption(
+        figure, "Training graphs of each client; validation and test graphs are dealt out alike."
+    )
+    return figure
+
+
+def _title(run: Run) -> str:
+    options = run.config["partition"]
+    shown = [f"{len(run.clients)} clients"]
+    if "alpha" in options and options.get("allocation", "quantity") != "uniform":
+        shown.append(f"alpha {options['alpha']:g}")
+    return f"{dataset_name(str(run.config['dataset']['name']))}: {', '.join(shown)}"

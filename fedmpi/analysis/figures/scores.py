@@ -1,0 +1,67 @@
+"""Test score by round of every run of a sweep, the winner marked (FedGraphNN, Figures 10 and 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from pydantic import BaseModel, ConfigDict
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
+from fedmpi.analysis.winners import Winner, curve, winners
+from fedmpi.datasets.source import DataSource
+from fedmpi.store.reader import Run
+
+
+class Options(BaseModel):
+    """Options of ``scores``.
+
+    Attributes
+    ----------
+    columns : int
+        Panels side by side.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: int = 3
+
+
+_BY = ("dataset.name", "model.name", "algorithm.name")
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return one panel per dataset, model and algorithm with a line per run."""
+    panels: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        panels.setdefault(tuple(run.config[key.split(".")[0]]["name"] for key in _BY), []).append(run)
+    figure, axes = style.panels(len(panels), options.columns, height=2.0)
+    for axis, ((dataset, model, algorithm), members) in zip(axes, panels.items(), strict=True):
+        (winner,) = winners(members, _BY)
+        for run in sorted(members, key=lambda each: each.config == winner.config):
+            found, won = curve(run), run.config == winner.config
+            rounds = np.flatnonzero(~np.isnan(found.test))
+            look: dict[str, Any] = {"color": COLOURS[1], "zorder": 3} if won else {"color": "#bbbbbb"}
+            axis.plot(rounds + 1, found.test[rounds], linewidth=1.4 if won else 0.6, **look)
+            if won:
+                axis.plot(found.best_round + 1, found.test[found.best_round], "o", color=COLOURS[1], zorder=4)
+        axis.set_title(f"{dataset_name(dataset)}, {model}, {algorithm_name(algorithm)}", loc="left")
+        axis.set_xlabel("round")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_ylabel(f"test {winner.score}")
+        _note(axis, winner)
+    style.add_caption(
+        figure,
+        "Each line is one choice of hyper-parameters. Coloured: the one with the best validation score in "
+        "any round, which the dot marks. Dotted: the best test score of any line and round, what choosing on "
+        "test data reports.",
+    )
+    return figure
+
+
+def _note(axis: Any, winner: Winner) -> None:
+    axis.axhline(winner.test_maximum, color=COLOURS[0], linewidth=0.8, linestyle=":")

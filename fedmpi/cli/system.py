@@ -1,0 +1,83 @@
+"""``fedmpi system``: FedGraphNN's Table 6 on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
+from fedmpi.cli.run import Places, plan_suite
+from fedmpi.cli.terminal import console, plain_table
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput
+
+_HEADINGS = (
+    "dataset",
+    "algorithm",
+    "model",
+    "ranks",
+    "s/round",
+    "step ms",
+    "published s/round",
+    "less sleeps",
+    "ours + sleeps",
+    "parameters",
+    "FLOP as published",
+    "FLOP",
+)
+
+
+def system(target: str, overrides: Sequence[str], places: Places, workers: int, ranks: int) -> int:
+    """Run what is missing of a suite, then print its table; a folder's runs are printed as they are.
+
+    Returns
+    -------
+    int
+        What `fedmpi sweep` returns.
+    """
+    code, folder = 0, Path(target)
+    if not folder.is_dir():
+        from fedmpi.cli.sweep import run_missing
+
+        path = locations.find(target)
+        suite = read(path, overrides)
+        plan = plan_suite(suite, places.out, resume=True)
+        code = run_missing(plan, path, overrides, places, workers, ranks, None, [])
+        folder = places.out or locations.RUNS / suite.name
+    found = system_rows(each_run([folder], []))
+    if not found:
+        raise BadInput(f"{target}: no complete run of a fedgraphnn/ model")
+    table = plain_table("Table 6 of FedGraphNN on this machine", _HEADINGS, left=3)
+    for row in found:
+        table.add_row(*_cells(row))
+    console(sys.stdout).print(table)
+    print(
+        f"Published seconds are Table 6's over {PUBLISHED_ROUNDS} rounds (not stated there), on eight GPUs.\n"
+        f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much\n"
+        "work, 'ours + sleeps' what our rounds would take with it. FLOP as published leaves out products\n"
+        "with bare parameters."
+    )
+    return code
+
+
+def _cells(row: SystemRow) -> tuple[str, ...]:
+    def seconds(value: float | None) -> str:
+        return "-" if value is None else f"{value:.3f}"
+
+    return (
+        row.dataset,
+        row.algorithm,
+        row.model,
+        str(row.ranks),
+        seconds(row.round_s),
+        f"{row.train_step_ms:.2f}",
+        seconds(row.published_s),
+        seconds(row.without_sleeps_s),
+        seconds(row.with_sleeps_s),
+        f"{row.parameters:,}",
+        f"{row.published_flops / 1e3:,.1f}K",
+        f"{row.flops / 1e3:,.1f}K",
+    )
