@@ -72,7 +72,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.set_xlabel("round")
         unit = " (nat)" if options.field.endswith("loss") else ""
         axis.set_ylabel(f"{options.field.replace('val', 'validation').replace('_', ' ')}{unit}")
-        axis.legend(loc="best")
+        axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
         if options.log:
             axis.set_yscale("log")
         last = max(int(cell.config["rounds"]) for cell in members)

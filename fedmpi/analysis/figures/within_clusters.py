@@ -24,6 +24,7 @@ from fedmpi.analysis.figures.cells import titles, without
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.analysis.summary import setting
 from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.clusters import DRAWS, PairTable, control, within_one
 from fedmpi.heterogeneity.distances import WalkOptions
 from fedmpi.store.reader import Run
@@ -33,6 +34,7 @@ _LOOKS = {"structure": (COLOURS[0], "o", -0.17), "features": (COLOURS[1], "s", 0
 
 _DASHES = (0, (4, 2))
 _ROW = 0.26
+_MOST_PANELS = 12
 _LABEL_LETTERS = 27
 
 Row = tuple[str, dict[str, Compared]]
@@ -62,8 +64,11 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     Raises
     ------
     BadInput
-        A run's graphs cannot be had, or are not those that it was made with.
+        There are too many runs for one picture; a run's graphs cannot be had, or are not those that it was
+        made with.
     """
+    if len(runs) > _MOST_PANELS:
+        raise BadInput(f"within-clusters draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
     walks = WalkOptions(options.length, options.walks, options.seed)
     maker = TableMaker(source or DataSource.from_environment(), walks)
     found = [clustered(run, maker) for run in runs]

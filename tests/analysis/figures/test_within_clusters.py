@@ -88,6 +88,11 @@ def test_a_record_without_partition_is_refused(record, draw):
         draw("within-clusters", [record({"dataset": DATASET}, group=[[0, 0]])])
 
 
+def test_a_picture_for_too_many_runs_is_refused(run, draw):
+    with pytest.raises(BadInput, match="a panel per run, at most 12; here are 13"):
+        draw("within-clusters", [run([[0, 0, 0, 0]])] * 13)
+
+
 def test_walks_have_limits(run, draw):
     with pytest.raises(BadInput, match="2 to 7 steps"):
         draw("within-clusters", [run([[0, 0, 0, 0]])], length=1)
