@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +13,7 @@ import numpy as np
 from fedmpi.analysis.options import option_text
 from fedmpi.analysis.summary import per_client, setting, summarise
 from fedmpi.errors import BadInput
+from fedmpi.metrics.headline import headline
 from fedmpi.store.reader import Run
 
 COLUMNS = (
@@ -52,6 +54,14 @@ the whole run and stands in each of its rows."""
 CLUSTERING = ("clustering_accuracy", "clustering_f1")
 """Further columns, where a run has them: scores of the whole run in each of its rows."""
 
+SCORED = ("score", "constant_score")
+"""Further columns, where a run has one score over all clients' graphs: its name, and what a constant
+prediction scores. Such a run has one row, client `ALL`, and the score stands in the columns of accuracy."""
+
+ALL = "all clients"
+
+_FURTHER = (CLUSTERING, SCORED)
+
 RULES = {
     "last round": "test_accuracy",
     "best by validation": "test_accuracy_best_by_validation",
@@ -75,6 +85,8 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     parameters = provenance.get("parameters", [""] * len(run.clients))
     cpu, wall = (np.nansum(run.measured(f"client_{name}_seconds"), axis=0) for name in ("cpu", "wall"))
     common = _common(run)
+    if headline(run.results) is not None:
+        return [{**common, **_of_all(run), "parameters": max(parameters)}]
     return [
         {
             **{name: row[name] for name in COLUMNS if name in row},
@@ -111,10 +123,29 @@ def _common(run: Run) -> dict[str, Any]:
     }
 
 
+def _of_all(run: Run) -> dict[str, Any]:
+    """Return what the one row of a run says whose score is over all clients' graphs."""
+    sizes, whole = run.partition["sizes"], summarise(run)
+    cpu, wall = (float(np.nansum(run.measured(f"client_{name}_seconds"))) for name in ("cpu", "wall"))
+    rules = ("", "_best_by_validation", "_as_published")
+    return {
+        "client": ALL,
+        "score": whole["score"],
+        "constant_score": whole["test_score_constant"],
+        **{f"test_accuracy{rule}": whole[f"test_score{rule}"] for rule in rules},
+        "train_graphs": int(sizes[:, 0].sum()),
+        "test_graphs": int(sizes[:, 2].sum()),
+        "train_cpu_seconds": round(cpu, 3),
+        "train_wall_seconds": round(wall, 3),
+        "model_gflop": whole["model_gflop"],
+        "client_megabytes": whole["client_megabytes"],
+    }
+
+
 def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
-    """Write rows under `COLUMNS`, and `CLUSTERING` if one has them; floats in full: nothing is lost."""
+    """Write rows under `COLUMNS`, and what further columns one has; floats in full: nothing is lost."""
     listed = list(rows)
-    more = CLUSTERING if any(CLUSTERING[0] in row for row in listed) else ()
+    more = [name for names in _FURTHER for name in names if any(names[0] in row for row in listed)]
     writer = csv.DictWriter(stream, (*COLUMNS, *more), lineterminator="\n")
     writer.writeheader()
     writer.writerows(listed)
@@ -134,6 +165,8 @@ def read(path: Path) -> list[dict[str, str]]:
             rows = list(reader)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: cannot read these rows ({error})") from error
-    if tuple(reader.fieldnames or ()) not in (COLUMNS, (*COLUMNS, *CLUSTERING)):
+    chosen = itertools.product(*(((), names) for names in _FURTHER))
+    known = [(*COLUMNS, *itertools.chain(*further)) for further in chosen]
+    if tuple(reader.fieldnames or ()) not in known:
         raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ")
-    return [{**dict.fromkeys(CLUSTERING, ""), **row} for row in rows]
+    return [{**dict.fromkeys(itertools.chain(*_FURTHER), ""), **row} for row in rows]

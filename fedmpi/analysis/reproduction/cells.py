@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from fedmpi.analysis.reproduction import measures
 from fedmpi.analysis.reproduction.judgement import Judgement, Question, judge
-from fedmpi.analysis.reproduction.published import CLUSTERING, REFERENCE, Published
+from fedmpi.analysis.reproduction.published import CLUSTERING, REFERENCE, SCORES, Published
 from fedmpi.analysis.reproduction.results import Cell, Repetition, Results
 from fedmpi.analysis.reproduction.statistics import Estimate, pool
 from fedmpi.analysis.rows import RULES
@@ -17,6 +17,9 @@ from fedmpi.errors import BadInput
 
 MARGIN = 0.02
 """Accuracies that differ by less are the same, see docs/reproduction.md; ratios, if by less than a client."""
+
+RELATIVE_MARGIN = 0.05
+"""Errors that differ by less, relative to the published one, are the same."""
 
 HEADLINE, AS_PUBLISHED = "last round", "as published"
 COLUMNS = (
@@ -119,7 +122,7 @@ def _measured(published: Published, reference: Published | None, results: Result
     ours: dict[str, Estimate | None] = {}
     client: dict[str, str] = {}
     for rule, column in RULES.items():
-        if published.metric == "average" or published.metric in CLUSTERING:
+        if published.metric in ("average", *CLUSTERING, *SCORES):
             ours[rule] = measures.average(cell, CLUSTERING.get(published.metric, column))
             continue
         if reference is None:
@@ -142,6 +145,8 @@ def _with_difference(each: Compared, rule: str, ours: Estimate | None) -> Compar
 def _question(each: Compared, rule: str) -> Question:
     clients = each.published.clients
     margin = MARGIN if clients is None else 1 / clients
+    if each.published.metric == "RMSE":
+        margin = RELATIVE_MARGIN * each.published.value
     return Question(each.differences[rule], -margin, margin)
 
 

@@ -12,7 +12,16 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from fedmpi.analysis.reproduction import clusterings, leakage, openings, pairs, splits, tables, verdicts
+from fedmpi.analysis.reproduction import (
+    clusterings,
+    leakage,
+    openings,
+    pairs,
+    scores,
+    splits,
+    tables,
+    verdicts,
+)
 from fedmpi.analysis.reproduction.ablation import ablation_table
 from fedmpi.analysis.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.analysis.reproduction.published import Claim, Published, read, read_claims
@@ -32,7 +41,9 @@ class Paper:
     tables : tuple of str
         Suites of its tables; what the splits and the ablation are compared with is in the first.
     splits, ablation : str
-        Suites; empty for papers whose runs are scored by their clusters, which have neither.
+        Suites; empty for papers whose runs are scored as a whole, which have neither.
+    scored : str
+        What a whole run is scored by: "clusters" or "scores"; empty where clients are.
     """
 
     name: str
@@ -40,6 +51,7 @@ class Paper:
     tables: tuple[str, ...]
     splits: str = ""
     ablation: str = ""
+    scored: str = ""
 
     def figures(self) -> list[Published]:
         """Return what it prints."""
@@ -63,8 +75,18 @@ PAPERS = (
         "Li, Agrawal, Ramnath, Jin: Federated contrastive learning of graph-level representations, "
         "IEEE BigData 2024",
         ("fclg/table2", "fclg/table3"),
+        scored="clusters",
+    ),
+    Paper(
+        "FedGraphNN",
+        "He et al.: FedGraphNN, a federated learning system and benchmark for graph neural networks, 2021",
+        ("fedgraphnn/table2", "fedgraphnn/table20"),
+        scored="scores",
     ),
 )
+
+
+_KINDS: dict[str, Any] = {"clusters": clusterings, "scores": scores}
 
 
 def cells(results: Results) -> list[Compared]:
@@ -79,7 +101,7 @@ def document(results: Results, found: Sequence[Compared]) -> str:
     papers = []
     for paper in PAPERS:
         members = [each for each in found if each.published.paper == paper.name]
-        sections = _sections(paper, members, results) if paper.splits else _clusters(paper, members, results)
+        sections = _sections(paper, members, results) if paper.splits else _whole(paper, members, results)
         papers.append({**vars(paper), **sections})
     page = environment.from_string(source).render(version=results.version, margin=MARGIN, papers=papers)
     return page.rstrip("\n") + "\n"
@@ -107,12 +129,12 @@ def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict
     }
 
 
-def _clusters(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return the sections of a paper whose runs are scored by their clusters."""
-    names = dict.fromkeys(each.published.table for each in found)
+def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    """Return the sections of a paper whose runs are scored as a whole."""
+    names, kind = dict.fromkeys(each.published.table for each in found), _KINDS[paper.scored]
     return {
-        "in_short": clusterings.in_short(found),
-        "tables": [clusterings.table(found, name) for name in names],
+        "in_short": kind.in_short(found),
+        "tables": [kind.table(found, name) for name in names],
         "open_cells": openings.open_table(found),
         "queue": openings.queue_table(results, paper.tables),
     }

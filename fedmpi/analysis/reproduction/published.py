@@ -13,9 +13,12 @@ from fedmpi.errors import BadInput
 CLUSTERING = {"clustering accuracy": "clustering_accuracy", "macro F1": "clustering_f1"}
 """Columns of the metrics of a whole run; they are the last round's under every rule."""
 
-METRICS = ("average", "min gain", "ratio", *CLUSTERING)
+SCORES = ("ROC-AUC", "RMSE")
+"""Scores over all clients' test graphs, which rows have in place of accuracy."""
+
+METRICS = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
 """Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0;
-scores of one k-means over all clients' graphs."""
+scores of one k-means over all clients' graphs; scores of one model over them."""
 
 REFERENCE = "self-train"
 """Row of a table that its gains are measured against."""
