@@ -81,8 +81,10 @@ class EvaluationOptions(Options):
     """Rounds, from 1, whose vectors of all graphs are kept beside the record; unsupervised only."""
     probe: bool = False
     """Whether a linear classifier is trained on the embeddings too; unsupervised objectives only."""
+    vectors: Literal["raw", "unit"] = "raw"
+    """Whether vectors are divided by their 2-norm before they are clustered; unsupervised objectives only."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"embeddings", "probe"})
+    added: ClassVar[frozenset[str]] = frozenset({"embeddings", "probe", "vectors"})
 
 
 class LinkOptions(Options):

@@ -131,6 +131,7 @@ class Client:
                 done.append(self.passes.step(self.passes.batch(numbers), streams))
                 self._descend(case, algorithm, received)
             self.passes.end_epoch()
+        self.passes.end_round()
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         report, work = self._report(case, algorithm, round)

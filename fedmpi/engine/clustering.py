@@ -53,6 +53,7 @@ class ClusterScores:
     def __init__(self, case: Case, splits: Sequence[ClientSplit], labels: Ints) -> None:
         assert isinstance(case.model, GinEncoderOptions | MvgrlEncoderOptions)
         self._probe, self._dimension = case.evaluation.probe, case.model.dimension
+        self._normalised = case.evaluation.vectors == "unit"
         self._seed = key(case.seed, Purpose.CLUSTERING) % 2**32
         self._labels = np.asarray(labels)[np.concatenate([split.graphs for split in splits])]
         self.lengths = np.array([4 * self._dimension * len(split.graphs) for split in splits], np.int64)
@@ -75,7 +76,8 @@ class ClusterScores:
         vectors = self.embeddings(gathered)["vectors"]
         rows = {field.name: np.array(np.nan) for field in self.fields}
         if np.isfinite(vectors).all():
-            found = clustering.score(vectors, self._labels, self._seed)
+            chosen = clustering.unit(vectors) if self._normalised else vectors
+            found = clustering.score(chosen, self._labels, self._seed)
             rows[ACCURACY.name], rows[MACRO_F1.name] = np.array(found.accuracy), np.array(found.macro_f1)
             if self._probe:
                 rows[PROBE.name] = np.array(clustering.probe(vectors, self._labels, self._seed))

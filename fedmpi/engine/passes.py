@@ -77,6 +77,9 @@ class Passes(Protocol):
     def end_epoch(self) -> None:
         """Hear that a local epoch ended with the model's parameters as they are."""
 
+    def end_round(self) -> None:
+        """Hear that the round's training is over."""
+
 
 class _Supervised:
     """Passes of an objective that needs no copies of the model."""
@@ -85,6 +88,9 @@ class _Supervised:
         """Need nothing."""
 
     def end_epoch(self) -> None:
+        """Need nothing."""
+
+    def end_round(self) -> None:
         """Need nothing."""
 
 

@@ -87,6 +87,10 @@ class UnsupervisedPasses:
         if self._objective.needs_previous and self._by_epoch:
             self._previous = _Copy(self._model.parameters.clone())
 
+    def end_round(self) -> None:
+        """Let go of the copies: every client of a rank has its own."""
+        self._received = self._previous = None
+
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
         assert isinstance(batch, _Step)
@@ -117,8 +121,9 @@ class UnsupervisedPasses:
 
     @cached_property
     def _all_parts(self) -> list[Views]:
-        """Views of all graphs, some at a time, as vectors are given to them."""
-        return [self._views(part) for part in self._everything.parts()]
+        """What vectors are given to: all graphs, some at a time, with the other views where these count."""
+        pairs = isinstance(self._objective, Mvgrl)
+        return [self._views(part if pairs else part.plain) for part in self._everything.parts()]
 
     @cached_property
     def _train_parts(self) -> list[Batch]:
@@ -159,9 +164,8 @@ class UnsupervisedPasses:
                 counts = _counts(Views(batch))[0]
                 executed.total += self._flops.encoding(counts, executed=True).total
             model.parameters.copy_(present)
-            copy.encoding = Encoding(
-                torch.cat([part.nodes for part in parts]), torch.cat([part.graphs for part in parts])
-            )
+            nodes, graphs = ([getattr(part, name) for part in parts] for name in ("nodes", "graphs"))
+            copy.encoding = Encoding(torch.cat(nodes), torch.cat(graphs))
         return copy.encoding
 
 
@@ -192,7 +196,8 @@ class _Rows:
         if self._graphs is None or self._nodes is None:
             return whole
         device = whole.graphs.device
-        return Encoding(whole.nodes[self._nodes.to(device)], whole.graphs[self._graphs.to(device)])
+        nodes = whole.nodes[self._nodes.to(device)] if len(whole.nodes) else whole.nodes
+        return Encoding(nodes, whole.graphs[self._graphs.to(device)])
 
 
 def _outcome(losses: npt.NDArray[np.float64]) -> Outcome:

@@ -21,6 +21,11 @@ class ViewedGraphs:
     graphs: GraphSet
     diffused: WeightedTopology | None
 
+    @property
+    def plain(self) -> ViewedGraphs:
+        """The same graphs without their view."""
+        return ViewedGraphs(self.graphs, None)
+
     def take(self, numbers: Int) -> ViewedGraphs:
         """Return the given graphs, packed anew."""
         diffused = None if self.diffused is None else self.diffused.take(numbers)

@@ -44,6 +44,12 @@ def score(vectors: Vectors, labels: Ints, seed: int) -> ClusterScore:
         return agreement(labels, means.fit_predict(vectors.astype(np.float64)).astype(np.int64))
 
 
+def unit(vectors: Vectors) -> Vectors:
+    """Return vectors [G, d] divided by their 2-norm; zeros stay."""
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return (vectors / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+
+
 def agreement(labels: Ints, clusters: Ints) -> ClusterScore:
     """Return accuracy and macro F1 of clusters [G] against labels [G], after the best one-to-one matching."""
     from scipy.optimize import linear_sum_assignment

@@ -32,9 +32,9 @@ def intra(first: Tensor, second: Tensor, temperature: float, *, normalised: bool
     scores = vectors @ vectors.T / temperature
     count = len(first)
     own = torch.eye(2 * count, dtype=torch.bool, device=scores.device)
-    partner = torch.roll(torch.arange(2 * count, device=scores.device), count)
     together = torch.logsumexp(scores.masked_fill(own, -math.inf), dim=1)
-    return (together - scores.gather(1, partner[:, None])[:, 0]).mean()
+    partners = torch.cat([scores.diagonal(count), scores.diagonal(-count)])
+    return (together - partners).mean()
 
 
 def inter(local: Tensor, received: Tensor, previous: Tensor, temperature: float) -> Tensor:

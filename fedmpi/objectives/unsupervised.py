@@ -171,6 +171,13 @@ class Intra(_OneEncoder):
             return loss
         return loss + o.inter_weight * self._second_term(local, frozen)
 
+    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
+        """Return the encoding of a batch, statistics as they are; only of graphs where nodes do not count."""
+        found = super().frozen(network, batch)
+        if isinstance(self.options, FclgNodesOptions):
+            return found
+        return Encoding(found.nodes[:0], found.graphs)
+
     def _second_term(self, local: Encoding, frozen: Frozen) -> Tensor | float:
         """Return the inter-contrastive loss or what stands in its place.
 

@@ -20,7 +20,7 @@ def _supervised_misfit(case: Case) -> tuple[str, str] | None:
             "partition",
             '"dominant-share" holds out no graphs to score a supervised objective on: use "iid"',
         )
-    for key in ("embeddings", "probe"):
+    for key in ("embeddings", "probe", "vectors"):
         if getattr(scores, key) != EvaluationOptions.model_fields[key].default:
             return f"evaluation.{key}", 'is for unsupervised objectives, such as objective = "fclg"'
     return None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from fedmpi.metrics.clustering import agreement, probe, score
+from fedmpi.metrics.clustering import agreement, probe, score, unit
 
 
 def singletons(counts, alone):
@@ -61,3 +61,7 @@ def test_the_same_seed_gives_the_same_score():
     vectors = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
     labels = np.arange(300) % 3
     assert score(vectors, labels, 5) == score(vectors, labels, 5)
+
+
+def test_unit_vectors_have_norm_1_and_zeros_stay():
+    assert np.allclose(unit(np.array([[3, 4], [0, 0]], np.float32)), [[0.6, 0.8], [0, 0]])
