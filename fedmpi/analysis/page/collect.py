@@ -211,7 +211,8 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
             )
         else:
             seeds[int(run.config["seed"])] = run
-    return _named([list(cells.values()) for cells in found.values()])
+    kept = [[seeds for seeds in cells.values() if seeds] for cells in found.values()]
+    return _named([cells for cells in kept if cells])
 
 
 def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
