@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
-from fedmpi.graphs.quotient import Levels, levels, quotient
+from fedmpi.graphs.quotient import Levels, quotient
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
@@ -97,14 +97,12 @@ class _Supervised:
 class CompiledPasses(_Supervised):
     """Passes of `FastGin` on one CPU thread."""
 
-    def __init__(
-        self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: ModelFlops, depth: int
-    ) -> None:
+    def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: ModelFlops) -> None:
         self._train, self._kernels, self._flops = quotient(train), kernels, flops
-        self._graphs, self._depth = train, depth
+        self._graphs = train
         self._training_levels: list[tuple[Levels, GraphCounts]] = []
         self._held_out = [
-            (levels(part, depth), part.labels, _counts(part.topology)) for part in _parts(held_out)
+            (kernels.levels(part), part.labels, _counts(part.topology)) for part in _parts(held_out)
         ]
 
     def batch(self, graphs: Int | None) -> Any:
@@ -130,7 +128,7 @@ class CompiledPasses(_Supervised):
         """Embed all training graphs without dropout, up to the pooling."""
         if not self._training_levels:
             parts = _parts(self._graphs)
-            self._training_levels = [(levels(part, self._depth), _counts(part.topology)) for part in parts]
+            self._training_levels = [(self._kernels.levels(part), _counts(part.topology)) for part in parts]
         total, counted, executed = np.zeros(1), 0, 0
         for graphs, counts in self._training_levels:
             total = total + self._kernels.embed(graphs).sum(axis=0, dtype=np.float64)

@@ -37,7 +37,8 @@ from fedmpi.errors import Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.tasks import rmse
-from fedmpi.models import fast_gin, vectors
+from fedmpi.models import vectors
+from fedmpi.models.warm_up import warm_up as compile_passes
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
@@ -146,7 +147,7 @@ def _warm_up(case: Case) -> None:
     vectors.warm_up()
     reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
     if case.kernels == "compiled":
-        fast_gin.warm_up()
+        compile_passes()
 
 
 def _prepare(job: Job) -> None:

@@ -22,11 +22,12 @@ from fedmpi.engine.labels import Labels
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
-from fedmpi.models.fast_gin import FastGin, Scratch
+from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
 from fedmpi.models.options import GinOptions, Shape
+from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task
@@ -133,7 +134,7 @@ class States:
         flops = flops_of(case.model, shape)
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
-            return CompiledPasses(train, held_out, self._compiled(case, shape), flops, case.model.layers)
+            return CompiledPasses(train, held_out, self._compiled(case, shape), flops)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:

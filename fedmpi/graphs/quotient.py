@@ -93,24 +93,40 @@ class Levels:
         Layer l: colours of depth l by colours of depth l - 1 (the first: by rows of `inputs`).
     pooling : Csr
         Graphs by colours of the last depth.
+    counts : tuple of float32 [K]
+        Nodes of each colour, by depth.
+    graph_ptrs : tuple of int32 [G + 1]
+        Colours of each graph, by depth, where graphs have colours of their own; else none.
     """
 
     inputs: Float
     layers: tuple[Csr, ...]
     pooling: Csr
+    counts: tuple[Float, ...]
+    graph_ptrs: tuple[Short, ...]
 
 
-def levels(graphs: GraphSet, depth: int) -> Levels:
-    """Refine colours `depth` times and return the matrices from one depth to the next."""
+def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False) -> Levels:
+    """Refine colours `depth` times and return the matrices from one depth to the next.
+
+    With `by_graph` nodes of different graphs have different colours, for layers in which a node's
+    output depends on its whole graph.
+    """
     topology, colours, width = graphs.topology, graphs.node_row, len(graphs.feature_rows)
-    layers = []
+    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
+    values = colours + width * graph_of_node if by_graph else colours
+    layers, counts, graph_ptrs = [], [], []
     for _ in range(depth):
-        finer = refined(topology, colours.astype(np.uint64))
+        finer = refined(topology, values.astype(np.uint64))
         layers.append(neighbourhoods(topology, finer.first, colours, width))
         colours, width = finer.of_node, finer.count
-    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
+        values = colours
+        counts.append(np.bincount(colours, minlength=width).astype(np.float32))
+        if by_graph:
+            sizes = np.bincount(graph_of_node[finer.first], minlength=topology.num_graphs)
+            graph_ptrs.append(pointers(sizes).astype(np.int32))
     pooling = counted(graph_of_node, colours, topology.num_graphs, width)
-    return Levels(graphs.feature_rows, tuple(layers), pooling)
+    return Levels(graphs.feature_rows, tuple(layers), pooling, tuple(counts), tuple(graph_ptrs))
 
 
 @dataclass(frozen=True)
@@ -161,6 +177,11 @@ class Quotient:
         columns = np.arange(self.num_rows, dtype=np.int32)
         ones = np.ones(self.num_rows, np.float32)
         return Csr(self.graph_ptr.astype(np.int32), columns, ones, self.num_rows)
+
+    @cached_property
+    def counts(self) -> Float:
+        """Nodes of each class, float32 [Q]."""
+        return np.diff(self.member_ptr).astype(np.float32)
 
     @cached_property
     def largest_class(self) -> int:

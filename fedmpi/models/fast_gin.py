@@ -14,18 +14,23 @@ import numpy.typing as npt
 
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.products import TILE, padded
-from fedmpi.graphs.quotient import Levels, Quotient, levels, quotient
+from fedmpi.graphs.quotient import Levels, Quotient, levels
 from fedmpi.models import gin_kernels as kernels
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.fast_norm import FastNorm, Normalised, Parts
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.linear_map import LinearMap
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinOptions, Shape
+from fedmpi.models.norm_kernels import add_rows
+from fedmpi.models.options import GinOptions
 from fedmpi.models.outcome import Outcome
+from fedmpi.models.scratch import Scratch
 
 Floats = npt.NDArray[np.float32]
+
+_NORM_FLOPS = 10
+"""Of a normalisation step per row and column: five sums, weighted by the nodes of a row."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +42,7 @@ class _Layer:
     out: Floats
     row_of: npt.NDArray[np.int32]
     kept: npt.NDArray[np.unsignedinteger]
-
-
-class Scratch:
-    """Buffers by name that grow with need and are used again by every client of a rank."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[str, npt.NDArray[np.generic]] = {}
-
-    def __call__(self, name: str, rows: int, width: int, dtype: npt.DTypeLike = np.float32) -> Floats:
-        """Return an uninitialised array [rows, width]; one of the same name may share its memory."""
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < rows * width or buffer.dtype != dtype:
-            buffer = self._buffers[name] = np.empty(rows * width, dtype)
-        return buffer[: rows * width].reshape(rows, width)  # type: ignore[return-value]
+    normalised: Normalised | None
 
 
 class FastGin:
@@ -67,10 +59,12 @@ class FastGin:
     def __init__(self, options: GinOptions, model: FlatModel, scratch: Scratch) -> None:
         self._options, self._width, self._scratch = options, padded(options.hidden), scratch
         self._gradient = model.gradient.numpy()
-        slots = model.slots
+        slots = model.slots[: 2 * (2 * options.layers + 3)]
         maps = [LinearMap(model, *pair) for pair in zip(slots[::2], slots[1::2], strict=True)]
         self._inputs, self._inner, self._head = maps[0], maps[1:-2], maps[-2:]
         self._classes = slots[-1].shape[0]
+        normed = range(options.layers if options.norms else 0)
+        self._norms = [FastNorm(model, layer, self._width) for layer in normed]
 
     def step(self, batch: Quotient, streams: DropoutStreams) -> Outcome:
         """Run forward and backward; the model's gradient becomes that of the mean loss.
@@ -88,12 +82,16 @@ class FastGin:
         outcome, upstream = self._head_step(batch, pooled, streams)
         matrix = batch.pooling.transposed
         for number, layer in reversed(list(enumerate(layers))):
-            upstream = self._layer_back(layer, number, matrix, upstream)
+            upstream = self._layer_back(layer, number, matrix, upstream, batch.first_of)
             matrix = (batch.closed if number else batch.first).transposed
         rows = self._scratch("input gradient", matrix.num_rows, self._width)
         multiply(matrix, upstream, rows)
         self._inputs.add_gradients_by_columns(rows, batch.inputs)
         return outcome
+
+    def levels(self, graphs: GraphSet) -> Levels:
+        """Return graphs as `evaluate` and `embed` take them."""
+        return levels(graphs, self._options.layers, by_graph="graph" in self._options.norms)
 
     def evaluate(self, graphs: Levels, labels: npt.NDArray[np.int64]) -> Outcome:
         """Classify graphs without dropout; labels int64 [B]."""
@@ -111,7 +109,8 @@ class FastGin:
         width = self._width
         inputs = 2 * 2 * batch.inputs.size * width
         head = 3 * 2 * batch.pooling.num_rows * width * (width + self._head[1].width)
-        return inputs + 3 * 2 * 2 * rows * width * width + head + 2 * 2 * sums * width
+        norms = _NORM_FLOPS * len(self._norms) * batch.num_rows * width
+        return inputs + 3 * 2 * 2 * rows * width * width + head + 2 * 2 * sums * width + norms
 
     def evaluation_flops(self, graphs: Levels) -> int:
         """Return the FLOPs of `logits`."""
@@ -119,7 +118,8 @@ class FastGin:
         sums = sum(matrix.num_entries for matrix in (*graphs.layers, graphs.pooling))
         width = self._width
         head = 2 * graphs.pooling.num_rows * width * (width + self._head[1].width)
-        return 2 * graphs.inputs.size * width + 2 * 2 * rows * width * width + head + 2 * sums * width
+        norms = 4 * rows * width if graphs.graph_ptrs else 0
+        return 2 * graphs.inputs.size * width + 2 * 2 * rows * width * width + head + 2 * sums * width + norms
 
     def logits(self, graphs: Levels) -> Floats:
         """Return the outputs without dropout, float32 [B, C]."""
@@ -143,6 +143,11 @@ class FastGin:
             out = self._scratch(f"level {number % 2}", matrix.num_rows, self._width)
             self._convolve(number, matrix, x, tile[0], tile[1], out)
             x = out
+            if self._norms:
+                own = np.arange(len(out), dtype=np.int32)
+                ptrs = graphs.graph_ptrs[number] if graphs.graph_ptrs else own[:0]
+                parts = Parts(graphs.counts[number], ptrs)
+                self._norms[number].apply(out, own, parts, out, out, training=False)
         pooled = self._scratch("pooled", graphs.pooling.num_rows, self._width)
         multiply(graphs.pooling, x, pooled)
         return pooled
@@ -150,6 +155,8 @@ class FastGin:
     def _load(self) -> None:
         for part in (self._inputs, *self._inner, *self._head):
             part.load()
+        for norm in self._norms:
+            norm.load()
 
     def _input_rows(self, inputs: Floats) -> Floats:
         rows = self._scratch("input rows", len(inputs), self._width)
@@ -170,6 +177,7 @@ class FastGin:
             summed,
             inner,
             out,
+            not self._norms,
         )
 
     def _forward(self, batch: Quotient, streams: DropoutStreams) -> tuple[list[_Layer], Floats]:
@@ -183,15 +191,28 @@ class FastGin:
                 self._scratch(f"{name} {number}", *shape) for name in ("summed", "inner", "out")
             )
             self._convolve(number, matrix, x, summed, inner, out)
+            normalised = None
+            if self._norms:
+                normalised = self._normalise(number, batch, out, row_of)
+                out, row_of = normalised.out, own
             kept = self._kept(
                 f"kept {number}", streams, number, batch.member_ptr, batch.members, batch.largest_class
             )
             x = self._scratch("dropped", batch.num_rows, self._width)
             kernels.drop(out, row_of, kept, self._scale, x)
-            layers.append(_Layer(summed, inner, out, row_of, kept))
+            layers.append(_Layer(summed, inner, out, row_of, kept, normalised))
         pooled = self._scratch("pooled", batch.pooling.num_rows, self._width)
         multiply(batch.pooling, x, pooled)
         return layers, pooled
+
+    def _normalise(
+        self, number: int, batch: Quotient, rows: Floats, row_of: npt.NDArray[np.int32]
+    ) -> Normalised:
+        """Normalise a convolution's rows for every twin class, and cut at 0."""
+        parts = Parts(batch.counts, batch.graph_ptr.astype(np.int32))
+        shape = (batch.num_rows, self._width)
+        scaled, out = (self._scratch(f"{name} {number}", *shape) for name in ("scaled", "normalised"))
+        return self._norms[number].apply(rows, row_of, parts, scaled, out, training=True)
 
     @property
     def _scale(self) -> float:
@@ -239,13 +260,35 @@ class FastGin:
         post.apply_back(upstream, before)
         return outcome, before
 
-    def _layer_back(self, layer: _Layer, number: int, matrix: Csr, upstream: Floats) -> Floats:
+    def _normalise_back(
+        self, layer: _Layer, number: int, first_of: npt.NDArray[np.int32], gradient: Floats
+    ) -> Floats:
+        """Return the gradient of a convolution's rows from that of the normalised twin classes."""
+        assert layer.normalised is not None
+        self._norms[number].back(gradient, layer.normalised)
+        if number:
+            return gradient
+        rows = self._scratch("rows gradient", len(layer.inner), self._width)
+        rows[:] = 0
+        add_rows(gradient, first_of, rows)
+        return rows
+
+    def _layer_back(
+        self,
+        layer: _Layer,
+        number: int,
+        matrix: Csr,
+        upstream: Floats,
+        first_of: npt.NDArray[np.int32],
+    ) -> Floats:
         """Return the gradient of a convolution's sums from that of the rows that read its output."""
         first, second = self._inner[2 * number : 2 * number + 2]
         gradient = self._scratch("out gradient", len(layer.out), self._width)
         gradient[:] = 0
         kernels.undrop(*entries(matrix), upstream, layer.row_of, layer.kept, self._scale, layer.out, gradient)
-        result = self._scratch(f"summed gradient {number % 2}", len(layer.out), self._width)
+        if layer.normalised is not None:
+            gradient = self._normalise_back(layer, number, first_of, gradient)
+        result = self._scratch(f"summed gradient {number % 2}", len(gradient), self._width)
         kernels.convolve_back(
             gradient, layer.inner, layer.summed, first.weight, second.weight, first.weight_gradient,
             first.bias_gradient, second.weight_gradient, second.bias_gradient, result,
@@ -263,18 +306,3 @@ def entries(matrix: Csr) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], 
 def multiply(matrix: Csr, x: Floats, out: Floats) -> None:
     """Set `out` to a sparse matrix times `x`."""
     products.multiply_sparse(*entries(matrix), x, out)
-
-
-def warm_up() -> None:
-    """Compile every kernel of this module, or take it from the cache, on a pair and on many twins."""
-    options = GinOptions(hidden=16, layers=2)
-    model = FlatModel(build(options, Shape(1, 2)))
-    fast, streams = FastGin(options, model, Scratch()), DropoutStreams(0, 0, 0, 0)
-    for size in (2, 256):  # so many twins are counted in 8 and in 16 bits
-        columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])
-        clique = Topology(np.array([0, size]), np.arange(size + 1) * (size - 1), columns)
-        nodes, labels = np.zeros(size, np.int64), np.zeros(1, np.int64)
-        graphs = GraphSet(clique, np.ones((1, 1), np.float32), nodes, labels)
-        fast.step(quotient(graphs).take(np.array([0, 0])), streams)
-    pair = graphs.take(np.array([0, 0]))
-    fast.evaluate(levels(pair, options.layers), pair.labels)

@@ -13,6 +13,7 @@ from fedmpi.graphs.products import (
     TILE,
     Floats,
     Ints,
+    add_bias,
     add_bias_relu,
     add_column_sums,
     add_transposed_times,
@@ -35,8 +36,9 @@ def convolve(
     summed: Floats,
     inner: Floats,
     out: Floats,
+    cut: bool,
 ) -> None:
-    """Apply one convolution: ``relu(relu((M x) W1^T + b1) W2^T + b2)``.
+    """Apply one convolution: ``relu((M x) W1^T + b1) W2^T + b2``, cut at 0 on request.
 
     Parameters
     ----------
@@ -58,7 +60,10 @@ def convolve(
         rows_times(summed, at, count, first_t, inner, at)
         add_bias_relu(inner, at, count, first_bias)
         rows_times(inner, at, count, second_t, out, first)
-        add_bias_relu(out, first, count, second_bias)
+        if cut:
+            add_bias_relu(out, first, count, second_bias)
+        else:
+            add_bias(out, first, count, second_bias)
 
 
 @compiled

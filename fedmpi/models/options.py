@@ -57,7 +57,9 @@ class GinOptions(NetworkOptions):
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model."""
         plain = frozenset({"csr", "reference"})
-        return plain | {"compiled", "grouped"} if self.norm == "none" else plain
+        if self.norm == "none":
+            return plain | {"compiled", "grouped"}
+        return plain | {"compiled"} if self.norm in ("batch", "graph") else plain
 
     @property
     def norms(self) -> tuple[str, ...]:

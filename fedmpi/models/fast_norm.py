@@ -1,0 +1,123 @@
+"""Batch and graph normalisation for the compiled GIN, bound to the vectors of a flat model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.models import norm_kernels as kernels
+from fedmpi.models.flat import FlatModel, Slot
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+_MOMENTUM = np.float32(0.1)
+"""Weight of a batch in the running statistics; torch's default."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows as a normalisation sees them.
+
+    Attributes
+    ----------
+    counts : float32 [Q]
+        Nodes of each row.
+    pointers : int32 [G + 1]
+        Rows of each graph.
+    """
+
+    counts: Floats
+    pointers: Ints
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """What the backward pass needs."""
+
+    parts: Parts
+    scaled: Floats
+    out: Floats
+    mean: Floats
+    square: Floats
+    fixed: bool
+
+
+class FastNorm:
+    """Normalisation and ReLU after one convolution.
+
+    Parameters
+    ----------
+    model : FlatModel
+        A GIN with ``norm.*`` (batch) or ``graph_norm.*`` layers.
+    layer : int
+    width : int
+        Columns of the rows: the hidden width, padded.
+    """
+
+    def __init__(self, model: FlatModel, layer: int, width: int) -> None:
+        slots = {slot.name: slot for slot in (*model.slots, *model.statistics)}
+        self._is_batch = f"norm.{layer}.weight" in slots
+        prefix = f"{'norm' if self._is_batch else 'graph_norm'}.{layer}."
+        names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
+        self._places = [slots[prefix + name] for name in names]
+        self._parameters, self._gradient = model.parameters.numpy(), model.gradient.numpy()
+        self._values = np.ones((3, width), np.float32)
+        self._gradients = np.zeros((3, width), np.float32)
+        self._width = width
+        self._running: list[Floats] = []
+        if self._is_batch:
+            self._running = [
+                _view(self._parameters, slots[prefix + name]) for name in ("running_mean", "running_var")
+            ]
+
+    def load(self) -> None:
+        """Take over the model's parameters; padded columns get scale and shift 0."""
+        self._values[:2] = 0
+        for row, slot in zip(self._values, self._places, strict=False):
+            row[: slot.stop - slot.start] = _view(self._parameters, slot)
+
+    def apply(
+        self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
+    ) -> Normalised:
+        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, and cut at 0.
+
+        Batches are one part. In evaluation, and for a batch of one node, they are normalised by the
+        running statistics; training moves these.
+        """
+        nodes = float(parts.counts.sum(dtype=np.float64))
+        fixed = self._is_batch and not (training and nodes > 1)
+        if self._is_batch:
+            parts = Parts(parts.counts, np.array([0, len(row_of)], np.int32))
+        mean, square = np.zeros((2, len(parts.pointers) - 1, self._width), np.float32)
+        weight, bias, mean_scale = self._values
+        if fixed:
+            for target, running in zip((mean, square), self._running, strict=True):
+                target[0, : len(running)] = running
+        else:
+            kernels.statistics(rows, row_of, parts.counts, parts.pointers, mean_scale, mean, square)
+            if self._is_batch:
+                self._move(mean[0], square[0] * np.float32(nodes / (nodes - 1)))
+        kernels.normalise(rows, row_of, parts.pointers, mean_scale, weight, bias, mean, square, scaled, out)
+        return Normalised(parts, scaled, out, mean, square, fixed)
+
+    def _move(self, mean: Floats, variance: Floats) -> None:
+        for running, found in zip(self._running, (mean, variance), strict=True):
+            running += _MOMENTUM * (found[: len(running)] - running)
+
+    def back(self, gradient: Floats, done: Normalised) -> None:
+        """Turn the gradient after the normalisation into that before it, in place; store the parameters'."""
+        weight, _, mean_scale = self._values
+        self._gradients[:] = 0
+        kernels.normalise_back(
+            gradient, done.parts.counts, done.parts.pointers, done.scaled, mean_scale, weight, done.mean,
+            done.square, done.fixed, *self._gradients,
+        )  # fmt: skip
+        for row, slot in zip(self._gradients, self._places, strict=False):
+            _view(self._gradient, slot)[:] = row[: slot.stop - slot.start]
+
+
+def _view(vector: Floats, slot: Slot) -> Floats:
+    return vector[slot.start : slot.stop]
