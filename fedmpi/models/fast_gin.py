@@ -35,7 +35,7 @@ _NORM_FLOPS = 10
 
 @dataclass(frozen=True)
 class _Layer:
-    """What the backward pass needs of a convolution; rows n, twin classes Q."""
+    """What the backward pass needs of a convolution; rows n, twin classes Q; class q's row is source[q]."""
 
     summed: Floats
     inner: Floats
@@ -43,6 +43,7 @@ class _Layer:
     row_of: npt.NDArray[np.int32]
     kept: npt.NDArray[np.unsignedinteger]
     normalised: Normalised | None
+    source: npt.NDArray[np.int32]
 
 
 class FastGin:
@@ -82,7 +83,7 @@ class FastGin:
         outcome, upstream = self._head_step(batch, pooled, streams)
         matrix = batch.pooling.transposed
         for number, layer in reversed(list(enumerate(layers))):
-            upstream = self._layer_back(layer, number, matrix, upstream, batch.first_of)
+            upstream = self._layer_back(layer, number, matrix, upstream)
             matrix = (batch.closed if number else batch.first).transposed
         rows = self._scratch("input gradient", matrix.num_rows, self._width)
         multiply(matrix, upstream, rows)
@@ -191,7 +192,7 @@ class FastGin:
                 self._scratch(f"{name} {number}", *shape) for name in ("summed", "inner", "out")
             )
             self._convolve(number, matrix, x, summed, inner, out)
-            normalised = None
+            normalised, source = None, row_of
             if self._norms:
                 normalised = self._normalise(number, batch, out, row_of)
                 out, row_of = normalised.out, own
@@ -200,7 +201,7 @@ class FastGin:
             )
             x = self._scratch("dropped", batch.num_rows, self._width)
             kernels.drop(out, row_of, kept, self._scale, x)
-            layers.append(_Layer(summed, inner, out, row_of, kept, normalised))
+            layers.append(_Layer(summed, inner, out, row_of, kept, normalised, source))
         pooled = self._scratch("pooled", batch.pooling.num_rows, self._width)
         multiply(batch.pooling, x, pooled)
         return layers, pooled
@@ -260,34 +261,18 @@ class FastGin:
         post.apply_back(upstream, before)
         return outcome, before
 
-    def _normalise_back(
-        self, layer: _Layer, number: int, first_of: npt.NDArray[np.int32], gradient: Floats
-    ) -> Floats:
-        """Return the gradient of a convolution's rows from that of the normalised twin classes."""
-        assert layer.normalised is not None
-        self._norms[number].back(gradient, layer.normalised)
-        if number:
-            return gradient
-        rows = self._scratch("rows gradient", len(layer.inner), self._width)
-        rows[:] = 0
-        add_rows(gradient, first_of, rows)
-        return rows
-
-    def _layer_back(
-        self,
-        layer: _Layer,
-        number: int,
-        matrix: Csr,
-        upstream: Floats,
-        first_of: npt.NDArray[np.int32],
-    ) -> Floats:
+    def _layer_back(self, layer: _Layer, number: int, matrix: Csr, upstream: Floats) -> Floats:
         """Return the gradient of a convolution's sums from that of the rows that read its output."""
         first, second = self._inner[2 * number : 2 * number + 2]
         gradient = self._scratch("out gradient", len(layer.out), self._width)
         gradient[:] = 0
         kernels.undrop(*entries(matrix), upstream, layer.row_of, layer.kept, self._scale, layer.out, gradient)
         if layer.normalised is not None:
-            gradient = self._normalise_back(layer, number, first_of, gradient)
+            self._norms[number].back(gradient, layer.normalised)
+            rows = self._scratch("rows gradient", len(layer.inner), self._width)
+            rows[:] = 0
+            add_rows(gradient, layer.source, rows)
+            gradient = rows
         result = self._scratch(f"summed gradient {number % 2}", len(gradient), self._width)
         kernels.convolve_back(
             gradient, layer.inner, layer.summed, first.weight, second.weight, first.weight_gradient,

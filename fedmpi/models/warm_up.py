@@ -15,7 +15,7 @@ from fedmpi.models.scratch import Scratch
 
 
 def warm_up() -> None:
-    """Compile every kernel of `fedmpi.models.fast_gin`, or take it from the cache, on a pair and on many twins."""
+    """Compile every kernel of the fast GIN, or take it from the cache, on a pair and on many twins."""
     for norm in ("none", "batch", "graph"):
         _warm_up(GinOptions(hidden=16, layers=2, norm=norm))
 
