@@ -40,6 +40,14 @@ def test_the_same_case_and_seed_twice_counts_once(tmp_path, make_run):
     assert left_out == [twice]
 
 
+def test_a_method_with_other_clients_is_left_out_and_named(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.5, 0.6]])
+    make_run(tmp_path / "b", [[0.5]], settings={"algorithm": "centralised"})
+    (setting,), left_out = settings_of(tmp_path)
+    assert [cell.label for cell in setting.cells] == ["FedAvg"]
+    assert left_out == [f"{tmp_path / 'b'}: left out of the averages, other clients than {tmp_path / 'a'}"]
+
+
 def test_markdown(tmp_path, make_run, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     make_run(tmp_path / "b", [[0.9, 0.8]], seed=42)
