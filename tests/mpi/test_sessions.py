@@ -23,6 +23,7 @@ CASES = (
     "centralised",
     "fedbn",
     "fedcch",
+    "fedstar",
     "k-means",
     "fixed32",
     "fclg",

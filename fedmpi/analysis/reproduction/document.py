@@ -43,7 +43,8 @@ class Paper:
     splits, ablation : str
         Suites; empty for papers whose runs are scored as a whole, which have neither.
     scored : str
-        What a whole run is scored by: "clusters" or "scores"; empty where clients are.
+        What a whole run is scored by: "clusters" or "scores"; "clients" (or nothing, with splits and
+        ablation) where clients are.
     """
 
     name: str
@@ -78,6 +79,12 @@ PAPERS = (
         scored="clusters",
     ),
     Paper(
+        "FedCCH",
+        "Jiao et al.: FedCCH, IJCAI 2025, doi 10.24963/ijcai.2025/333",
+        ("fedcch/table1",),
+        scored="clients",
+    ),
+    Paper(
         "FedGraphNN",
         "He et al.: FedGraphNN, a federated learning system and benchmark for graph neural networks, 2021",
         ("fedgraphnn/table2", "fedgraphnn/table20"),
@@ -101,10 +108,28 @@ def document(results: Results, found: Sequence[Compared]) -> str:
     papers = []
     for paper in PAPERS:
         members = [each for each in found if each.published.paper == paper.name]
-        sections = _sections(paper, members, results) if paper.splits else _whole(paper, members, results)
-        papers.append({**vars(paper), **sections})
+        papers.append({**vars(paper), **_sections_of(paper, members, results)})
     page = environment.from_string(source).render(version=results.version, margin=MARGIN, papers=papers)
     return page.rstrip("\n") + "\n"
+
+
+def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    if paper.scored == "clients":
+        return _tables(paper, found, results)
+    return _sections(paper, found, results) if paper.splits else _whole(paper, found, results)
+
+
+def _tables(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    """Return the sections of a paper with accuracies of clients, and neither other splits nor ablation."""
+    verdict = verdicts.verdicts(paper.claims(), paper.figures(), results)
+    return {
+        "in_short": tables.in_short(found),
+        "verdicts": verdicts.verdict_table(verdict),
+        "tables": [_table(found, name) for name in dict.fromkeys(each.published.table for each in found)],
+        "counts": tables.counts_table(found),
+        "open_cells": openings.open_table(found),
+        "queue": openings.queue_table(results, paper.tables),
+    }
 
 
 def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
