@@ -22,7 +22,7 @@ def contents(folder):
     [
         (["--set", "rouns=3"], ["--set rouns", '"rounds"']),
         (["--set", "rounds=0"], ["--set rounds", "greater than or equal to 1"]),
-        (["--set", "algorithm=fedaverage"], ['"fedaverage"', "fedavg, fedprox, gcfl"]),
+        (["--set", "algorithm=fedaverage"], ['"fedaverage"', "fedavg"]),
         (["--set", "model=gcnn"], ["valid: gin"]),
         (["--set", "dataset=PROTEIN", "--offline"], ["PROTEIN", "PROTEINS"]),
         (["--set", "dataset=MUTAG", "--offline", "--data", "nowhere"], ["fedmpi data fetch MUTAG"]),
