@@ -51,3 +51,10 @@ def test_rows_have_the_scores_of_the_whole_run(run, tmp_path):
 def test_two_runs_compare_by_their_clusters(run, fedmpi):
     shown = fedmpi("compare", run[0].folder, run[0].folder).stdout
     assert "clustering accuracy" in shown
+
+
+def test_the_page_has_the_clusters_and_no_empty_curves(run, fedmpi, tmp_path):
+    assert fedmpi("report", run[0].folder, "--html", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "clustering acc %" in page and "Clustering accuracy" in page
+    assert "Validation accuracy" not in page

@@ -20,6 +20,7 @@ _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""
 
 _CURVES = {
+    "clustering_accuracy": ("Clustering accuracy", "%", 100.0),
     "test_accuracy": ("Test accuracy", "%", 100.0),
     "val_accuracy": ("Validation accuracy", "%", 100.0),
     "train_loss": ("Training loss", "nat", 1.0),
@@ -45,6 +46,7 @@ def mean_over_seeds(cell: Cell, rule: str) -> Estimate:
 
 def overview(settings: Sequence[Setting]) -> Section:
     """Return the table of all cells: a line per dataset and algorithm."""
+    clustered = any(_is_clustered(cell) for setting in settings for cell in setting.cells)
     headings = [
         Heading("dataset"),
         Heading("algorithm"),
@@ -54,6 +56,7 @@ def overview(settings: Sequence[Setting]) -> Section:
         Heading(
             "without twins", "last round, over test graphs that have no isomorphic twin in a training set"
         ),
+        *(_CLUSTERS if clustered else ()),
         Heading("worst client", "lowest accuracy of a client, mean over seeds"),
         Heading("gain over self-train", "points, mean over clients, over the seeds that both have"),
         Heading("clusters", "clusters at the end, mean over seeds"),
@@ -64,14 +67,29 @@ def overview(settings: Sequence[Setting]) -> Section:
         Heading("model GFLOP"),
         Heading("client MB"),
     ]
-    rows = [_overview_row(setting, cell) for setting in settings for cell in setting.cells]
+    rows = [_overview_row(setting, cell, clustered) for setting in settings for cell in setting.cells]
     note = Markup('<p class="note">★ the best of a dataset.</p>')
     return Section(
         "overview", "Overview", table("Every dataset and algorithm", headings, rows, "cells") + note
     )
 
 
-def _overview_row(setting: Setting, cell: Cell) -> list[Entry]:
+_CLUSTERS = (
+    Heading("clustering acc %", "all graphs, last round, mean over seeds"),
+    Heading("macro F1 %", "of the same clusters"),
+)
+
+
+def _is_clustered(cell: Cell) -> bool:
+    return all("clustering_accuracy" in run.summary for run in cell.runs.values())
+
+
+def _clusters(cell: Cell) -> list[Entry]:
+    names = ("clustering_accuracy", "clustering_f1")
+    return [percent(cell.mean(name) if _is_clustered(cell) else None) for name in names]
+
+
+def _overview_row(setting: Setting, cell: Cell, clustered: bool) -> list[Entry]:
     found = {rule: mean_over_seeds(cell, rule) for rule in (LAST, BEST, PUBLISHED)}
     kinds = {rule: "best" if _leads(setting, cell, rule) else "" for rule in (LAST, BEST)}
     reference = setting.reference(cell)
@@ -83,6 +101,7 @@ def _overview_row(setting: Setting, cell: Cell) -> list[Entry]:
         _percent(found[BEST], kinds[BEST]),
         _percent(found[PUBLISHED]),
         percent(cell.mean("test_accuracy_without_twins")),
+        *(_clusters(cell) if clustered else ()),
         percent(cell.mean("worst_client_accuracy")),
         number(None if gain is None else float(np.nanmean(gain))),
         number(1 + cell.mean("splits") if cell.algorithm != ALONE else None, 1),
@@ -196,11 +215,20 @@ def curves(settings: Sequence[Setting]) -> Section:
     for place, each in enumerate(settings):
         parts.append(Markup(f'<h3>{escape(each.heading)}</h3><div class="grid wide">'))
         for field, (title, unit, factor) in _CURVES.items():
+            if not _has(each, field):
+                continue
             drawn = [_line(cell, field) for cell in each.cells]
             axes = Axes(title, each.heading, f"{title.lower()} ({unit})", log=unit == "nat", factor=factor)
             parts.append(lines(axes, drawn))
         parts += [Markup("</div>"), _curve_table(each, f"curves-{place}")]
     return Section("curves", "Accuracy and loss by round", Markup("").join(parts))
+
+
+def _has(each: Setting, field: str) -> bool:
+    """Return whether there is anything to draw of a curve; losses below 0 have no logarithm."""
+    runs = [run for cell in each.cells for run in cell.runs.values()]
+    least = 0.0 if _CURVES[field][1] == "nat" else -np.inf
+    return all(field in run.curves for run in runs) and any((run.curves[field] > least).any() for run in runs)
 
 
 def _curve_table(each: Setting, identifier: str) -> Markup:

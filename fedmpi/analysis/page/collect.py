@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedmpi.analysis.figures.cells import RULES, key, titles, without
 from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
 from fedmpi.analysis.page.axes import COLOURS, DASHES
-from fedmpi.analysis.summary import setting, summarise
+from fedmpi.analysis.summary import CLUSTERING, setting, summarise
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
 
@@ -102,13 +102,21 @@ def digest(run: Run, target: float | None) -> Digest:
         clients=run.clients,
         summary=summarise(run, target),
         accuracy={rule: values(run) for rule, values in RULES.items()},
-        curves={name: mean_accuracy(run.results[name]) for name in CURVES},
+        curves=_curves(run),
         phases={name: value for name, (value, _) in seconds.items()},
         rates=_rates(run, seconds),
         traffic=_traffic(run),
         holdings=_holdings(run),
         provenance=run.lives[-1].provenance if run.lives else {},
     )
+
+
+def _curves(run: Run) -> dict[str, Float]:
+    """Return the means over clients by round, and the clustering accuracy of an unsupervised run."""
+    found = {name: mean_accuracy(run.results[name]) for name in CURVES}
+    if CLUSTERING[0] in run.results:
+        found[CLUSTERING[0]] = np.asarray(run.results[CLUSTERING[0]], np.float64)
+    return found
 
 
 def _phase_seconds(run: Run) -> dict[str, tuple[float, float]]:
