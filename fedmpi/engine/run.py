@@ -219,6 +219,11 @@ def _announce(
             f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients and a server: "
             f"ranks {', '.join(map(str, idle))} are idle"
         )
+    for member in job.source.members(job.case.dataset.name):
+        if refused := job.source.refused_of(member):
+            observer.note(
+                f"{member}: {len(refused)} rows of its file are left out; partition/refused names them"
+            )
     if opening.notice:
         observer.note(opening.notice)
 
