@@ -46,7 +46,7 @@ def algorithm_name(name: str) -> str:
 def dataset_name(name: str) -> str:
     """Return a dataset's name as papers write it: MIX for ``gcfl/mix``, the folder's name for own data."""
     last = name.rstrip("/").rpartition("/")[2]
-    return last.upper() if name.startswith("gcfl/") else last
+    return last.upper() if name.startswith(("gcfl/", "fedcch/", "fedstar/")) else last
 
 
 def algorithm_place(algorithm: str) -> int:

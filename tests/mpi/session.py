@@ -37,7 +37,7 @@ from fedmpi.store.identical import differences  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
-INTERRUPTED = ("fedavg", "fclg-by-round")
+INTERRUPTED = ("fedavg", "fclg-by-round", "k-means")
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
 

@@ -34,6 +34,8 @@ class Options(BaseModel):
         Where the lines begin: the losses of the very first rounds may flatten all that follows.
     log : bool
         Logarithmic axis.
+    band : bool
+        One standard deviation over clients around each line.
     panels : str
         A panel per ``dataset``, or (``settings``) per configuration but for algorithm and rounds.
     """
@@ -46,6 +48,7 @@ class Options(BaseModel):
     first_round: int = Field(1, ge=1)
     log: bool = False
     panels: Literal["settings", "dataset"] = "settings"
+    band: bool = True
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
@@ -80,9 +83,8 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
     seeds = seeds_text([tuple(cell.runs) for cell in found])
-    style.add_caption(
-        figure, f"Thick: mean over clients; thin: one standard deviation over clients around it ({seeds})."
-    )
+    band = "; thin: one standard deviation over clients around it" if options.band else ""
+    style.add_caption(figure, f"Thick: mean over clients{band} ({seeds}).")
     return figure
 
 
@@ -98,6 +100,8 @@ def _line(axis: Axes, cell: Cell, options: Options, label: str, look: dict[str, 
     rounds = np.flatnonzero(~np.isnan(mean))
     rounds = rounds[rounds + 1 >= options.first_round]
     axis.plot(rounds + 1, mean[rounds], label=label, **look)
+    if not options.band:
+        return
     low, high = mean - spread, mean + spread
     axis.fill_between(rounds + 1, low[rounds], high[rounds], color=look["color"], alpha=0.08, linewidth=0)
     for edge in (low, high):  # bands lie on each other: their edges tell them apart

@@ -47,3 +47,16 @@ def test_the_first_rounds_may_be_left_out(record, draw):
     assert axis.lines[0].get_xydata().tolist() == [[2.0, 1.5], [3.0, 1.0]]
     with pytest.raises(BadInput, match="first_round = 4, but fedavg has fewer rounds"):
         draw("losses", [run], first_round=4)
+
+
+def test_accuracies_in_a_panel_per_dataset_whatever_the_model_and_without_bands(record, draw):
+    accuracy = [[0.5, 0.7], [0.6, 0.8]]
+    runs = [
+        record({"model": {"name": "gin", "norm": norm}}, test_accuracy=accuracy)
+        for norm in ("batch", "graph")
+    ]
+    (axis,) = draw("losses", runs, field="test_accuracy", panels="dataset", band=False).axes
+    assert [line.get_xydata().tolist() for line in axis.lines] == [[[1.0, 0.6], [2.0, 0.7]]] * 2
+    assert axis.get_ylabel() == "test accuracy"
+    labels = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert labels == ["FedAvg, norm = batch", "FedAvg, norm = graph"]
