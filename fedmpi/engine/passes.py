@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -176,7 +176,7 @@ class TorchPasses(_Supervised):
         logits = self._model.module(batch, streams, self._kernels)
         self._task.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
         counts = _counts(batch.topology)
-        executed = self._flops.executed(counts, training=True, kernels=self._kernels)
+        executed = self._executed(batch, training=True)
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
 
@@ -192,8 +192,15 @@ class TorchPasses(_Supervised):
             found.append(self._task.outcome(logits, batch.labels))
             counts = _counts(batch.topology)
             counted += self._flops.forward(counts).total
-            executed += self._flops.executed(counts, training=False, kernels=self._kernels)
+            executed += self._executed(batch, training=False)
         return Pass(joined(found), counted, executed)
+
+    def _executed(self, batch: Batch, *, training: bool) -> int:
+        """Return the FLOPs that the kernels do, where the network sums by twins those of fewer edges."""
+        counts = _counts(batch.topology)
+        if self._kernels == "csr" and getattr(self._model.module, "by_twins", False):
+            counts = replace(counts, edges=batch.num_entries_by_twins)
+        return self._flops.executed(counts, training=training, kernels=self._kernels)
 
     @torch.no_grad()
     def embed(self) -> Embedding:
@@ -207,7 +214,7 @@ class TorchPasses(_Supervised):
             total = total + rows.double().sum(dim=0).cpu().numpy()
             counts = _counts(batch.topology)
             counted += self._flops.forward(counts).total
-            executed += self._flops.executed(counts, training=False, kernels=self._kernels)
+            executed += self._executed(batch, training=False)
         return Embedding(total / self._train.num_graphs, counted, executed)
 
 

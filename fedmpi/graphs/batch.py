@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.quotient import DENSE
 from fedmpi.graphs.sparse import CsrProduct, ones_csr, transposed, with_self_loops
+from fedmpi.graphs.twins import TwinSums
 
 
 class _SumPool(torch.autograd.Function):
@@ -99,7 +101,7 @@ class Batch:
     @cached_property
     def _inverse_roots(self) -> Tensor:
         """One over the root of each row's sum of A + I, [N, 1]."""
-        sizes = np.diff(self.closed[0]).astype(np.float32)
+        sizes = (np.diff(self.topology.row_ptr) + 1).astype(np.float32)
         return torch.from_numpy(1 / np.sqrt(sizes))[:, None].to(self.x.device)
 
     @cached_property
@@ -147,9 +149,26 @@ class Batch:
         """Return the mean over the nodes of each graph, [B, h]."""
         return self.sum_graphs(x) * self._inverse_sizes
 
-    def normalised_sum(self, x: Tensor) -> Tensor:
+    def normalised_sum(self, x: Tensor, *, by_twins: bool = False) -> Tensor:
         """Return ``D^-1/2 (A + I) D^-1/2 x``, [N, h], D the row sums of A + I (Kipf and Welling 2017)."""
-        return self.sum_neighbourhood(x * self._inverse_roots) * self._inverse_roots
+        summed = self.sum_by_twins if by_twins else self.sum_neighbourhood
+        return summed(x * self._inverse_roots) * self._inverse_roots
+
+    @cached_property
+    def _twins(self) -> TwinSums | None:
+        """Sums by twins, where graphs have so many edges that twins are likely."""
+        if self.topology.num_edges <= DENSE * self.topology.num_nodes:
+            return None
+        return TwinSums.of(self.topology, self.x.device)
+
+    @property
+    def num_entries_by_twins(self) -> int:
+        """Entries that `sum_by_twins` adds up beside one per node."""
+        return self.topology.num_edges if self._twins is None else self._twins.num_entries
+
+    def sum_by_twins(self, x: Tensor) -> Tensor:
+        """Return ``(A + I) x`` as `sum_neighbourhood`, once for nodes with the same closed neighbourhood."""
+        return self.sum_neighbourhood(x) if self._twins is None else self._twins(x)
 
     @cached_property
     def propagated(self) -> Tensor:

@@ -22,7 +22,7 @@ from fedmpi.seeds import mixed
 
 Words = npt.NDArray[np.uint64]
 
-_DENSE = 8
+DENSE = 8
 """Edges per node beyond which twins are worth counting: social networks, not molecules or proteins."""
 
 
@@ -233,7 +233,7 @@ def _take_members(member_ptr: Short, members: Short, rows: Int, shifts: Int) -> 
     return starts, taken
 
 
-def _twins(topology: Topology) -> tuple[Classes, Csr]:
+def twin_classes(topology: Topology) -> tuple[Classes, Csr]:
     """Return classes of nodes with the same closed neighbourhood, and what each class sees.
 
     Where edges have a direction, nodes that see the same need not be seen by the
@@ -251,13 +251,13 @@ def _twins(topology: Topology) -> tuple[Classes, Csr]:
 def twin_counts(topology: Topology) -> tuple[Int, Int]:
     """Return how many rows and entries each graph's quotient has, int64 [G] each.
 
-    Only looked for where nodes have more than `_DENSE` edges on average: elsewhere twins are rare
+    Only looked for where nodes have more than `DENSE` edges on average: elsewhere twins are rare
     and every node counts.
     """
     sizes = np.diff(topology.graph_ptr)
-    if topology.num_edges <= _DENSE * topology.num_nodes:
+    if topology.num_edges <= DENSE * topology.num_nodes:
         return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
-    twins, closed = _twins(topology)
+    twins, closed = twin_classes(topology)
     graph_of_row = np.repeat(np.arange(topology.num_graphs), sizes)[twins.first]
     rows = np.bincount(graph_of_row, minlength=topology.num_graphs)
     entries = np.bincount(graph_of_row, np.diff(closed.pointers), topology.num_graphs).astype(np.int64)
@@ -267,7 +267,7 @@ def twin_counts(topology: Topology) -> tuple[Int, Int]:
 def quotient(graphs: GraphSet) -> Quotient:
     """Divide nodes into twin classes and first-layer classes."""
     topology = graphs.topology
-    twins, closed = _twins(topology)
+    twins, closed = twin_classes(topology)
     seen = refined(topology, graphs.node_row.astype(np.uint64))
     graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
     sizes = np.bincount(graph_of_node[twins.first], minlength=topology.num_graphs)
