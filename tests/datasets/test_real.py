@@ -76,3 +76,20 @@ def test_groups_of_gcfl():
     assert [len(members) for members in gcfl] == [7, 10, 13, 8]
     assert GROUPS["gcfl/small"] == ("MUTAG", "BZR", "COX2", "DHFR", "PTC_MR", "ENZYMES", "DD", "PROTEINS")
     assert GROUPS["gcfl/mix"][-3:] == ("COLLAB", "IMDB-BINARY", "IMDB-MULTI")
+
+
+def test_groups_of_fedstar_and_fedcch():
+    def sizes(paper):
+        return {
+            name.split("/")[1]: len(members) for name, members in GROUPS.items() if name.startswith(paper)
+        }
+
+    assert sizes("fedstar/") == {"chem": 7, "biochem": 10, "biochemsn": 13, "biosncv": 9}
+    fedcch = {"chem": 7, "bio-chem": 9, "mix": 12, "bio-sn-cv": 8, "bio-cv": 5, "all": 15}
+    assert sizes("fedcch/") == fedcch
+    assert not any("PROTEINS" in GROUPS[f"fedcch/{name}"] for name in fedcch)
+    assert len(set(GROUPS["fedcch/all"])) == 15
+
+
+def test_letters_have_their_coordinates_as_features():
+    assert (KNOWN["Letter-low"].label_width, KNOWN["Letter-low"].attribute_width) == (0, 2)
