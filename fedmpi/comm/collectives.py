@@ -17,6 +17,9 @@ NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 _NAP_S = (50e-6, 500e-6)
 """Shortest and longest sleep between two looks at a pending barrier that is late."""
 
+_LONGEST_BLIND_S = 0.1
+"""Longest sleep before the first look."""
+
 _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
 
@@ -123,15 +126,32 @@ class Collectives:
         request = self._comm.Ibarrier()
         earlier = self._waits.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected = min(earlier, default=0.0)
-        if not request.Test() and expected > 4 * _NAP_S[1]:
-            time.sleep(0.9 * expected - _NAP_S[1])
-        while not request.Test():
-            late = time.perf_counter() - start - 2 * expected
-            time.sleep(min(max(late / 8, _NAP_S[0]), _NAP_S[1]))
+        blind = blind_sleep(expected)
+        overslept = False
+        if not request.Test() and blind:
+            time.sleep(blind)
+            overslept = request.Test()
+        while not overslept and not request.Test():
+            time.sleep(nap(time.perf_counter() - start, expected))
         self._time("Ibarrier", start)
         waited = time.perf_counter() - start
-        earlier.append(waited)
+        earlier.append(waited / 2 if overslept else waited)
         return waited
+
+
+def blind_sleep(expected: float) -> float:
+    """Return the seconds to sleep before the first look at a barrier that is expected to take so many.
+
+    Never long: ranks that once waited for one that stood still would otherwise make each other wait.
+    """
+    return min(0.9 * expected - _NAP_S[1], _LONGEST_BLIND_S) if expected > 4 * _NAP_S[1] else 0.0
+
+
+def nap(elapsed: float, expected: float) -> float:
+    """Return the seconds between two looks: few when it is due, at most a hundredth of a long wait."""
+    early = 0.9 * expected - elapsed
+    late = elapsed - 2 * expected
+    return min(max(early / 8, late / 8, _NAP_S[0]), max(_NAP_S[1], elapsed / 100))
 
 
 def _displacements(counts: Sequence[int]) -> list[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,6 +92,19 @@ def check_counts(world):
         "Scatterv": 8,
         "Ibarrier": 0,
     }
+
+
+def check_a_hold_up_is_not_remembered(world):
+    """Ranks that once waited long for one that stood still do not make each other wait from then on."""
+    if world.rank == world.size - 1:
+        time.sleep(3)
+    for place in ("first", "second"):
+        world.collectives.wait_for_all(place)
+    start = time.perf_counter()
+    for _ in range(10):
+        for place in ("first", "second"):
+            world.collectives.wait_for_all(place)
+    assert time.perf_counter() - start < 3  # each wait was three seconds when it was remembered
 
 
 def check_errors_are_everybodys(world):
@@ -277,6 +291,7 @@ def main(root: Path) -> None:
     world = World()
     check_collectives(world)
     check_counts(world)
+    check_a_hold_up_is_not_remembered(world)
     check_errors_are_everybodys(world)
     check_idle_ranks_are_named(world, root)
     world.collectives._comm = OnlyBuffers(world.comm)
