@@ -141,11 +141,11 @@ class MoleculeNetwork(nn.Module):
         asked = np.concatenate([np.arange(count), near])
         far = torch.from_numpy(_drawn(batch, asked, streams, 2)).to(batch.x.device)
         own = batch.x[torch.from_numpy(asked).to(batch.x.device)]
-        around = batch.x[far].view(len(asked), _FANOUT, -1).mean(dim=1)
+        around = batch.x[far].view(len(asked), _FANOUT, batch.x.shape[1]).mean(dim=1)
         x = relu(self.conv[0](torch.cat([own, around], dim=1)))
         if streams is not None:
             x = streams.apply(x, 0, self.options.dropout)
-        around = x[count:].view(count, _FANOUT, -1).mean(dim=1)
+        around = x[count:].view(count, _FANOUT, self.options.hidden).mean(dim=1)
         return relu(self.conv[1](torch.cat([x[:count], around], dim=1)))
 
 

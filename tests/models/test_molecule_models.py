@@ -65,6 +65,13 @@ def read_out(module, x, nodes):
     return torch.stack([logits[:4].mean(0), logits[4:].mean(0)])
 
 
+@pytest.mark.parametrize("kind", [*MOLECULES, *CONVOLUTIONS])
+def test_a_client_without_held_out_graphs_has_no_outputs(graphs, kind):
+    model = flat(kind())
+    nothing = Batch.of(graphs.take(np.zeros(0, np.int64)))
+    assert model.module(nothing, None).shape == (0, 3)
+
+
 def test_gcn_is_two_products_without_bias_or_relu(graphs):
     module, batch = flat(FedGraphNNGcnOptions(hidden=6, node=4)).module, Batch.of(graphs)
     closed = adjacency(graphs)
