@@ -35,11 +35,11 @@ class Scaffold(Algorithm):
 
     def __init__(self, options: AlgorithmOptions) -> None:
         super().__init__(options)
-        self._num_clients = 0
+        self._trained = self._num_clients = 0
 
     def begin(self, trained: int, num_clients: int) -> None:
-        """Take note of how many clients there are."""
-        self._num_clients = num_clients
+        """Take note of how many parameters and clients there are."""
+        self._trained, self._num_clients = trained, num_clients
 
     def weights(self, samples: Ints) -> Ints:
         """Return ones."""
@@ -56,8 +56,11 @@ class Scaffold(Algorithm):
     def update(
         self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
     ) -> npt.NDArray[np.float32]:
-        """Return x and c after ``x + eta_g mean`` and ``c + |S| / N mean`` of the changes of c_i."""
-        half = len(model) // 2
-        share = num_clients / self._num_clients
-        step = np.concatenate([self.options.server_lr * mean[:half], share * mean[half:]])
+        """Return x and c after ``x + eta_g mean`` and ``c + |S| / N mean`` of the changes of c_i.
+
+        Running statistics move by the mean, as in FedAvg: a longer step could make a variance negative.
+        """
+        half, step = len(model) // 2, mean.copy()
+        step[: self._trained] *= self.options.server_lr
+        step[half:] *= num_clients / self._num_clients
         return super().update(model, step, num_clients)

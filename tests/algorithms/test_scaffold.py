@@ -49,5 +49,13 @@ def test_the_server_moves_x_by_the_mean_and_c_by_the_share_that_took_part():
     np.testing.assert_allclose(found, [1.5, 1.5, 0.5 + 0.2, 0.5 + 0.4], rtol=1e-6)
 
 
+def test_running_statistics_move_by_the_mean_whatever_the_server_lr():
+    """Of x the second element is a running variance; c has two elements too."""
+    algorithm = Scaffold(ScaffoldOptions(server_lr=3.0))
+    algorithm.begin(1, 2)
+    found = algorithm.update(np.array([1.0, 1.0, 0.0, 0.0], np.float32), np.array([-0.5, -0.5, 0.0, 0.0]), 2)
+    assert found.tolist() == [-0.5, 0.5, 0.0, 0.0]
+
+
 def test_all_clients_weigh_the_same():
     assert scaffold().weights(np.array([5, 1000])).tolist() == [1, 1]
