@@ -78,7 +78,8 @@ def dominant_share(options: DominantShare, labels: Int) -> list[Int]:
     for label in range(num_classes):
         graphs = np.flatnonzero(labels == label)
         graphs = graphs[permutation(key(options.seed, Purpose.PARTITION, label), len(graphs))]
-        cut = int(_exact(options.share, num_classes) * len(graphs))
+        share = _exact(options.share, num_classes) if num_classes > 1 else 1  # at home everywhere
+        cut = int(share * len(graphs))
         order = np.roll(np.arange(options.clients), -label * home)
         for clients, part in ((order[:home], graphs[:cut]), (order[home:], graphs[cut:])):
             for client, piece in zip(clients, np.array_split(part, max(1, len(clients))), strict=False):

@@ -69,8 +69,14 @@ def _stratified(options: FedGraphNN, raw: RawGraphs, classes: Int) -> Parts:
     if raw.task != "classification":
         raise BadInput(f'partition.split = "stratified" needs one class per graph, which {raw.name} has not')
     chosen = {"shuffle": True, "random_state": options.seed}
-    rest, test = train_test_split(np.arange(raw.num_graphs), test_size=0.1, stratify=classes, **chosen)
-    train, val = train_test_split(rest, test_size=0.1, stratify=classes[rest], **chosen)
+    try:
+        rest, test = train_test_split(np.arange(raw.num_graphs), test_size=0.1, stratify=classes, **chosen)
+        train, val = train_test_split(rest, test_size=0.1, stratify=classes[rest], **chosen)
+    except ValueError as error:
+        raise BadInput(
+            f'partition.split = "stratified" needs more graphs of each class than {raw.name} has: '
+            'use "random"'
+        ) from error
     return train, val, test
 
 

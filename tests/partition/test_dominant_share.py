@@ -78,3 +78,8 @@ def test_all_graphs_are_training_graphs_and_the_seed_chooses_them(labelled):
 def test_every_class_needs_a_home(labelled):
     with pytest.raises(BadInput, match="clients = 6 is no multiple of 4"):
         make(DominantShare(), [labelled([10, 10, 10, 10])])
+
+
+def test_the_only_class_is_at_home_everywhere(labelled):
+    clients = make(DominantShare(clients=2), [labelled([11])]).clients
+    assert [len(client.train) for client in clients] == [6, 5]

@@ -77,6 +77,11 @@ def test_stratified_is_81_9_10(labelled):
     assert (test < 100).sum() == 10
 
 
+def test_a_class_of_one_graph_cannot_be_stratified(labelled):
+    with pytest.raises(BadInput, match=r"needs more graphs of each class than \w+ has"):
+        make(FedGraphNN(split="stratified"), [labelled([50, 50, 1])])
+
+
 def test_scaffolds_do_not_cross_the_split(labelled):
     scaffolds = np.repeat(np.arange(30), np.arange(30, 0, -1))
     raw = RawGraphs(**{**vars(labelled([len(scaffolds)])), "scaffolds": scaffolds})
