@@ -75,7 +75,7 @@ class SystemRow:
 
 
 def system_rows(runs: Iterable[Run]) -> list[SystemRow]:
-    """Return a row per complete run of one of FedGraphNN's molecule models; others are left out."""
+    """Return a row per complete run of one of FedGraphNN's models on molecules; others are left out."""
     return [_row(run, options) for run, options in _molecular(runs)]
 
 
@@ -83,7 +83,8 @@ def _molecular(runs: Iterable[Run]) -> list[tuple[Run, FedGraphNNOptions]]:
     found: list[tuple[Run, FedGraphNNOptions]] = []
     for run in runs:
         options = _MODEL.validate_python(run.config["model"])
-        if run.status == "complete" and isinstance(options, FedGraphNNOptions):
+        molecules = run.config["dataset"]["name"] in MOLECULES
+        if run.status == "complete" and molecules and isinstance(options, FedGraphNNOptions):
             found.append((run, options))
     return found
 

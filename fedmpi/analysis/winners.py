@@ -63,7 +63,7 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
     Raises
     ------
     BadInput
-        A run has no such setting, or none is complete.
+        A run has no such setting, none is complete, or none of a group has a validation score.
     """
     groups: dict[tuple[str, ...], list[tuple[Run, Headline]]] = {}
     for run in runs:
@@ -104,6 +104,8 @@ def _winner(group: tuple[str, ...], members: Sequence[tuple[Run, Headline]]) -> 
     sign = 1 if members[0][1].higher else -1
     scored = [(run, found, _best(found)) for run, found in members]
     run, found, val = max(scored, key=lambda each: sign * each[2])
+    if np.isinf(val):
+        raise BadInput(f"{', '.join(group)}: no run has a validation score to select by")
     maximum = max((each.as_published for _, each, _ in scored), key=lambda value: sign * value)
     tried = len({option_text(run.config) for run, _ in members})
     options, test = option_text(run.config), found.best_by_validation

@@ -62,6 +62,11 @@ def test_unfinished_runs_do_not_count(configs):
         winners(runs[:1], ["model.name"])
 
 
+def test_runs_without_a_validation_score_have_no_winner(configs):
+    with pytest.raises(BadInput, match="ESOL: no run has a validation score"):
+        winners([run(config, [np.nan], [1.0]) for config in configs], ["dataset.name"])
+
+
 def test_a_setting_that_is_not_there_is_named(configs):
     with pytest.raises(BadInput, match=r"--by model.heads: "):
         winners([run(configs[0], [1.0], [1.0])], ["model.heads"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from fedmpi.analysis.system import system_rows
+from fedmpi.store.reader import Run
 from tests.mpi.molecules import prepare
 
 SUITE = """
@@ -37,6 +41,12 @@ def test_one_command_runs_and_prints_the_table(fedmpi, suite, tmp_path):
     assert cells[6:8] == ["7.160", "5.960"]
     assert cells[9] == "13,635"
     assert "sleeps 0.3 s per client and round" in found.stdout
+
+
+def test_these_models_on_other_graphs_are_left_out():
+    config = {"model": {"name": "fedgraphnn/gcn"}, "dataset": {"name": "MUTAG"}}
+    run = Run(Path("mutag"), config, "", "", 2, "complete", "", 1, 1, (), {}, {}, ())
+    assert system_rows([run]) == []
 
 
 def test_a_folder_without_such_runs_is_refused(fedmpi, tmp_path):
