@@ -24,5 +24,7 @@ class FedBN(Algorithm):
         return not name.startswith(("norm.", "graph_norm.")) and super().shares(name, share)
 
     def objection(self, model: ModelOptions) -> str:
-        """Refuse a model without normalisation, with which this is FedAvg."""
+        """Refuse a model without normalisation, with which this is FedAvg, and ``pf``, which is not read."""
+        if self.options.pf == "shared":
+            return 'keeps all normalisation layers at home: leave pf = "shared" out'
         return "" if model.norms else 'keeps normalisation layers at home: choose model.norm, such as "batch"'

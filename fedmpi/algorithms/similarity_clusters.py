@@ -49,12 +49,17 @@ def cut_at_distance(merges: Floats, distance: float) -> Ints:
 
 
 def k_means(points: Floats, clusters: int, seed: int) -> Ints:
-    """Return the best of ten k-means clusterings of points [m, h]; at most as many as there are places."""
+    """Return the best of ten k-means clusterings of points [m, h]; at most as many as there are places.
+
+    One thread, so that sums have one order.
+    """
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     distinct = len(np.unique(points, axis=0))
-    found = KMeans(min(clusters, distinct), n_init=10, random_state=seed % 2**32).fit_predict(points)
-    return numbered(found)
+    means = KMeans(min(clusters, distinct), n_init=10, random_state=seed % 2**32)
+    with threadpool_limits(1):
+        return numbered(means.fit_predict(points))
 
 
 def best_silhouette(similarity: Floats, divide: Division) -> Ints:

@@ -214,7 +214,7 @@ class MvgrlEncoderOptions(_EncoderOptions):
 
     ``register_layers`` says whether the convolutions are trained and averaged. The official code
     keeps them in a plain list, where the optimizer does not find them: they stay as they were drawn,
-    each client's its own. False does that.
+    here the same for all clients, so that their vectors can be clustered together. False does that.
     """
 
     name: Literal["mvgrl"] = "mvgrl"

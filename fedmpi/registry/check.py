@@ -170,6 +170,11 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
         raise _Refused("objective", f'{algorithm.name} embeds graphs by a classifier: use "supervised"')
     if algorithm.regroups and case.participation < 1:
         raise _Refused("participation", f"{algorithm.name} groups all clients in every round: it must be 1")
+    if algorithm.regroups and case.reduction.name == "fixed32":
+        raise _Refused(
+            "reduction",
+            f'{algorithm.name} averages models, which "fixed32" would clip, not updates: use "exact"',
+        )
     if case.algorithm.pf == "shared" and "graph" not in case.model.norms:
         raise _Refused("algorithm.pf", 'is read for a model with GraphNorm only: model.norm = "graph"')
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedmpi.engine.case import Case, EvaluationOptions
-from fedmpi.models.options import NetworkOptions
+from fedmpi.models.options import MvgrlEncoderOptions, NetworkOptions
 
 
 def misfit(case: Case) -> tuple[str, str] | None:
@@ -30,6 +30,8 @@ def _unsupervised_misfit(case: Case) -> tuple[str, str] | None:
     objective, scores = case.objective, case.evaluation
     if case.model.name != objective.model:
         return "model", f'objective "{objective.name}" trains model = "{objective.model}"'
+    if isinstance(case.model, MvgrlEncoderOptions) and not case.model.register_layers and case.share != "all":
+        return "share", 'model.register_layers = false leaves no convolution to share: use share = "all"'
     if scores.clients != "all":
         return "evaluation.clients", 'the graphs of all clients are clustered together: use "all"'
     if late := [round for round in scores.embeddings if not 1 <= round <= case.rounds]:

@@ -57,6 +57,19 @@ def test_defaults_are_gcfls(check):
             'case.dataset.synthetic.domain: unknown key; did you mean "domains"?',
         ),
         ('partition = "iid"', "deals out one dataset, here are 6 synthetic domains"),
+        (
+            'model = { norm = "batch" }\nalgorithm = "fedcch"\nreduction = "fixed32"',
+            'fedcch averages models, which "fixed32" would clip, not updates: use "exact"',
+        ),
+        (
+            'model = { norm = "graph" }\nalgorithm = { name = "fedbn", pf = "shared" }',
+            'fedbn keeps all normalisation layers at home: leave pf = "shared" out',
+        ),
+        (
+            'dataset = { synthetic = { domains = 1 } }\npartition = "dominant-share"\nobjective = "mvgrl"\n'
+            'model = { name = "mvgrl", register_layers = false }',
+            'case.share: model.register_layers = false leaves no convolution to share: use share = "all"',
+        ),
         ("participation = 0", "case.participation: input should be greater than 0"),
         ("reduction = { clip = 2.0 }", 'is read by "fixed32" only'),
         ('name = "x"', "case.name: unknown key"),
