@@ -108,7 +108,7 @@ def plan_suite(
     plan = []
     for number, checked in numbered:
         folder = root / checked.case.name
-        plan.append(Planned(number, checked, folder, _is_done(checked, folder, resume)))
+        plan.append(Planned(number, checked, folder, is_done(checked, folder, resume)))
     return plan
 
 
@@ -127,7 +127,14 @@ def _select(
     raise BadInput(f"--case {wanted}: there are cases {first} to {last}; see them with --list")
 
 
-def _is_done(item: Checked, folder: Path, resume: bool) -> bool:
+def is_done(item: Checked, folder: Path, resume: bool) -> bool:
+    """Return whether a folder holds the case's complete run.
+
+    Raises
+    ------
+    BadInput
+        It holds a run of another configuration, or an unfinished one that is not to be continued.
+    """
     if not holds_run(folder):
         return False
     try:
@@ -151,7 +158,7 @@ def _plan_folder(folder: Path) -> list[Planned]:
     stored = dict(load_run(folder).config)
     suite, name = stored.pop("suite"), stored.pop("name")
     checked = build(suite, CaseSettings(name, stored))
-    return [Planned(0, checked, folder, _is_done(checked, folder, True))]
+    return [Planned(0, checked, folder, is_done(checked, folder, True))]
 
 
 def check_places(plan: Sequence[Planned], source: DataSource) -> None:

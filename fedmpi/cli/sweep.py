@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedmpi.cli.run import Places, Planned, check_places, plan_suite
+from fedmpi.cli.run import Places, Planned, check_places, is_done, plan_suite
 from fedmpi.cli.terminal import console
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -156,6 +156,11 @@ class _Sweep:
     def _start(self, item: Planned) -> None:
         if state(item.folder) == "live":
             self._console.print(f"{item.checked.case.name}: another process runs it, left alone")
+            return
+        if is_done(item.checked, item.folder, True):
+            self._done += 1
+            text = f"[{self._done}/{self._total}] {item.checked.case.name}: complete, by another process"
+            self._console.print(text, markup=False)
             return
         command = [
             sys.executable,

@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from fedmpi.cli.run import plan_suite
+from fedmpi.cli.run import Places, plan_suite
+from fedmpi.cli.sweep import run_missing
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.engine.clients import Client
@@ -189,6 +190,14 @@ def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp
     assert {load_run(tmp_path / "runs" / name).status for name in ("fedavg", "fedprox", "self-train")} == {
         "complete"
     }
+
+
+def test_a_sweep_does_not_start_what_another_has_finished_meanwhile(fedmpi, tiny_suite, tmp_path, capfd):
+    plan = plan_suite(read(tiny_suite), tmp_path / "runs", resume=True)
+    assert fedmpi("run", tiny_suite, "--out", tmp_path / "runs").returncode == 0
+    places = Places(tmp_path / "runs", None, None, None)
+    assert run_missing(plan, tiny_suite, [], places, workers=1, ranks=1, budget=None, plugins=[]) == 0
+    assert "[3/3] self-train: complete, by another process" in capfd.readouterr().out
 
 
 def test_ranks_that_each_believe_to_be_alone_are_told(fedmpi_process, tiny_suite, monkeypatch):
