@@ -24,6 +24,11 @@ class ScaffoldOptions(AlgorithmOptions):
     name: Literal["scaffold"] = "scaffold"
     server_lr: float = Field(1.0, gt=0)
 
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels whose steps are corrected: those that train one client at a time."""
+        return frozenset({"compiled", "csr", "reference"})
+
 
 class Scaffold(Algorithm):
     """One global model x and control variate c; a client has its own, c_i, zero at the start."""

@@ -28,6 +28,9 @@ class _AdamLike(Options):
     state: Literal["kept", "reset"] = "kept"
     """Whether moments and step count survive from round to round, as in the released GCFL code."""
 
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
+    """Kernels that can take its steps."""
+
 
 class AdamOptions(_AdamLike):
     """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
@@ -49,6 +52,8 @@ class SgdOptions(Options):
     name: Literal["sgd"] = "sgd"
     lr: float = Field(0.01, gt=0)
     weight_decay: float = Field(0.0, ge=0)
+
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
 
     @property
     def state(self) -> str:
@@ -120,7 +125,7 @@ class Case(Options):
     evaluation: EvaluationOptions = EvaluationOptions()
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
     """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model,
-    objective and algorithm; else torch's CSR products, "csr"."""
+    objective, algorithm and optimizer; else torch's CSR products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -136,7 +141,8 @@ class Case(Options):
         model = _MODEL.validate_python(values.get("model", GinOptions()))
         objective = _OBJECTIVE.validate_python(values.get("objective", SupervisedOptions()))
         able = model.kernels & objective.kernels
-        able &= getattr(values.get("algorithm"), "kernels", able)
+        for axis in ("algorithm", "optimizer"):
+            able &= getattr(values.get(axis), "kernels", able)
         if wanted not in able or not _has_classes(values):
             wanted = "csr"
         return {"kernels": wanted, **values}

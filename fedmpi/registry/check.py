@@ -157,10 +157,6 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
     """Refuse settings that the algorithm cannot honour."""
     if algorithm.controls and case.optimizer.name != "sgd":
         raise _Refused("optimizer", f'{algorithm.name} has plain SGD on the clients: use optimizer = "sgd"')
-    if algorithm.controls and case.kernels == "grouped":
-        raise _Refused(
-            "kernels", f'"grouped" has no control variates, which {algorithm.name} needs: use "csr"'
-        )
     if not algorithm.reads_share and case.share != "conv":
         raise _Refused("share", f"{algorithm.name} says itself what is shared: leave share out")
     objection = algorithm.objection(case.model)
@@ -201,8 +197,6 @@ def _fits(case: Case) -> None:
     _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
-    if case.kernels == "grouped" and case.optimizer.name == "sgd":
-        raise _Refused("kernels", '"grouped" takes Adam steps only: use kernels = "csr"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
@@ -210,8 +204,8 @@ def _fits(case: Case) -> None:
 
 
 def _fits_kernels(case: Case) -> None:
-    """Refuse kernels that cannot run the model, the objective or the algorithm."""
-    parts = (case.model, case.objective, case.algorithm)
+    """Refuse kernels that cannot run the model, the objective, the algorithm or the optimizer."""
+    parts = (case.model, case.objective, case.algorithm, case.optimizer)
     for part in parts:
         if case.kernels not in part.kernels:
             able = frozenset.intersection(*(each.kernels for each in parts))

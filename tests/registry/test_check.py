@@ -89,3 +89,11 @@ def test_each_mistake_is_one_line_that_names_file_key_and_closest_match(check, t
 def test_a_mistake_in_an_override_names_the_option(check):
     with pytest.raises(BadInput, match=r'^--set optimizer\.lrr: unknown key; did you mean "lr"\?'):
         check("", ["optimizer.lrr=1"])
+
+
+def test_a_case_on_a_gpu_gets_kernels_that_take_its_steps(check):
+    (adam,) = check('[case]\ndevice = "cuda"')
+    (sgd,) = check('[case]\ndevice = "cuda"\nalgorithm = "scaffold"\noptimizer = "sgd"')
+    assert (adam.case.kernels, sgd.case.kernels) == ("grouped", "csr")
+    with pytest.raises(BadInput, match='"grouped" cannot run sgd as it is here: use "compiled", "csr"'):
+        check('[case]\nkernels = "grouped"\noptimizer = "sgd"')
