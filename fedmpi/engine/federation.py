@@ -22,6 +22,7 @@ from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.metrics.clustering import can_probe
 from fedmpi.models.flops import GraphCounts, flops_of
 from fedmpi.models.options import FedStarOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
@@ -158,6 +159,8 @@ def _view(
             f'objective "{case.objective.name}" is scored by the classes of one dataset: choose one whose '
             "graphs have one class each"
         )
+    if case.evaluation.probe and not can_probe(np.asarray(raws[0].labels)):
+        raise BadInput(f"evaluation.probe needs two classes of 5 graphs each, which {raws[0].name} lacks")
     for split in partition.clients:
         if len(split.train) < case.objective.smallest_batch:
             raise BadInput(

@@ -64,6 +64,11 @@ def agreement(labels: Ints, clusters: Ints) -> ClusterScore:
     return ClusterScore(float(right.sum() / len(labels)), float(f1[: int(labels.max()) + 1].mean()))
 
 
+def can_probe(labels: Ints) -> bool:
+    """Return whether there are two classes at least with a graph in every fold of `probe`."""
+    return int((np.bincount(labels) >= _FOLDS).sum()) >= 2
+
+
 def probe(vectors: Vectors, labels: Ints, seed: int) -> float:
     """Return the accuracy of logistic regression on standardised vectors, five-fold cross-validated.
 

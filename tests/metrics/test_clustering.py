@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from fedmpi.metrics.clustering import agreement, probe, score, unit
+from fedmpi.metrics.clustering import agreement, can_probe, probe, score, unit
 
 
 def singletons(counts, alone):
@@ -65,3 +65,10 @@ def test_the_same_seed_gives_the_same_score():
 
 def test_unit_vectors_have_norm_1_and_zeros_stay():
     assert np.allclose(unit(np.array([[3, 4], [0, 0]], np.float32)), [[0.6, 0.8], [0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("counts", "able"), [([5, 5], True), ([50, 4], False), ([50], False), ([5, 1, 5], True)]
+)
+def test_a_probe_needs_two_classes_with_a_graph_in_every_fold(counts, able):
+    assert can_probe(np.repeat(np.arange(len(counts)), counts)) is able
