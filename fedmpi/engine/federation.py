@@ -90,8 +90,7 @@ class Federation:
         split = self.partition.clients[client]
         raw = self.raws[split.dataset]
         held_out = np.concatenate([split.val, split.test])
-        features, scaling = case.dataset.features, case.dataset.scaling
-        parts = [build(raw, graphs, features, scaling=scaling) for graphs in (split.train, held_out)]
+        parts = [_built(case, raw, graphs) for graphs in (split.train, held_out)]
         if isinstance(case.model, FedStarOptions):
             sizes = (case.model.walks, case.model.degrees)
             parts = [replace(part, structure=structure_encoding(part.topology, *sizes)) for part in parts]
@@ -106,10 +105,15 @@ class Federation:
 
         def viewed(graphs: Ints) -> ViewedGraphs:
             view = None if self.view is None else self.view.take(graphs)
-            return ViewedGraphs(build(self.raws[split.dataset], graphs, case.dataset.features), view)
+            return ViewedGraphs(_built(case, self.raws[split.dataset], graphs), view)
 
         train = viewed(split.train)
         return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
+
+
+def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
+    """Return graphs with the features that the case asks for."""
+    return build(raw, graphs, case.dataset.features, scaling=case.dataset.scaling)
 
 
 def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partition:

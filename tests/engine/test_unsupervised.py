@@ -86,6 +86,14 @@ def test_mvgrl_trains_with_and_without_its_convolutions(runs):
         assert losses[2] < losses[0]
 
 
+def test_features_are_scaled_as_the_case_says(runs):
+    (plain,), (scaled,) = (
+        runs("intra", **{"rounds": 1, "dataset.scaling": scaling}).values()
+        for scaling in ("none", "per-graph")
+    )
+    assert not (plain.results["parameter_digest"] == scaled.results["parameter_digest"]).any()
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
