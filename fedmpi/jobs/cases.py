@@ -16,6 +16,7 @@ from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.engine.case import Case
 from fedmpi.engine.folders import holds_run, refuse_other_config
 from fedmpi.errors import BadInput
+from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import Run, load_run
 
@@ -111,7 +112,9 @@ def pace(run: Run) -> float:
 
 
 def num_clients(case: Case) -> int:
-    """Return how many clients a case has, from its configuration alone."""
+    """Return how many clients a case has, from its configuration alone; one where it pools their graphs."""
+    if algorithms.find(case.algorithm.name).pools:
+        return 1
     if case.partition.name != "per-dataset":
         return case.partition.clients
     if case.dataset.name == SYNTHETIC:

@@ -128,6 +128,12 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def test_a_centralised_case_takes_the_ranks_of_one_client(here):
+    settings = 'partition = { name = "iid", clients = 8 }\ndataset = { synthetic = { domains = 1 } }'
+    item = item_of(f'name = "one"\n[case]\nalgorithm = "centralised"\n{settings}\n')
+    assert num_clients(item.case) == 1
+
+
 def test_a_measured_pace_is_scaled_by_the_busiest_ranks_clients(here):
     item = item_of(SUITE, status="interrupted", rounds=40, pace=0.5, ranks=2)
     model = systems.Model(start_seconds=7.0)
