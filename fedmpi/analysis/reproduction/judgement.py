@@ -10,6 +10,9 @@ from fedmpi.analysis.reproduction.statistics import Estimate, holm
 LEVEL = 0.05
 """Chance of even one false confirmation, and of even one false refutation, in a family of judgements."""
 
+FEWEST_SEEDS = 3
+"""With fewer nothing is decided: a table's methods share their seeds, and are no substitute for them."""
+
 CONFIRMED, REFUTED = "confirmed", "refuted"
 
 
@@ -53,7 +56,7 @@ def judge(questions: Sequence[Question]) -> list[Judgement]:
     Confirmed are those where both one-sided tests reject a truth outside the
     limits, refuted those where the test of a truth between them rejects; the
     p-values of either kind are adjusted for the number of questions that have
-    an interval.
+    an interval and seeds enough.
     """
     asked = [place for place, question in enumerate(questions) if _is_decidable(question)]
     estimates = [(questions[place], questions[place].estimate) for place in asked]
@@ -70,7 +73,8 @@ def judge(questions: Sequence[Question]) -> list[Judgement]:
 
 
 def _is_decidable(question: Question) -> bool:
-    return question.estimate is not None and question.estimate.freedom > 0
+    one = question.estimate
+    return one is not None and one.freedom > 0 and one.count >= FEWEST_SEEDS
 
 
 def _outside_p(question: Question, one: Estimate) -> float:

@@ -49,3 +49,11 @@ def test_what_cannot_be_decided_does_not_count_in_the_correction():
 def test_a_clear_case_survives_the_doubtful_ones():
     found = judge([within(0.2, 0.01), within(0.03, 0.02), within(0.03, 0.02)])
     assert [str(answer) for answer in found] == ["**refuted**", *["undecided at 5 seeds"] * 2]
+
+
+def test_two_seeds_decide_nothing_however_many_methods_share_them():
+    pooled = Estimate(0.001, 0.002, 2, 7)
+    (found,) = judge([Question(pooled, -0.02, 0.02)])
+    assert str(found) == "undecided at 2 seeds"
+    (found,) = judge([Question(Estimate(0.001, 0.002, 3, 7), -0.02, 0.02)])
+    assert str(found) == "**confirmed**"
