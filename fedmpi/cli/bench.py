@@ -27,11 +27,14 @@ Repetitions = Annotated[int, typer.Option(min=1, help="Measured repetitions; all
 Warmup = Annotated[int, typer.Option(min=0, help="Repetitions before, not measured.")]
 
 
+OneCase = Annotated[
+    str | None, typer.Argument(help="A suite with one case left; default gcfl/proteins with FedAvg.")
+]
+
+
 @app.command()
 def train(
-    suite: Annotated[
-        str | None, typer.Argument(help="A suite with one case left; default gcfl/proteins with FedAvg.")
-    ] = None,
+    suite: OneCase = None,
     set_: Set = None,
     repetitions: Repetitions = 10,
     warmup: Warmup = 3,
@@ -55,9 +58,7 @@ def train(
 
 @app.command()
 def cores(
-    suite: Annotated[
-        str | None, typer.Argument(help="A suite with one case left; default gcfl/proteins with FedAvg.")
-    ] = None,
+    suite: OneCase = None,
     set_: Set = None,
     processes: Annotated[
         int | None, typer.Option(min=2, help="Processes side by side; default the cores there are.")

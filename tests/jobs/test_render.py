@@ -36,12 +36,14 @@ def directives(path):
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("system", [name for name in systems.known() if name != "workstation"])
 def test_every_template_on_every_system_is_clean_shell(fedmpi, system, template):
-    for path in render(fedmpi, "gcfl/table3", system, "--template", template):
-        if path.suffix == ".sbatch":
-            check_shell(path)
+    paths = render(fedmpi, "gcfl/table3", system, "--template", template)
+    scripts = [path for path in paths if path.suffix == ".sbatch"]
+    assert scripts
+    for path in scripts:
+        check_shell(path)
 
 
-@pytest.mark.parametrize("name", ["run.sbatch", "sweep.sbatch"])
+@pytest.mark.parametrize("name", ["run.sbatch", "sweep.sbatch", "micro.sbatch"])
 def test_the_ready_scripts_are_clean_shell(name):
     check_shell(ROOT / "jobs" / name)
 
