@@ -26,6 +26,9 @@ _COLLECTIVES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 _STATE_FLOATS = 3 * 29_506
 """A client's parameters and both moments: GCFL's GIN on PROTEINS."""
 
+_HELD = 16
+"""Rounds of a block: those of a second where a round takes 60 ms."""
+
 _MOST_CHECKPOINTS = 5
 """Repetitions of a checkpoint at most: at 1000 clients each writes 354 MB."""
 
@@ -74,7 +77,8 @@ def _with_clients(folder: Path, clients: int, repetitions: int, warmup: int) -> 
     parts = {
         "events": _events(folder / events.NAME, start, life, rows, repetitions, warmup),
         "hdf5": _hdf5(folder / runfile.NAME, start, life, rows, repetitions, warmup),
-        "record": _record(folder / "record", names, rows, repetitions, warmup),
+        "record": _record(folder / "record", names, rows, repetitions, warmup, 1),
+        f"record by {_HELD}": _record(folder / "held", names, rows, repetitions, warmup, _HELD),
         "checkpoint": _checkpoint(folder, clients, repetitions),
     }
     return [Measurement({"part": part, "clients": clients}, figures) for part, figures in parts.items()]
@@ -127,23 +131,35 @@ def _hdf5(
     file, index = RunFile.create(path, start), iter(range(start.rounds))
     file.reserve_life(life)
     file.apply(life)
-    seconds = repeat(lambda: file.apply(Round(next(index), *rows, utc_stamp())), warmup, repetitions).wall
+
+    def write() -> None:
+        file.apply(Round(next(index), *rows, utc_stamp()))
+        file.write_out()
+
+    seconds = repeat(write, warmup, repetitions).wall
     file.close()
     size = sum(row.nbytes for part in rows for row in part.values())
     return _figures(seconds, [size] * repetitions)
 
 
 def _record(
-    folder: Path, names: Sequence[str], rows: tuple[Rows, Rows], repetitions: int, warmup: int
+    folder: Path, names: Sequence[str], rows: tuple[Rows, Rows], repetitions: int, warmup: int, held: int
 ) -> dict[str, Samples]:
-    """Write through `RunRecord`: log, file, and the checks of every row."""
-    rounds = warmup + repetitions
+    """Write through `RunRecord`, `held` rounds a block: log, file, and the checks of every row."""
+    rounds = held * (warmup + repetitions)
     index = iter(range(rounds))
     with RunRecord.create(folder, config={}, clients=names, rounds=rounds, partition={}) as record:
         record.begin_life(0, _RANKS, _COLLECTIVES, {})
         log = folder / events.NAME
         before = log.stat().st_size
-        seconds = repeat(lambda: record.write_round(next(index), *rows), warmup, repetitions).wall
+
+        def write() -> None:
+            for _ in range(held):
+                record.write_round(next(index), *rows)
+            record.write_out()
+
+        whole = repeat(write, warmup, repetitions).wall
+        seconds = Samples.of("s", [value / held for value in whole.values])
         logged = (log.stat().st_size - before) / rounds
         record.finish("complete")
     size = logged + sum(row.nbytes for part in rows for row in part.values())

@@ -84,7 +84,9 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     """
     case = job.case
     torch.set_num_threads(case.threads)
-    torch.use_deterministic_algorithms(True)
+    torch.set_deterministic_debug_mode(
+        "error"
+    )  # `use_deterministic_algorithms` imports the compiler: 1 to 2 s
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     with Keeper(case, job.folder, world) as keeper:

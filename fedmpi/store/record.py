@@ -227,12 +227,20 @@ class RunRecord:
                 destination(status)
         raise failure from error
 
+    def write_out(self) -> None:
+        """Write into `run.h5` what only the log holds yet."""
+        try:
+            self._file.write_out()
+        except OSError as error:
+            self._give_up(error)
+
     def sync(self) -> None:
         """Return when everything recorded is on disk; call it before saving a checkpoint.
 
         Then a crash of the machine cannot leave a checkpoint that is ahead of the record.
         """
         try:
+            self._file.write_out()
             self._log.sync()
             disk.sync(self.folder / runfile.NAME)
         except OSError as error:
@@ -289,7 +297,9 @@ def _open_if_whole(path: Path, log: list[Event]) -> RunFile | None:
     if file.lives != rebuild.lives_logged(log) or _differs(file, log, known):
         file.close()
         return None
+    written = file.written_rounds
     for event in rebuild.last_life(log):  # a kill may have hit between the log and the file
-        if event.round >= known - 1:
+        if event.round >= written - 1:
             file.apply(event)
+    file.write_out()
     return file

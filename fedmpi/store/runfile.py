@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import h5py
 import numpy as np
 
 from fedmpi.store import disk, meanings
+from fedmpi.store.blocks import Block, Rows, hdf5_errors, write_rows
 from fedmpi.store.events import Event, Life, Round, Start, Status
 from fedmpi.store.schema import (
     PHASES,
@@ -35,45 +35,22 @@ _STAMP_BYTES = 32
 _METADATA_BYTES = 1 << 16
 """Room for the headers of one life's group; measured 14 KiB."""
 
-
-@contextmanager
-def hdf5_errors() -> Iterator[None]:
-    """Turn the RuntimeError that HDF5 raises for some failed writes into OSError."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise OSError(str(error)) from error
-
-
 _STRUCTURE_BYTES = 128 * 1024
 
 
-class _Rows:
-    """Writes single rows of a dataset, without the cost of h5py's general selections (0.1 ms a row)."""
-
-    def __init__(self, dataset: h5py.Dataset) -> None:
-        self._dataset, self._shape, self._dtype = dataset.id, dataset.shape[1:], dataset.dtype
-        self._file_space = dataset.id.get_space()
-        self._memory_space = h5py.h5s.create_simple(self._shape or (1,))
-
-    def write(self, index: int, row: Array) -> None:
-        """Set row `index`."""
-        if 0 in self._shape:
-            return
-        self._file_space.select_hyperslab((index, *(0 for _ in self._shape)), (1, *self._shape))
-        values = np.ascontiguousarray(row, self._dtype)
-        self._dataset.write(self._memory_space, self._file_space, values)
-
-
 class RunFile:
-    """`run.h5` open for writing. Events are applied to it; all failures are OSError."""
+    """`run.h5` open for writing. Events are applied to it; all failures are OSError.
+
+    Rounds are written in blocks, at the latest after `blocks.HOLD_S` or with the next event of another kind.
+    """
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         self.path = path
         self._file = file
         self._extra = _read_extra(file)
-        self._results = {name: _Rows(file["rounds"][name]) for name in result_fields(self._extra)}
-        self._measured: dict[str, _Rows] = {}
+        self._results = {name: Rows(file["rounds"][name]) for name in result_fields(self._extra)}
+        self._measured: dict[str, Rows] = {}
+        self._block = Block()
         self._first_round = 0
         self._completed = int(file["rounds_completed"][()])
         self._written = 0
@@ -114,8 +91,13 @@ class RunFile:
 
     @property
     def rounds_completed(self) -> int:
-        """Rounds whose rows are whole."""
-        return self._completed
+        """Rounds applied, whether written yet or not."""
+        return max(self._completed, self._block.rounds[-1].round + 1 if self._block.rounds else 0)
+
+    @property
+    def written_rounds(self) -> int:
+        """Rounds whose results, and whose measurements in the newest life, are in the file."""
+        return min(self._completed, self._first_round + self._written)
 
     @property
     def lives(self) -> int:
@@ -148,19 +130,33 @@ class RunFile:
 
     def result_row(self, name: str, index: int) -> Array:
         """Return the recorded row of a result."""
+        self.write_out()
         return np.asarray(self._file["rounds"][name][index])
 
     def apply(self, event: Event) -> None:
-        """Write what the event says."""
+        """Write what the event says; a round when its block is due."""
+        if isinstance(event, Round):
+            if not self._block.fits(event):
+                self.write_out()
+            self._block.rounds.append(event)
+            if self._block.due():
+                self.write_out()
+            return
+        self.write_out()
         with hdf5_errors():
             match event:
                 case Life():
                     self._add_life(event)
-                case Round():
-                    self._write_round(event)
                 case Status():
                     self._set_status(event)
             self._file.flush()
+
+    def write_out(self) -> None:
+        """Write the rounds that are held."""
+        if rounds := self._block.take():
+            with hdf5_errors():
+                self._write_block(rounds)
+                self._file.flush()
 
     def reserve_life(self, life: Life) -> None:
         """Take the disk space that the life will need, or raise OSError with nothing changed."""
@@ -199,22 +195,20 @@ class RunFile:
         self._first_round = int(group.attrs["first_round"])
         self._written = int(group["rounds_written"][()])
         self._life_sizes = self._sizes(int(group.attrs["ranks"]), len(group.attrs["collectives"]))
-        self._measured = {name: _Rows(group[name]) for name in measurement_fields(self._extra)}
+        self._measured = {name: Rows(group[name]) for name in measurement_fields(self._extra)}
 
-    def _write_round(self, event: Round) -> None:
-        index = event.round - self._first_round
-        for name, row in event.results.items():
-            self._results[name].write(event.round, row)
-        for name, row in event.measurements.items():
-            self._measured[name].write(index, row)
+    def _write_block(self, rounds: Sequence[Round]) -> None:
+        first, end = rounds[0].round, rounds[-1].round + 1
+        write_rows(self._results, first, [event.results for event in rounds])
+        write_rows(self._measured, first - self._first_round, [event.measurements for event in rounds])
         # A kill may hit between any two writes, so each count goes out after what it vouches for.
         self._file.flush()
-        if index + 1 > self._written:
-            self._written = index + 1
+        if end - self._first_round > self._written:
+            self._written = end - self._first_round
             self._file[f"lives/{self.lives - 1}/rounds_written"][()] = self._written
         self._file.flush()
-        if event.round + 1 > self._completed:
-            self._completed = event.round + 1
+        if end > self._completed:
+            self._completed = end
             self._file["rounds_completed"][()] = self._completed
 
     def _set_status(self, event: Status) -> None:
@@ -225,9 +219,12 @@ class RunFile:
             self._file[f"lives/{self.lives - 1}/ended"][()] = np.bytes_(event.time.encode())
 
     def close(self) -> None:
-        """Close the file; closing twice is fine."""
-        with hdf5_errors():
-            self._file.close()
+        """Write what is held and close the file; closing twice is fine."""
+        try:
+            self.write_out()
+        finally:
+            with hdf5_errors():
+                self._file.close()
 
 
 def _size_at_least(start: Start) -> int:

@@ -60,7 +60,7 @@ class Field:
         given = np.asarray(value)
         cast = given.astype(self.dtype)
         assert given.shape == shape, f"{self.name}: shape {given.shape}, expected {shape}"
-        same = np.array_equal(given, cast, equal_nan=given.dtype.kind == "f")
+        same = given.dtype == cast.dtype or np.array_equal(given, cast, equal_nan=given.dtype.kind == "f")
         assert same, f"{self.name}: {given.dtype} values do not fit {self.dtype}"
         return cast
 

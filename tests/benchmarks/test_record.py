@@ -8,7 +8,7 @@ from fedmpi.store.schema import axis_sizes, measurement_fields, result_fields
 def test_parts_are_measured_apart_and_leave_nothing(tmp_path):
     report = measure([3, 7], tmp_path, repetitions=2, warmup=1)
     found = [(each.labels["part"], each.labels["clients"]) for each in report.measurements]
-    parts = ("events", "hdf5", "record", "checkpoint")
+    parts = ("events", "hdf5", "record", "record by 16", "checkpoint")
     assert found == [(part, clients) for clients in (3, 7) for part in parts]
     for each in report.measurements:
         assert {len(samples.values) for samples in each.figures.values()} == {2}
@@ -17,7 +17,7 @@ def test_parts_are_measured_apart_and_leave_nothing(tmp_path):
 
 
 def test_bytes_are_those_of_the_rows(tmp_path):
-    events, hdf5, record, checkpoint = (
+    events, hdf5, record, held, checkpoint = (
         each.figures for each in measure([5], tmp_path, repetitions=1, warmup=0).measurements
     )
     sizes = axis_sizes(5, 3, 5)
@@ -26,6 +26,7 @@ def test_bytes_are_those_of_the_rows(tmp_path):
     assert record["round_bytes"].median == pytest.approx(
         events["round_bytes"].median + hdf5["round_bytes"].median, rel=0.01
     )
+    assert held["round_bytes"].median == pytest.approx(record["round_bytes"].median, rel=0.02)
     assert checkpoint["checkpoint_bytes"].median == pytest.approx(5 * 12 * 29_506, rel=0.01)
 
 

@@ -2,25 +2,41 @@
 
 import pytest
 
-from fedmpi.comm.collectives import blind_sleep, nap
+from fedmpi.comm.collectives import nap
+
+
+def looks(wait: float, expected: float) -> list[float]:
+    """Return when a rank that sleeps as long as it is told looks at a barrier that ends after `wait` seconds."""
+    times = [0.0]
+    while times[-1] < wait:
+        times.append(times[-1] + nap(times[-1], expected))
+    return times
 
 
 def test_short_waits_are_looked_at_from_the_start():
-    assert blind_sleep(0.0) == 0.0
-    assert blind_sleep(0.002) == 0.0
+    assert nap(0.0, 0.0) == pytest.approx(50e-6)
+    assert nap(0.0, 0.002) == pytest.approx(0.9e-3)
 
 
-def test_the_first_sleep_is_nearly_the_expected_wait_but_never_long():
-    assert blind_sleep(0.05) == pytest.approx(0.0445)
-    assert blind_sleep(400.0) == 0.1
+def test_half_of_what_is_left_is_slept_but_never_long():
+    assert nap(0.0, 0.05) == pytest.approx(0.0225)
+    assert nap(0.0, 400.0) == 0.1
 
 
 def test_looks_are_frequent_when_the_barrier_is_due_and_rarer_when_it_is_late():
-    assert nap(0.047, 0.05) == pytest.approx(50e-6)
+    assert nap(0.049, 0.05) == pytest.approx(0.05 / 512)
     assert nap(0.103, 0.05) == pytest.approx(375e-6)
     assert nap(5.0, 0.05) == pytest.approx(0.05)
 
 
-def test_a_wait_that_is_expected_to_be_long_costs_few_looks_and_a_hundredth_of_it():
-    assert nap(0.1, 10.0) == pytest.approx(1e-3)
-    assert nap(5.0, 10.0) == pytest.approx(0.05)
+@pytest.mark.parametrize("expected", [0.01, 0.05, 0.25, 2.0])
+def test_a_wait_as_expected_costs_few_looks_and_little_of_its_length(expected):
+    times = looks(expected, expected)
+    assert len(times) < 80
+    assert times[-1] - expected < max(expected / 400, 60e-6)
+
+
+@pytest.mark.parametrize("wait", [0.3, 3.0, 30.0])
+def test_a_wait_far_from_what_was_expected_is_noticed_in_time(wait):
+    for expected in (wait / 50, wait * 50):
+        assert looks(wait, expected)[-1] - wait < max(0.02 * wait, 0.101)
