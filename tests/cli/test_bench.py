@@ -46,7 +46,13 @@ def test_comm_as_json_on_one_rank(fedmpi):
 
 def test_record_as_json(fedmpi, tmp_path):
     report = as_json(fedmpi("bench", "record", "--clients", "4", "--out", tmp_path, *COUNTS, "--json"))
-    assert [each["part"] for each in report["measurements"]] == ["events", "hdf5", "record", "record by 16", "checkpoint"]
+    assert [each["part"] for each in report["measurements"]] == [
+        "events",
+        "hdf5",
+        "record",
+        "record by 16",
+        "checkpoint",
+    ]
     assert list(tmp_path.iterdir()) == []
 
 

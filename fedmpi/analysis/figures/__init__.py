@@ -31,6 +31,7 @@ KINDS: dict[str, str] = {
     "sample-counts": "fedmpi.analysis.figures.sample_counts",
     "scores": "fedmpi.analysis.figures.scores",
     "scaling": "fedmpi.analysis.figures.scaling",
+    "client-costs": "fedmpi.analysis.figures.client_costs",
     "clustering": "fedmpi.analysis.figures.clustering",
     "t-sne": "fedmpi.analysis.figures.t_sne",
 }

@@ -1,0 +1,105 @@
+"""What a client costs in a round, by the number of clients: time, bytes, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+from pydantic import BaseModel, ConfigDict
+
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import COLOURS
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+from fedmpi.store.schema import Array
+
+
+class Options(BaseModel):
+    """``client-costs`` has no options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Costs(NamedTuple):
+    """Medians over the rounds of a run; the first round of each life is its warm-up and left out.
+
+    Attributes
+    ----------
+    clients, ranks : int
+    wall_ms, cpu_ms : float
+        Per client and round; processor time of all ranks together.
+    client_kb : float
+        Bytes a client sends and gets in a round, in kB.
+    payload_kb : float
+        Payload of all collectives in a round, of the rank that has most of it, in kB.
+    server_gb, worker_gb : float
+        Peak memory of rank 0 and of the largest other rank.
+    """
+
+    clients: int
+    ranks: int
+    wall_ms: float
+    cpu_ms: float
+    client_kb: float
+    payload_kb: float
+    server_gb: float
+    worker_gb: float
+
+
+def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
+    """Return three panels over the number of clients: time and bytes of a client-round, memory of a rank."""
+    found = sorted(costs(run) for run in runs)
+    if len({each.clients for each in found}) < 2:
+        raise BadInput("client-costs: all runs have as many clients, so there is nothing to draw")
+    if len({each.ranks for each in found}) > 1:
+        raise BadInput("client-costs: runs on different numbers of ranks do not compare; name those of one")
+    figure, axes = style.panels(3, 3, height=2.4)
+    clients = [each.clients for each in found]
+    contents = (
+        ("ms per client and round", {"wall-clock": "wall_ms", "CPU time, all ranks": "cpu_ms"}),
+        ("kB per round", {"by one client": "client_kb", "collectives of a rank": "payload_kb"}),
+        ("peak memory, GB", {"rank 0": "server_gb", "largest other rank": "worker_gb"}),
+    )
+    for axis, (title, lines) in zip(axes, contents, strict=True):
+        for number, (label, field) in enumerate(lines.items()):
+            values = [getattr(each, field) for each in found]
+            axis.plot(clients, values, marker=style.MARKERS[number], color=COLOURS[number], label=label)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_xlabel("clients")
+        axis.set_title(title, loc="left")
+        axis.legend()
+    style.add_caption(
+        figure,
+        f"{found[0].ranks} ranks, of which one serves; medians over rounds, the first of each life left out.",
+    )
+    return figure
+
+
+def costs(run: Run) -> Costs:
+    """Return what a run's clients cost."""
+    number, life = len(run.clients), run.lives[-1]
+    traffic = (run.results["client_bytes_up"] + run.results["client_bytes_down"]).sum(axis=1)
+    payload = _rounds(run, "collective_bytes").sum(axis=-1).max(axis=1)
+    memory = life.measurements["peak_host_bytes"].max(axis=0)
+    return Costs(
+        number,
+        life.ranks,
+        1e3 * float(np.median(_rounds(run, "round_seconds"))) / number,
+        1e3 * float(np.median(_rounds(run, "cpu_seconds").sum(axis=1))) / number,
+        float(np.median(traffic)) / number / 1e3,
+        float(np.median(payload)) / 1e3,
+        float(memory[0]) / 1e9,
+        float(memory[1:].max(initial=memory[0] if life.ranks == 1 else 0)) / 1e9,
+    )
+
+
+def _rounds(run: Run, name: str) -> Array:
+    """Return the newest life's rows of a measurement, without its first where there are more."""
+    rows = run.lives[-1].measurements[name]
+    return rows[1:] if len(rows) > 1 else rows
