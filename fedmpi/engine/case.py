@@ -100,7 +100,7 @@ class LinkOptions(Options):
 
 
 def _has_classes(values: Mapping[str, Any]) -> bool:
-    """Return whether each graph of a case's dataset has one class, as the fast kernels need it."""
+    """Return whether each graph of a case's dataset has one class, as most models' fast kernels need it."""
     return DatasetOptions.model_validate(values.get("dataset", {})).name not in MOLECULES
 
 
@@ -143,7 +143,7 @@ class Case(Options):
         able = model.kernels & objective.kernels
         for axis in ("algorithm", "optimizer"):
             able &= getattr(values.get(axis), "kernels", able)
-        if wanted not in able or not _has_classes(values):
+        if wanted not in able or not (model.any_task or _has_classes(values)):
             wanted = "csr"
         return {"kernels": wanted, **values}
 

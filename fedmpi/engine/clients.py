@@ -15,6 +15,7 @@ from fedmpi.algorithms.base import Algorithm, Trained
 from fedmpi.clock import Stopwatch
 from fedmpi.engine.case import Case
 from fedmpi.engine.controls import Controls
+from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
 from fedmpi.graphs.packed import Int
@@ -126,12 +127,10 @@ class Client:
             self.adam.reset()
         self.passes.begin_round(self._last_round())
         for epoch in range(case.local_epochs):
-            for numbers in self.batch_numbers(case, round, epoch):
-                streams = DropoutStreams(case.seed, self.id, round, len(done))
-                done.append(self.passes.step(self.passes.batch(numbers), streams))
-                self._descend(case, algorithm, received)
+            self._train_epoch(case, algorithm, round, epoch, received, done)
             self.passes.end_epoch()
         self.passes.end_round()
+        steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         report, work = self._report(case, algorithm, round)
@@ -139,13 +138,13 @@ class Client:
             self.last.copy_(model.parameters)
         if self.controls is not None and received is not None:
             moved = self.shared.pack(self.row) - received
-            self.controls.renew(algorithm, moved, len(done), case.optimizer.lr)
+            self.controls.renew(algorithm, moved, steps, case.optimizer.lr)
         graphs = sum(len(each.outcome.losses) for each in done)
         hits = sum(each.outcome.correct for each in done)
         weight = sum(each.outcome.weight for each in done)
         return Training(
             samples=graphs,
-            steps=len(done),
+            steps=steps,
             loss=sum(each.outcome.loss_sum for each in done) / weight,
             accuracy=math.nan if done[-1].outcome.scores is not None else hits / graphs,
             gradient_norm=norm,
@@ -156,6 +155,30 @@ class Client:
             cpu_s=watch.cpu,
             report=report,
         )
+
+    def _train_epoch(
+        self,
+        case: Case,
+        algorithm: Algorithm,
+        round: int,
+        epoch: int,
+        received: Tensor | None,
+        done: list[Pass],
+    ) -> None:
+        """Take an epoch's steps, in one call where the kernels can and nothing changes their gradients."""
+        assert self.passes is not None
+        chosen = self.batch_numbers(case, round, epoch)
+        step = sum(each.steps for each in done)
+        if isinstance(self.passes, MoleculePasses) and received is None:
+            batches = [self.passes.batch(numbers) for numbers in chosen]
+            steps = range(step, step + len(batches))
+            streams = [DropoutStreams(case.seed, self.id, round, each) for each in steps]
+            done.append(self.passes.epoch(batches, streams, case.optimizer, self.adam))
+            return
+        for number, numbers in enumerate(chosen, step):
+            streams_of_step = DropoutStreams(case.seed, self.id, round, number)
+            done.append(self.passes.step(self.passes.batch(numbers), streams_of_step))
+            self._descend(case, algorithm, received)
 
     def _last_round(self) -> Tensor | None:
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
@@ -170,7 +193,9 @@ class Client:
             return np.zeros(0, np.uint8), work
 
         def mean_embedding() -> npt.NDArray[np.float64]:
-            assert isinstance(self.passes, CompiledPasses | TorchPasses)  # checked with the suite
+            assert isinstance(
+                self.passes, CompiledPasses | MoleculePasses | TorchPasses
+            )  # checked with the suite
             work.append(self.passes.embed())
             return work[-1].mean
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.engine.case import AnyAdam, OptimizerOptions, SgdOptions
-from fedmpi.models.vectors import adam
+from fedmpi.models.vectors import Descent, adam
 
 
 class AdamState:
@@ -54,8 +54,7 @@ def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: 
     """
     state.steps += 1
     decay = _decay_in_gradient(options, parameters)
-    rate = options.lr / (1 - options.beta1**state.steps)
-    correction = math.sqrt(1 - options.beta2**state.steps)
+    rate, correction = _numbers(options, state.steps)
     if parameters.device.type == "cpu":
         vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
         numbers = (decay, options.beta1, options.beta2, rate, correction, options.eps)
@@ -66,6 +65,35 @@ def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: 
     state.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
     denominator = (state.square.sqrt() / correction).add_(options.eps)
     parameters.addcdiv_(state.mean, denominator, value=-rate)
+
+
+def _numbers(options: AnyAdam, step: int) -> tuple[float, float]:
+    """Return the rate and the correction of the second moment's root in a step, counted from 1."""
+    return options.lr / (1 - options.beta1**step), math.sqrt(1 - options.beta2**step)
+
+
+def steps_ahead(options: OptimizerOptions, state: AdamState, count: int) -> Descent:
+    """Return the numbers of the next steps, which `state` counts as taken."""
+    single = np.float32
+    if isinstance(options, SgdOptions):
+        rates = np.full(count, options.lr, single)
+        return Descent(
+            True, single(1), single(options.weight_decay), single(0), single(0), single(1), rates, rates
+        )
+    numbers = [_numbers(options, state.steps + step + 1) for step in range(count)]
+    rates, corrections = np.array(numbers, single).reshape(-1, 2).T.copy()
+    state.steps += count
+    inside = options.name == "adam"
+    return Descent(
+        plain=False,
+        shrink=single(1 if inside else 1 - options.lr * options.weight_decay),
+        decay=single(options.weight_decay if inside else 0),
+        keep_mean=single(options.beta1),
+        keep_square=single(options.beta2),
+        eps=single(options.eps),
+        rates=rates,
+        corrections=corrections,
+    )
 
 
 def _decay_in_gradient(options: AnyAdam, parameters: Tensor) -> float:
@@ -95,8 +123,7 @@ def adam_step_of_group(
     for state in states:
         state.steps += 1
     chosen = torch.tensor([place for place, acts in enumerate(active) if acts], device=rows.device)
-    rates = [options.lr / (1 - options.beta1**state.steps) for state in states]
-    corrections = [math.sqrt(1 - options.beta2**state.steps) for state in states]
+    rates, corrections = zip(*(_numbers(options, state.steps) for state in states), strict=True)
     rate, correction = (torch.tensor(values, device=rows.device)[:, None] for values in (rates, corrections))
     parameters = rows[chosen]
     decay = _decay_in_gradient(options, parameters)

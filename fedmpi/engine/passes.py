@@ -23,7 +23,7 @@ from fedmpi.objectives.tasks import Task
 _MOST_SINGLE = 8192
 """Training graphs of a client up to which batches of one are kept; about 20 kB each."""
 
-_LARGEST_EVALUATION = 1024
+LARGEST_EVALUATION = 1024
 """Graphs per forward pass of an evaluation; bounds memory."""
 
 
@@ -31,13 +31,15 @@ _LARGEST_EVALUATION = 1024
 class Pass:
     """Outcome of a pass, and its FLOPs as the model counts them and as the kernels did them.
 
-    `vectors` are those that an unsupervised objective gives to graphs, float32 [graphs, d].
+    `vectors` are those that an unsupervised objective gives to graphs, float32 [graphs, d]. A pass over
+    a whole epoch makes up several `steps`.
     """
 
     outcome: Outcome
     model_flops: int
     executed_flops: int
     vectors: npt.NDArray[np.float32] | None = None
+    steps: int = 1
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Passes(Protocol):
         """Hear that the round's training is over."""
 
 
-class _Supervised:
+class Supervised:
     """Passes of an objective that needs no copies of the model."""
 
     def begin_round(self, last: Tensor | None) -> None:
@@ -94,7 +96,7 @@ class _Supervised:
         """Need nothing."""
 
 
-class CompiledPasses(_Supervised):
+class CompiledPasses(Supervised):
     """Passes of `FastGin` on one CPU thread."""
 
     def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: ModelFlops) -> None:
@@ -137,7 +139,7 @@ class CompiledPasses(_Supervised):
         return Embedding(total / self._graphs.num_graphs, counted, executed)
 
 
-class TorchPasses(_Supervised):
+class TorchPasses(Supervised):
     """Passes by torch's autograd: CSR products on any device, or torch-geometric as reference."""
 
     def __init__(
@@ -220,8 +222,8 @@ class TorchPasses(_Supervised):
 
 def _parts(graphs: GraphSet) -> list[GraphSet]:
     everything = np.arange(graphs.num_graphs)
-    cuts = range(0, max(len(everything), 1), _LARGEST_EVALUATION)
-    return [graphs.take(everything[cut : cut + _LARGEST_EVALUATION]) for cut in cuts]
+    cuts = range(0, max(len(everything), 1), LARGEST_EVALUATION)
+    return [graphs.take(everything[cut : cut + LARGEST_EVALUATION]) for cut in cuts]
 
 
 def _counts(topology: Topology) -> GraphCounts:

@@ -149,7 +149,7 @@ def _warm_up(case: Case) -> None:
     vectors.warm_up()
     reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
     if case.kernels == "compiled":
-        compile_passes()
+        compile_passes(case.model)
 
 
 def _prepare(job: Job) -> None:

@@ -19,6 +19,7 @@ from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.labels import Labels
+from fedmpi.engine.molecules import TASKS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
@@ -26,7 +27,8 @@ from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
-from fedmpi.models.options import GinOptions, Shape
+from fedmpi.models.molecules.fast import FastMolecules
+from fedmpi.models.options import FedGraphNNOptions, GinOptions, Shape
 from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
@@ -69,7 +71,7 @@ class States:
         self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
-        self._kernels: dict[Shape, FastGin] = {}
+        self._kernels: dict[Shape, FastGin | FastMolecules] = {}
         self._scratch = Scratch()
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
@@ -134,7 +136,10 @@ class States:
         flops = flops_of(case.model, shape)
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
-            return CompiledPasses(train, held_out, self._compiled(case, shape), flops)
+            kernels = self._compiled(case, federation, shape)
+            if isinstance(kernels, FastMolecules):
+                return MoleculePasses(train, held_out, kernels, flops, federation.labels)
+            return CompiledPasses(train, held_out, kernels, flops)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
@@ -147,11 +152,16 @@ class States:
             by_epoch=not case.objective.keeps_last_round,
         )
 
-    def _compiled(self, case: Case, shape: Shape) -> FastGin:
-        assert isinstance(case.model, GinOptions)
-        if shape not in self._kernels:
-            self._kernels[shape] = FastGin(case.model, self._models[shape], self._scratch)
-        return self._kernels[shape]
+    def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastGin | FastMolecules:
+        if shape in self._kernels:
+            return self._kernels[shape]
+        model, made = self._models[shape], self._kernels
+        if isinstance(case.model, FedGraphNNOptions):
+            made[shape] = FastMolecules(case.model, model, TASKS[federation.labels.task])
+        else:
+            assert isinstance(case.model, GinOptions)
+            made[shape] = FastGin(case.model, model, self._scratch)
+        return made[shape]
 
     def num_parameters(self) -> list[int]:
         """Return the number of parameters of each client's model."""

@@ -22,6 +22,9 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _FAST = {"contract", "nsz"}
 """Products may be contracted with sums (FMA); nothing is reordered, so the sources decide the results."""
 
+_CALLED = ("graphs/*.py", "models/vectors.py", "models/molecules/*.py")
+"""Modules whose kernels those of other files may call."""
+
 _ROOM_BYTES = 1 << 23
 """Twice what the kernels of one kind of processor take."""
 
@@ -30,8 +33,8 @@ def compiled(function: Kernel) -> Kernel:
     """Compile a kernel when it is first called, or take it from the cache.
 
     Numba notices only changes of a kernel's own file, not of what it calls; the
-    cache's folder therefore bears a digest of all sources in this package. A kernel
-    elsewhere may call compiled functions of its own file and of this package only.
+    cache's folder therefore bears a digest of the sources that `_CALLED` names. A kernel
+    may call compiled functions of its own file and of these only.
     """
     settings: Any = config
     before = settings.CACHE_DIR
@@ -52,7 +55,8 @@ def forget() -> None:
 @cache
 def _folder() -> Path:
     """Return the cache's folder: in the user's cache, or a temporary one where that cannot hold it."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    package = Path(__file__).parent.parent
+    sources = sorted(file for pattern in _CALLED for file in package.glob(pattern))
     text = b"".join(source.read_bytes() for source in sources)
     about = f"{numba.__version__} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     name = hashlib.blake2b(text + about.encode(), digest_size=8).hexdigest()

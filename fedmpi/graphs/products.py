@@ -46,24 +46,24 @@ def rows_times(a: Floats, first: int, count: int, b: Floats, out: Floats, out_fi
     ----------
     a : float32 [n, k]
     b : float32 [k, m]
-    out : float32 [*, m]
+    out : float32 [*, >= m]
     """
-    depth, width = a.shape[1], b.shape[1]
+    depth, width, stride = a.shape[1], b.shape[1], out.shape[1]
     for i in range(0, count - count % ROWS, ROWS):
-        at, to, j = (first + i) * depth, (out_first + i) * width, 0
+        at, to, j = (first + i) * depth, (out_first + i) * stride, 0
         while j + WIDE <= width:
-            rows_wide(a, at, depth, b, j, width, out, to + j, width, depth)
+            rows_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += WIDE
         while j < width:
-            rows_narrow(a, at, depth, b, j, width, out, to + j, width, depth)
+            rows_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += NARROW
     for i in range(count - count % ROWS, count):
-        at, to, j = (first + i) * depth, (out_first + i) * width, 0
+        at, to, j = (first + i) * depth, (out_first + i) * stride, 0
         while j + WIDE <= width:
-            row_wide(a, at, depth, b, j, width, out, to + j, width, depth)
+            row_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += WIDE
         while j < width:
-            row_narrow(a, at, depth, b, j, width, out, to + j, width, depth)
+            row_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += NARROW
 
 
@@ -119,14 +119,14 @@ def combine(
     pointers, columns, weights : int32 [n + 1], int32 [E], float32 [E]
         The matrix by rows.
     x : float32 [p, m]
-    out : float32 [*, m]
+    out : float32 [*, >= m]
     """
-    width = x.shape[1]
+    width, stride = x.shape[1], out.shape[1]
     for i in range(count):
-        start, at = np.int64(pointers[first + i]), (out_first + i) * width
+        start, at = np.int64(pointers[first + i]), (out_first + i) * stride
         entries = np.int64(pointers[first + i + 1]) - start
         if entries == 0:
-            out[out_first + i, :] = 0.0
+            out[out_first + i, :width] = 0.0
             continue
         j = 0
         while j + WIDE <= width:
@@ -154,6 +154,22 @@ def add_bias(out: Floats, first: int, count: int, bias: Floats) -> None:
     for i in range(first, first + count):
         for j in range(out.shape[1]):
             out[i, j] += bias[j]
+
+
+@compiled
+def scale_rows(out: Floats, first: int, count: int, factors: Floats) -> None:
+    """Multiply rows of `out` by the same rows of `factors`, element by element, in place."""
+    for i in range(first, first + count):
+        for j in range(out.shape[1]):
+            out[i, j] *= factors[i, j]
+
+
+@compiled
+def cut_rows(out: Floats, count: int, active: Floats) -> None:
+    """Set the first rows of `out` to 0 where `active` is not above 0; NaN counts as above."""
+    for i in range(count):
+        for j in range(out.shape[1]):
+            out[i, j] = np.float32(0.0) if active[i, j] <= 0.0 else out[i, j]
 
 
 @compiled

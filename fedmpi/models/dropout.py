@@ -23,8 +23,7 @@ class DropoutStreams:
 
     def cells(self, layer: int, drop: float) -> tuple[np.uint64, int, int]:
         """Return a layer's stream, bits per element, and the least value of elements that are kept."""
-        bits = 1 if drop == 0.5 else 8 if (drop * 256).is_integer() else 32
-        return np.uint64(self._stream(layer)), bits, round(drop * 2**bits)
+        return np.uint64(self._stream(layer)), *reading(drop)
 
     def keys(self, layers: int) -> list[int]:
         """Return the keys of the first `layers` streams, as int64."""
@@ -43,6 +42,17 @@ class DropoutStreams:
             return x
         keep = torch.from_numpy(keep_bits(self._stream(layer), x.numel(), drop)).view(x.shape)
         return x * keep.to(x.device, x.dtype).mul_(1.0 / (1.0 - drop))
+
+
+def reading(drop: float) -> tuple[int, int]:
+    """Return how many bits of a stream an element takes, and the least value of those that are kept."""
+    bits = 1 if drop == 0.5 else 8 if (drop * 256).is_integer() else 32
+    return bits, round(drop * 2**bits)
+
+
+def fixed_keys(layers: int) -> list[int]:
+    """Return what `DropoutStreams.keys` is to evaluations: the same keys in every one."""
+    return [_signed(key(0, Purpose.DROPOUT, layer)) for layer in range(layers)]
 
 
 def fixed_words(layer: int, count: int) -> npt.NDArray[np.uint64]:
@@ -65,7 +75,7 @@ def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:
     -------
     bool [k, count]
     """
-    bits = 1 if drop == 0.5 else 8 if (drop * 256).is_integer() else 32
+    bits, threshold = reading(drop)
     per_word = 64 // bits
     numbers = torch.arange(1, -(-count // per_word) + 1, device=streams.device)
     state = streams[:, None] + numbers * _signed(0x9E3779B97F4A7C15)
@@ -74,7 +84,7 @@ def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:
     state = state ^ _shifted(state, 31)
     places = torch.arange(0, 64, bits, device=streams.device)
     cells = (state[:, :, None] >> places) & (2**bits - 1)
-    kept: Tensor = cells.flatten(1)[:, :count] >= round(drop * 2**bits)
+    kept: Tensor = cells.flatten(1)[:, :count] >= threshold
     return kept
 
 

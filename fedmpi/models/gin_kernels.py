@@ -21,6 +21,7 @@ from fedmpi.graphs.products import (
     rows_times,
 )
 from fedmpi.graphs.simd import add_bits
+from fedmpi.graphs.streams import word
 
 
 @compiled
@@ -224,10 +225,10 @@ def count_kept(
             j = 0
             while j < hidden:
                 number, skip = (start + j) // per_word, (start + j) % per_word
-                word = _word(stream, np.uint64(number)) >> np.uint64(bits * skip)
+                cells = word(stream, np.uint64(number)) >> np.uint64(bits * skip)
                 stop = min(hidden, j + per_word - skip)
                 for place in range(stop - j):
-                    cell = (word >> np.uint64(bits * place)) & low
+                    cell = (cells >> np.uint64(bits * place)) & low
                     counts[j + place] += 1 if cell >= np.uint64(threshold) else 0
                 j = stop
 
@@ -240,13 +241,4 @@ def _count_single_bits(stream: np.uint64, pointers: Ints, members: Ints, words: 
         for m in range(pointers[q], pointers[q + 1]):
             first = np.int64(members[m]) * words
             for w in range(words):
-                add_bits(_word(stream, np.uint64(first + w)), out, q * out.shape[1] + 64 * w)
-
-
-@compiled
-def _word(stream: np.uint64, number: np.uint64) -> np.uint64:
-    """Return element `number` of a SplitMix64 stream, as `fedmpi.seeds.words` does."""
-    state = stream + (number + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
+                add_bits(word(stream, np.uint64(first + w)), out, q * out.shape[1] + 64 * w)

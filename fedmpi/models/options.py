@@ -32,6 +32,9 @@ class NetworkOptions(Options):
     dropout: float = Field(0.5, ge=0, lt=1)
     head: Literal["dataset", "own"] = "dataset"
 
+    any_task: ClassVar[bool] = False
+    """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
+
     @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model; all can be run client by client by torch."""
@@ -160,10 +163,12 @@ class FedGraphNNOptions(NetworkOptions):
     readout: int = Field(64, ge=1, le=4096)
     graph: int = Field(64, ge=1, le=4096)
 
+    any_task: ClassVar[bool] = True
+
     @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model."""
-        return frozenset({"csr"})
+        return frozenset({"compiled", "csr"})
 
 
 class FedGraphNNGcnOptions(FedGraphNNOptions):
@@ -186,11 +191,16 @@ class FedGraphNNSageOptions(FedGraphNNOptions):
     name: Literal["fedgraphnn/sage"] = "fedgraphnn/sage"
 
 
+MoleculeOptions = FedGraphNNGcnOptions | FedGraphNNGatOptions | FedGraphNNSageOptions
+"""Options of FedGraphNN's molecule models."""
+
+
 class _EncoderOptions(Options):
     """What the encoders of unsupervised objectives have: neither dropout nor a head."""
 
     dropout: ClassVar[float] = 0.0
     head: ClassVar[Literal["dataset", "own"]] = "dataset"
+    any_task: ClassVar[bool] = False
     kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
     norms: ClassVar[tuple[str, ...]] = ()
 

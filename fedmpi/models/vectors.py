@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -75,6 +77,51 @@ def adam(
         mean[i] = mean[i] + new_mean * (slope - mean[i])
         square[i] = keep_square * square[i] + new_square * (slope * slope)
         parameters[i] -= rate * mean[i] / (np.sqrt(square[i]) / correction + eps)
+
+
+class Descent(NamedTuple):
+    """Steps of an optimizer, in the numbers that they take.
+
+    Attributes
+    ----------
+    plain : bool
+        Gradient descent, without moments.
+    shrink : float32
+        What the parameters are multiplied by first: AdamW's weight decay; else 1.
+    decay : float32
+        Weight of the parameters that is added to the gradient.
+    keep_mean, keep_square, eps : float32
+        As `adam` takes them.
+    rates, corrections : float32 [steps]
+        The same, for each step.
+    """
+
+    plain: bool
+    shrink: np.float32
+    decay: np.float32
+    keep_mean: np.float32
+    keep_square: np.float32
+    eps: np.float32
+    rates: Floats
+    corrections: Floats
+
+
+@compiled
+def descend(
+    descent: Descent, step: int, parameters: Floats, gradient: Floats, mean: Floats, square: Floats
+) -> None:
+    """Take a step in place; moments of plain descent are not read."""
+    if descent.plain:
+        for i in range(len(parameters)):
+            parameters[i] -= descent.rates[step] * (gradient[i] + descent.decay * parameters[i])
+        return
+    if descent.shrink != np.float32(1.0):
+        for i in range(len(parameters)):
+            parameters[i] *= descent.shrink
+    adam(
+        parameters, gradient, mean, square, descent.decay, descent.keep_mean, descent.keep_square,
+        descent.rates[step], descent.corrections[step], descent.eps,
+    )  # fmt: skip
 
 
 def warm_up() -> None:

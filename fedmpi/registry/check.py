@@ -190,7 +190,8 @@ def _fits(case: Case) -> None:
         raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
     if not domains and case.dataset.synthetic != SyntheticOptions():
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
-    if case.kernels not in ("csr", "reference") and case.dataset.name in MOLECULES:
+    plain = case.kernels in ("csr", "reference") or case.model.any_task
+    if not plain and case.dataset.name in MOLECULES:
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
     if (wrong := misfit(case)) is not None:
         raise _Refused(*wrong)

@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+from tests.mpi.molecules import prepare
+
 SCRIPT = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
@@ -34,6 +38,29 @@ def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path):
     command = [sys.executable, "-c", SCRIPT, "run", str(tiny_suite), "--case", "0", "--out", "runs"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "round 4/4" in done.stdout
+    assert "LATE" not in done.stdout
+
+
+MOLECULES = """
+[case]
+rounds = 2
+batch_size = 1
+share = "all"
+dataset = "SIDER"
+partition = { name = "fedgraphnn", alpha = 2.0 }
+
+[matrix]
+model = ["fedgraphnn/gcn", "fedgraphnn/gat"]
+"""
+
+
+@pytest.mark.parametrize(("case", "settings"), [("0", []), ("1", ["--set", "algorithm=fedprox"])])
+def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(case, settings, tmp_path):
+    (tmp_path / "suite.toml").write_text(MOLECULES)
+    command = [sys.executable, "-c", SCRIPT, "run", "suite.toml", "--case", case, "--out", "runs", *settings]
+    command += ["--data", str(prepare(tmp_path / "data"))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "round 2/2" in done.stdout
     assert "LATE" not in done.stdout
 
 

@@ -1,0 +1,136 @@
+"""Passes over a client's molecules by compiled kernels: a local epoch is one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.engine.case import OptimizerOptions
+from fedmpi.engine.labels import Labels
+from fedmpi.engine.optimizer import AdamState, steps_ahead
+from fedmpi.engine.passes import LARGEST_EVALUATION, Embedding, Pass, Supervised
+from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.models.counts import GraphCounts, ModelFlops
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.molecules.arrays import CLASSES, LABELS, NUMBERS, Found, Molecules
+from fedmpi.models.molecules.fast import FastMolecules, Moments
+from fedmpi.models.outcome import Outcome
+
+TASKS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
+"""Kind of targets of each task."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of a client's graphs as the kernels take them, and what is known of each.
+
+    Attributes
+    ----------
+    graphs : Molecules
+    known : int64 [G]
+        Labels that are there.
+    nodes, edges : int64 [G]
+    """
+
+    graphs: Molecules
+    known: Int
+    nodes: Int
+    edges: Int
+
+    def counts(self, chosen: Int) -> GraphCounts:
+        """Return the sizes of some of the graphs."""
+        return GraphCounts(len(chosen), int(self.nodes[chosen].sum()), int(self.edges[chosen].sum()))
+
+    @property
+    def parts(self) -> list[Int]:
+        """Numbers of the graphs of each pass of an evaluation."""
+        everything = np.arange(len(self.nodes))
+        cuts = range(0, max(len(everything), 1), LARGEST_EVALUATION)
+        return [everything[cut : cut + LARGEST_EVALUATION] for cut in cuts]
+
+
+class MoleculePasses(Supervised):
+    """Passes of `FastMolecules` on one CPU thread.
+
+    Parameters
+    ----------
+    train, held_out : GraphSet
+    kernels : FastMolecules
+        Shared by all clients of a shape.
+    flops : ModelFlops
+    labels : Labels
+        What the labels of the case are.
+    """
+
+    def __init__(
+        self, train: GraphSet, held_out: GraphSet, kernels: FastMolecules, flops: ModelFlops, labels: Labels
+    ) -> None:
+        self._kernels, self._flops, self._labels = kernels, flops, labels
+        self._train, self._held_out = self._part(train), self._part(held_out)
+
+    def _part(self, graphs: GraphSet) -> _Part:
+        targets = graphs.labels.reshape(graphs.num_graphs, -1).astype(np.float32).astype(np.float64)
+        if self._labels.task == "regression":
+            targets = (targets - self._labels.center) / self._labels.scale
+        topology = graphs.topology
+        degrees = np.diff(topology.row_ptr[topology.graph_ptr])
+        known = (~np.isnan(targets)).sum(axis=1)
+        return _Part(self._kernels.molecules(graphs, targets), known, np.diff(topology.graph_ptr), degrees)
+
+    def batch(self, graphs: Int | None) -> Any:
+        """Return the numbers of training graphs."""
+        return np.arange(len(self._train.nodes)) if graphs is None else graphs
+
+    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+        """Run forward and backward."""
+        found = self._kernels.step(self._train.graphs, batch, streams)
+        return self._pass(self._train, batch, found, training=True)
+
+    def epoch(
+        self,
+        batches: Sequence[Int],
+        streams: Sequence[DropoutStreams],
+        optimizer: OptimizerOptions,
+        state: AdamState,
+    ) -> Pass:
+        """Take a step of the optimizer for each batch, which trains the model's parameters."""
+        descent = steps_ahead(optimizer, state, len(batches))
+        moments = Moments(state.mean.numpy(), state.square.numpy())
+        found = self._kernels.train(self._train.graphs, batches, streams, descent, moments)
+        chosen = np.concatenate(batches)
+        return self._pass(self._train, chosen, found, training=True, steps=len(batches))
+
+    def evaluate(self) -> Pass:
+        """Run all held-out graphs forward, without dropout."""
+        part = self._held_out
+        found = self._kernels.evaluate(part.graphs, part.parts)
+        return self._pass(part, np.arange(len(part.nodes)), found, training=False)
+
+    def embed(self) -> Embedding:
+        """Embed all training graphs without dropout, up to the readout's mean."""
+        part = self._train
+        found = self._kernels.evaluate(part.graphs, part.parts)
+        counts = part.counts(np.arange(len(part.nodes)))
+        mean = found.pooled.mean(axis=0, dtype=np.float64)
+        executed = self._kernels.flops(counts, training=False)
+        return Embedding(mean, self._flops.forward(counts).total, executed)
+
+    def _pass(self, part: _Part, chosen: Int, found: Found, *, training: bool, steps: int = 1) -> Pass:
+        counts = part.counts(chosen)
+        of_model = self._flops.training(counts) if training else self._flops.forward(counts)
+        executed = self._kernels.flops(counts, training=training)
+        return Pass(self._outcome(part, chosen, found), of_model.total, executed, steps=steps)
+
+    def _outcome(self, part: _Part, chosen: Int, found: Found) -> Outcome:
+        if self._labels.task == "classification":
+            right = found.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
+            return Outcome(found.losses, right.astype(np.uint8))
+        scores: npt.NDArray[np.float32] = found.outputs
+        if self._labels.task == "regression":
+            scores = (scores * self._labels.scale + self._labels.center).astype(np.float32)
+        nothing = np.zeros(len(chosen), np.uint8)
+        return Outcome(found.losses, nothing, part.known[chosen], scores)

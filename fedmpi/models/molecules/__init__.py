@@ -1,0 +1,1 @@
+"""FedGraphNN's molecule models compiled: a whole local epoch is one call."""

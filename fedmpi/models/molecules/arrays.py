@@ -1,0 +1,243 @@
+"""What the compiled passes over molecules work on: graphs, weights, gradients, scratch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+GCN, SAGE, GAT = range(3)
+"""Kinds of the two layers below the readout."""
+
+STREAMS = (1, 3, 4)
+"""Random streams of a step that each kind reads."""
+
+CLASSES, LABELS, NUMBERS = range(3)
+"""Kinds of targets: one class, yes-or-no labels, numbers; NaN where one is missing."""
+
+
+class Molecules(NamedTuple):
+    """G graphs with N nodes and E entries of the sparse matrix that their nodes are combined by.
+
+    Attributes
+    ----------
+    node_ptr : int64 [G + 1]
+        Nodes of each graph.
+    pointers, columns, weights : int32 [N + 1], int32 [E], float32 [E]
+        The matrix by receivers: A + I, for GCN normalised; columns count from the graph's first node.
+    back_pointers, back_columns, back_weights
+        The same of its transpose, for GCN; else empty.
+    inputs, features : float32 [N, f]
+        What the first layer reads (for GCN the matrix times the features), and what the readout reads.
+    targets : float64 [G, T]
+        As `CLASSES`, `LABELS`, `NUMBERS` have them.
+    """
+
+    node_ptr: Longs
+    pointers: Ints
+    columns: Ints
+    weights: Floats
+    back_pointers: Ints
+    back_columns: Ints
+    back_weights: Floats
+    inputs: Floats
+    features: Floats
+    targets: npt.NDArray[np.float64]
+
+
+class Weights(NamedTuple):
+    """Matrices as the forward pass multiplies by them, [in, out], widths padded by zeros to 16; or gradients.
+
+    Attributes
+    ----------
+    first, second : float32 [i, h], [k, d]
+        Of the two layers below the readout.
+    attend, last_attend : float32 [2, h], [2, d]
+        GAT's numbers of receivers and of senders, head after head; without rows for the others.
+    inner, outer, last : float32 [d + f, r], [r, g], [g, C]
+        Of the readout; its first reads the nodes' states before their features.
+    inner_bias, outer_bias, last_bias : float32 [r], [g], [C]
+    """
+
+    first: Floats
+    second: Floats
+    attend: Floats
+    last_attend: Floats
+    inner: Floats
+    inner_bias: Floats
+    outer: Floats
+    outer_bias: Floats
+    last: Floats
+    last_bias: Floats
+
+
+class Turned(NamedTuple):
+    """Transposed matrices, for the gradient of what they are multiplied by; `inner` without the features."""
+
+    second: Floats
+    inner: Floats
+    outer: Floats
+    last: Floats
+
+
+class Network(NamedTuple):
+    """A model: `vector` and `slope` are all parameters and their gradient, `weights` and `gradients` views.
+
+    Attributes
+    ----------
+    kind : int
+        `GCN`, `SAGE` or `GAT`.
+    task : int
+        `CLASSES`, `LABELS` or `NUMBERS`.
+    hidden, outputs : int
+        Widths of the first layer and of the last, without padding.
+    leak : float32
+        Slope of GAT's LeakyReLU below 0.
+    """
+
+    kind: int
+    task: int
+    hidden: int
+    outputs: int
+    leak: np.float32
+    weights: Weights
+    turned: Turned
+    gradients: Weights
+    vector: Floats
+    slope: Floats
+
+
+class Attention(NamedTuple):
+    """Scratch of one layer of attention with k heads over n nodes and E entries; empty for other kinds.
+
+    Attributes
+    ----------
+    heads, width : int
+        k, and the columns of a head.
+    states, states_slope : float32 [n, w]
+        What is attended to, and its gradient.
+    scores, scores_slope : float32 [n, 2 k]
+        Of each node as receiver and as sender.
+    shares, factors, shares_slope : float32 [E, k]
+        Attention before dropout, and dropout's factors.
+    lanes : float32 [16]
+    """
+
+    heads: int
+    width: int
+    states: Floats
+    states_slope: Floats
+    scores: Floats
+    scores_slope: Floats
+    shares: Floats
+    factors: Floats
+    shares_slope: Floats
+    lanes: Floats
+
+
+class Work(NamedTuple):
+    """Scratch of one graph, rows for its n nodes; R = 3 n for GraphSAGE, n for the others.
+
+    Attributes
+    ----------
+    words : uint64 [*]
+    inputs : float32 [R, i]
+        What the first layer reads, where that is not the graph's own `inputs`.
+    input_factors : float32 [n, f]
+        Dropout's factors of GAT's inputs.
+    hidden, factors : float32 [R, h]
+        The first layer's output, and dropout's factors; dropped already but for GAT.
+    second : float32 [n, k]
+        What the second layer reads, where that is not `hidden`.
+    attention, last_attention : Attention
+    states : float32 [n, d]
+    joined : float32 [n, d + f]
+        The second layer's output beside the features.
+    inner, outer : float32 [n, r], [n, g]
+    pooled, logits : float32 [1, g], [1, C]
+    logits_slope, pooled_slope, outer_slope, inner_slope, nodes_slope, states_slope, second_slope,
+    hidden_slope : float32
+        Gradients; `nodes_slope` is that of the second layer's output.
+    """
+
+    words: npt.NDArray[np.uint64]
+    inputs: Floats
+    input_factors: Floats
+    hidden: Floats
+    factors: Floats
+    second: Floats
+    attention: Attention
+    last_attention: Attention
+    states: Floats
+    joined: Floats
+    inner: Floats
+    outer: Floats
+    pooled: Floats
+    logits: Floats
+    logits_slope: Floats
+    pooled_slope: Floats
+    outer_slope: Floats
+    inner_slope: Floats
+    nodes_slope: Floats
+    states_slope: Floats
+    second_slope: Floats
+    hidden_slope: Floats
+
+
+class Plan(NamedTuple):
+    """Batches of an epoch, one after another.
+
+    Attributes
+    ----------
+    order : int64 [graphs]
+        Graphs in the order in which they come.
+    starts : int64 [S + 1]
+        Where in it each batch starts.
+    streams : uint64 [S, streams]
+        Random streams of each step, by the model's numbers of them.
+    """
+
+    order: Longs
+    starts: Longs
+    streams: npt.NDArray[np.uint64]
+
+
+class Spot(NamedTuple):
+    """A graph of a batch.
+
+    Attributes
+    ----------
+    first, num_nodes : int
+        Its nodes, among those of all graphs.
+    nodes, entries : int
+        Nodes and entries of the batch before it.
+    all_nodes : int
+        Nodes of the batch.
+    """
+
+    first: int
+    num_nodes: int
+    nodes: int
+    entries: int
+    all_nodes: int
+
+
+class Found(NamedTuple):
+    """What is noted of each graph, in the order of the plan.
+
+    Attributes
+    ----------
+    losses : float64 [G]
+        Sum over its labels.
+    outputs, pooled : float32 [G, C], [G, g]
+        `pooled` is what the last layer reads.
+    """
+
+    losses: npt.NDArray[np.float64]
+    outputs: Floats
+    pooled: Floats
