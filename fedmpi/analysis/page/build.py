@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 import fedmpi
-from fedmpi.analysis.page import accuracy, cost, details
+from fedmpi.analysis.page import accuracy, cost, details, scores
 from fedmpi.analysis.page.collect import Digest, Setting, digest, settings
 from fedmpi.analysis.page.findings import findings
 from fedmpi.analysis.page.machine import Machine
@@ -88,12 +88,17 @@ class Page:
 
     def _sections(self, found: Sequence[Setting]) -> list[accuracy.Section]:
         sections: list[accuracy.Section] = []
+        scored = [each for each in found if each.score is not None]
+        plain = [each for each in found if each.score is None]
+        if plain:
+            sections += [accuracy.overview(plain)]
+            if any(len(each.cells) > 1 for each in plain):
+                sections.append(accuracy.by_client(plain))
+            sections += [accuracy.curves(plain), accuracy.gains(plain)]
+        if scored:
+            sections.append(scores.scores(scored))
         if found:
-            sections += [accuracy.overview(found)]
-            if any(len(each.cells) > 1 for each in found):
-                sections.append(accuracy.by_client(found))
-            sections += [accuracy.curves(found), accuracy.gains(found), cost.time(found, self.machine)]
-            sections.append(cost.traffic(found))
+            sections += [cost.time(found, self.machine), cost.traffic(found)]
         if any(run.holdings for run in self.digests):
             sections.append(cost.partitions(self.digests))
         if self._details:

@@ -16,6 +16,7 @@ from fedmpi.analysis.figures.cells import RULES, key, titles, without
 from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
 from fedmpi.analysis.page.axes import COLOURS, DASHES
 from fedmpi.analysis.summary import CLUSTERING, setting, summarise
+from fedmpi.metrics.headline import Headline, headline
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
 
@@ -69,6 +70,8 @@ class Digest:
         GFLOP per second that a rank trained or evaluated: `model` and `executed`.
     traffic : dict of float
         MB of payload by collective, all ranks and rounds.
+    headline : Headline or None
+        The score by which the run is judged, where that is not accuracy.
     """
 
     folder: Path
@@ -84,6 +87,7 @@ class Digest:
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
+    headline: Headline | None = None
 
     @property
     def name(self) -> str:
@@ -108,6 +112,7 @@ def digest(run: Run, target: float | None) -> Digest:
         traffic=_traffic(run),
         holdings=_holdings(run),
         provenance=run.lives[-1].provenance if run.lives else {},
+        headline=headline(run.results),
     )
 
 
@@ -185,11 +190,28 @@ class Cell:
 
 @dataclass(frozen=True)
 class Setting:
-    """Cells that can be compared: alike in all but algorithm and rounds."""
+    """Cells that can be compared: alike in all but algorithm and rounds.
+
+    `clients` are those of the first; of all, unless a score over all clients' graphs compares the runs.
+    """
 
     heading: str
     clients: tuple[str, ...]
     cells: tuple[Cell, ...]
+
+    @property
+    def score(self) -> str | None:
+        """Name of the score by which the runs are judged; None where that is accuracy."""
+        return None if self._headline is None else self._headline.name
+
+    @property
+    def higher(self) -> bool:
+        """Whether more of what the runs are judged by is better."""
+        return self._headline is None or self._headline.higher
+
+    @property
+    def _headline(self) -> Headline | None:
+        return next(iter(self.cells[0].runs.values())).headline
 
     def reference(self, cell: Cell) -> Cell | None:
         """Return the self-train that a cell's gains are over: of as many rounds, else of the most."""
@@ -213,7 +235,7 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
             complaints.append(
                 f"{run.folder}: left out of the averages, the same case and seed as {twin.folder}"
             )
-        elif others and others[0].clients != run.clients:
+        elif others and others[0].clients != run.clients and run.headline is None:
             complaints.append(
                 f"{run.folder}: left out of the averages, other clients than {others[0].folder}"
             )

@@ -11,13 +11,15 @@ from fedmpi.analysis.estimates import estimate
 from fedmpi.analysis.page.accuracy import leader, mean_over_seeds, wins
 from fedmpi.analysis.page.collect import LAST, Cell, Setting
 from fedmpi.analysis.page.cost import costliest
+from fedmpi.analysis.page.scores import direction, over_seeds, ranked
 
 
 def findings(settings: Sequence[Setting]) -> Markup:
     """Return a line per setting."""
     lines = []
     for each in settings:
-        clients = f"{len(each.clients)} client{'s' * (len(each.clients) > 1)}"
+        counts = sorted({len(run.clients) for cell in each.cells for run in cell.runs.values()})
+        clients = f"{' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
         said = "".join(
             f"<li>{sentence}</li>" for sentence in (_ahead(each), _where(each), _cost(each)) if sentence
         )
@@ -27,6 +29,8 @@ def findings(settings: Sequence[Setting]) -> Markup:
 
 def _ahead(each: Setting) -> Markup:
     """Say which cell leads, and whether the gap to the next is more than the seeds' noise."""
+    if each.score is not None:
+        return _ahead_by_score(each)
     first = leader(each)
     found = mean_over_seeds(first, LAST)
     text = Markup("<strong>{}</strong> has the highest test accuracy in the last round, {:.2f} %").format(
@@ -37,6 +41,17 @@ def _ahead(each: Setting) -> Markup:
         return text + "."
     second = max(others, key=lambda cell: np.nan_to_num(mean_over_seeds(cell, LAST).mean, nan=-1.0))
     return text + ", " + _gap(first, second) + "."
+
+
+def _ahead_by_score(each: Setting) -> Markup:
+    """Say which cell has the best score, and that of the next."""
+    first, *others = ranked(each)
+    text = Markup("<strong>{}</strong> has the best test {} in the last round, {:.4f} ({})").format(
+        first.label, each.score, over_seeds(first).mean, direction(each.higher)
+    )
+    if not others:
+        return text + "."
+    return text + Markup(", before {} with {:.4f}.").format(others[0].label, over_seeds(others[0]).mean)
 
 
 def _gap(first: Cell, second: Cell) -> Markup:
@@ -57,7 +72,7 @@ def _gap(first: Cell, second: Cell) -> Markup:
 
 
 def _where(each: Setting) -> Markup:
-    if len(each.cells) < 2 or len(each.clients) < 2:
+    if each.score is not None or len(each.cells) < 2 or len(each.clients) < 2:
         return Markup("")
     parts = [Markup("{} on {}").format(label, count) for label, count in wins(each)]
     return Markup("Best by client: {}.").format(Markup(", ").join(parts))

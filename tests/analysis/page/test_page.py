@@ -2,6 +2,7 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fedmpi.analysis.discovery import each_run
@@ -10,6 +11,7 @@ from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.machine import read
 from fedmpi.cli.report_formats import Formats, report
 from fedmpi.errors import BadInput
+from fedmpi.metrics.headline import Headline
 from fedmpi.store.reader import load_run
 
 
@@ -46,6 +48,37 @@ def test_a_method_with_other_clients_is_left_out_and_named(tmp_path, make_run):
     (setting,), left_out = settings_of(tmp_path)
     assert [cell.label for cell in setting.cells] == ["FedAvg"]
     assert left_out == [f"{tmp_path / 'b'}: left out of the averages, other clients than {tmp_path / 'a'}"]
+
+
+def scored(folder, name, values, make_run, **options):
+    """Return the digest of a run that is judged by a score, and the made-up scores by round."""
+    found = digest(load_run(make_run(folder, [[0.5] * 2] * len(values), **options)), None)
+    headline = Headline(name, name == "ROC-AUC", np.array(values), np.array(values))
+    rules = {"": headline.last, "_best_by_validation": headline.last, "_as_published": headline.as_published}
+    figures = {f"test_score{rule}": value for rule, value in rules.items()} | {"test_score_constant": 0.5}
+    return replace(found, headline=headline, summary=found.summary | figures)
+
+
+@pytest.mark.parametrize(
+    ("name", "best", "way"),
+    [("RMSE", "0.7000", "lower is better"), ("ROC-AUC", "0.8000", "higher is better")],
+)
+def test_scores_are_shown_with_their_direction_whoever_the_clients_are(name, best, way, tmp_path, make_run):
+    page = Page()
+    page.digests = [
+        scored(tmp_path / "a", name, [0.9, 0.7], make_run),
+        scored(tmp_path / "b", name, [0.6, 0.8], make_run, settings={"algorithm": "centralised"}),
+    ]
+    page.digests[1] = replace(page.digests[1], clients=("all",))
+    html = page.html("page", [])
+    assert page.settings([])[1] == []
+    rows = re.search(r'<table id="scores-cells".*?</table>', html, re.DOTALL).group()
+    assert rows.count(f"{name}, {way}") == 2
+    assert re.findall(r'class="[^"]*best"[^>]*>([0-9.]+)<', rows) == [best]
+    assert f"the best test {name} in the last round, {best} ({way})" in html
+    assert "in no table by client and in no gain" in html
+    assert 'id="cells"' not in html
+    assert "PROTEINS, 1 or 2 clients" in html
 
 
 def test_markdown(tmp_path, make_run, capsys):
