@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 from pydantic import BaseModel, ConfigDict
 
 from fedmpi.analysis.figures import style
@@ -69,8 +68,9 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             values = [getattr(each, field) for each in found]
             axis.plot(clients, values, marker=style.MARKERS[number], color=COLOURS[number], label=label)
         axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_xticks(clients, [f"{each:,}" for each in clients])
+        axis.minorticks_off()
+        axis.set_ylim(bottom=0)
         axis.set_xlabel("clients")
         axis.set_title(title, loc="left")
         axis.legend()
