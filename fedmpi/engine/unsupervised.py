@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,14 +15,14 @@ from torch import Tensor
 from fedmpi.engine.passes import Pass
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.diffusion import normalised
-from fedmpi.graphs.packed import Int, Topology
+from fedmpi.graphs.packed import Int
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.encoder import Encoding
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts
 from fedmpi.models.outcome import Outcome
+from fedmpi.objectives import contrast
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.objectives.unsupervised import Frozen, Mvgrl, Objective, Views
 
@@ -65,8 +66,10 @@ class UnsupervisedPasses:
         self._model, self._objective, self._flops = model, objective, flops
         self._by_epoch = by_epoch
         self._whole: _Step | None = None
-        self._received: _Copy | None = None
-        self._previous: _Copy | None = None
+        self._received: Tensor | None = None
+        self._previous: Tensor | None = None
+        self._heard: Tensor | None = None
+        self._away: Tensor | None = None
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs with their views on the device; None stands for all, prepared once."""
@@ -79,17 +82,20 @@ class UnsupervisedPasses:
     def begin_round(self, last: Tensor | None) -> None:
         """Keep a copy of the received model, where the objective asks for it."""
         parameters = self._model.parameters
-        self._received = _Copy(parameters.clone()) if self._objective.needs_received else None
-        self._previous = None if last is None else _Copy(last.clone())
+        self.end_round()
+        if self._objective.needs_received:
+            self._received = parameters.clone()
+        if last is not None:
+            self._previous = last.clone()
 
     def end_epoch(self) -> None:
         """Keep a copy of the model for the next epoch, where the objective asks for it."""
         if self._objective.needs_previous and self._by_epoch:
-            self._previous = _Copy(self._model.parameters.clone())
+            self._previous, self._away = self._model.parameters.clone(), None
 
     def end_round(self) -> None:
         """Let go of the copies: every client of a rank has its own."""
-        self._received = self._previous = None
+        self._received = self._previous = self._heard = self._away = None
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
@@ -100,7 +106,7 @@ class UnsupervisedPasses:
         loss = self._objective.loss(self._model.module, batch.views, frozen)
         loss.backward()  # type: ignore[no-untyped-call]
         counts = _counts(batch.views)
-        copies = sum(getattr(frozen, field.name) is not None for field in fields(frozen))
+        copies = (frozen.received is not None) + 2 * (frozen.away is not None)
         counted = self._flops.step(*counts, executed=False).total
         for _ in range(copies):
             counted += self._flops.encoding(counts[0], executed=False).total
@@ -142,39 +148,39 @@ class UnsupervisedPasses:
 
     def _frozen(self, numbers: Int | None, executed: _Tally) -> Frozen:
         """Return what the frozen copies say of a batch; nothing before there is a previous model."""
-        if self._objective.needs_previous and self._previous is None:
+        if self._received is None or (self._objective.needs_previous and self._previous is None):
             return Frozen()
-        rows = _Rows(self._train.graphs.topology, numbers)
-        found = [
-            None if copy is None else rows.of(self._encoded(copy, executed))
-            for copy in (self._received, self._previous if self._objective.needs_previous else None)
-        ]
-        return Frozen(*found)
+        if self._heard is None:
+            self._heard = torch.cat(list(self._said(self._received, executed)))
+        if self._previous is None:
+            return Frozen(received=self._rows(self._heard, numbers))
+        if self._away is None:
+            # Part by part, so that beside the difference no other array has a row for every node.
+            parts, begin = [], 0
+            for said in self._said(self._previous, executed):
+                parts.append(contrast.apart(self._heard[begin : begin + len(said)], said))
+                begin += len(said)
+            self._away = torch.cat(parts)
+        return Frozen(away=self._rows(self._away, numbers))
 
     @torch.no_grad()
-    def _encoded(self, copy: _Copy, executed: _Tally) -> Encoding:
-        """Return a copy's encoding of all training graphs, computed at the first call."""
-        if copy.encoding is None:
-            model = self._model
-            present = model.parameters.clone()
-            model.parameters.copy_(copy.parameters)
-            parts = []
-            for batch in self._train_parts:
-                parts.append(self._objective.frozen(model.module, batch))
-                counts = _counts(Views(batch))[0]
-                executed.total += self._flops.encoding(counts, executed=True).total
+    def _said(self, copy: Tensor, executed: _Tally) -> Iterator[Tensor]:
+        """Yield what a copy says of the training graphs, part by part."""
+        model = self._model
+        present = model.parameters.clone()
+        for batch in self._train_parts:
+            model.parameters.copy_(copy)
+            said = self._objective.contrasted(model.module, batch)
             model.parameters.copy_(present)
-            nodes, graphs = ([getattr(part, name) for part in parts] for name in ("nodes", "graphs"))
-            copy.encoding = Encoding(torch.cat(nodes), torch.cat(graphs))
-        return copy.encoding
+            executed.total += self._flops.encoding(_counts(Views(batch))[0], executed=True).total
+            yield said
 
-
-class _Copy:
-    """A frozen model and, once asked for, its encoding of all training graphs."""
-
-    def __init__(self, parameters: Tensor) -> None:
-        self.parameters = parameters
-        self.encoding: Encoding | None = None
+    def _rows(self, whole: Tensor, numbers: Int | None) -> Tensor:
+        """Return the rows of a batch's nodes or graphs."""
+        if numbers is None:
+            return whole
+        picked = self._train.graphs.topology.nodes_of(numbers) if self._objective.by_node else numbers
+        return whole[torch.from_numpy(picked).to(whole.device)]
 
 
 class _Tally:
@@ -182,22 +188,6 @@ class _Tally:
 
     def __init__(self) -> None:
         self.total = 0
-
-
-class _Rows:
-    """Picks a batch's rows from encodings of all training graphs."""
-
-    def __init__(self, topology: Topology, numbers: Int | None) -> None:
-        self._graphs = None if numbers is None else torch.from_numpy(numbers)
-        self._nodes = None if numbers is None else torch.from_numpy(topology.nodes_of(numbers))
-
-    def of(self, whole: Encoding) -> Encoding:
-        """Return the rows of the batch's nodes and graphs."""
-        if self._graphs is None or self._nodes is None:
-            return whole
-        device = whole.graphs.device
-        nodes = whole.nodes[self._nodes.to(device)] if len(whole.nodes) else whole.nodes
-        return Encoding(nodes, whole.graphs[self._graphs.to(device)])
 
 
 def _outcome(losses: npt.NDArray[np.float64]) -> Outcome:

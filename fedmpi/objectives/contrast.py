@@ -37,17 +37,27 @@ def intra(first: Tensor, second: Tensor, temperature: float, *, normalised: bool
     return (together - partners).mean()
 
 
-def inter(local: Tensor, received: Tensor, previous: Tensor, temperature: float) -> Tensor:
+def apart(received: Tensor, previous: Tensor) -> Tensor:
+    """Return what Eq. 7 needs of the frozen copies, float32 [n, d]: from the received model to the previous.
+
+    Parameters
+    ----------
+    received, previous : float32 [n, d]
+        Vectors of the same graphs (or nodes) under the two models.
+    """
+    return normalize(previous, dim=1) - normalize(received, dim=1)
+
+
+def inter(local: Tensor, away: Tensor, temperature: float) -> Tensor:
     """Return Eq. 7, or Eq. 8 for nodes, a scalar: nearer to the received model than to the previous one.
 
     Two-way cross-entropy as in MOON (Li, He and Song 2021), similarity by the cosine.
 
     Parameters
     ----------
-    local, received, previous : float32 [n, d]
-        Vectors of the same graphs (or nodes) under the three models.
+    local, away : float32 [n, d]
+        Vectors of graphs (or nodes) under the local model, and `apart` of the same.
     """
-    away = normalize(previous, dim=1) - normalize(received, dim=1)
     excess = (normalize(local, dim=1) * away).sum(dim=1)  # of equal copies exactly 0, its gradient too
     return softplus(excess / temperature).mean()
 

@@ -40,10 +40,18 @@ class Views:
 
 @dataclass(frozen=True)
 class Frozen:
-    """Encodings of a batch's original view by frozen copies; None where not asked for or not there yet."""
+    """What frozen copies say of a batch's original view; None where not asked for or not there yet.
 
-    received: Encoding | None = None
-    previous: Encoding | None = None
+    Attributes
+    ----------
+    received : float32 [n, d]
+        What the received model says of the graphs (or nodes).
+    away : float32 [n, d]
+        `contrast.apart` of the received and the previous model.
+    """
+
+    received: Tensor | None = None
+    away: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -53,10 +61,13 @@ class Objective(Protocol):
     ----------
     needs_received, needs_previous : bool
         Which frozen copies of the model it contrasts with.
+    by_node : bool
+        Whether it contrasts what they say of nodes, not of graphs.
     """
 
     needs_received: bool
     needs_previous: bool
+    by_node: bool
 
     def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
         """Return the loss of a batch, a scalar."""
@@ -64,8 +75,8 @@ class Objective(Protocol):
     def vectors(self, network: nn.Module, views: Views) -> Tensor:
         """Return the vectors of the graphs, [B, d], in evaluation."""
 
-    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
-        """Return what a frozen copy says of a batch; asked of objectives that need copies only."""
+    def contrasted(self, network: nn.Module, batch: Batch) -> Tensor:
+        """Return what a frozen copy says of a batch, [n, d]; asked of objectives that need copies only."""
 
 
 class _OneEncoder:
@@ -73,13 +84,19 @@ class _OneEncoder:
 
     needs_received = False
     needs_previous = False
+    by_node = False
 
     def vectors(self, network: nn.Module, views: Views) -> Tensor:
         """Return the encoder's vectors of the original view."""
-        return self.frozen(network, views.original).graphs
+        return self._encoded(network, views.original).graphs
 
-    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
-        """Return the encoding of a batch, statistics as they are."""
+    def contrasted(self, network: nn.Module, batch: Batch) -> Tensor:
+        """Return the vectors of nodes or graphs of a batch, statistics as they are."""
+        found = self._encoded(network, batch)
+        return found.nodes if self.by_node else found.graphs
+
+    @staticmethod
+    def _encoded(network: nn.Module, batch: Batch) -> Encoding:
         assert isinstance(network, GinEncoder)
         return network.encode(batch, training=False)
 
@@ -126,6 +143,7 @@ class Mvgrl:
 
     needs_received = False
     needs_previous = False
+    by_node = False
 
     def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
         """Return the sum of both views' negative bounds."""
@@ -145,7 +163,7 @@ class Mvgrl:
         pair = network.encode_pair(views.adjacency, views.diffused)
         return pair.adjacency.graphs + pair.diffused.graphs
 
-    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
+    def contrasted(self, network: nn.Module, batch: Batch) -> Tensor:
         """Never be asked: no copy is needed."""
         raise AssertionError("MVGRL contrasts with no copies")
 
@@ -159,6 +177,7 @@ class Intra(_OneEncoder):
         self.options = options
         self.needs_received = not isinstance(options, IntraOptions)
         self.needs_previous = isinstance(options, FclgOptions | FclgNodesOptions)
+        self.by_node = isinstance(options, FclgNodesOptions)
 
     def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
         """Return Eq. 9."""
@@ -171,31 +190,21 @@ class Intra(_OneEncoder):
             return loss
         return loss + o.inter_weight * self._second_term(local, frozen)
 
-    def frozen(self, network: nn.Module, batch: Batch) -> Encoding:
-        """Return the encoding of a batch, statistics as they are; only of graphs where nodes do not count."""
-        found = super().frozen(network, batch)
-        if isinstance(self.options, FclgNodesOptions):
-            return found
-        return Encoding(found.nodes[:0], found.graphs)
-
     def _second_term(self, local: Encoding, frozen: Frozen) -> Tensor | float:
         """Return the inter-contrastive loss or what stands in its place.
 
         As long as there is no previous model but the received one, Eq. 7 is log 2 whatever the
         parameters: no frozen copy is asked then.
         """
-        received, previous = frozen.received, frozen.previous
-        if received is None:
-            return contrast.LOG_2
         match self.options:
-            case IntraKlOptions(inter_temperature=tau):
-                return contrast.divergence(local.graphs, received.graphs, tau)
-            case IntraMseOptions(inter_normalise=normalise):
-                return contrast.squared_distance(local.graphs, received.graphs, normalised=normalise)
-            case FclgOptions(inter_temperature=tau) if previous is not None:
-                return contrast.inter(local.graphs, received.graphs, previous.graphs, tau)
-            case FclgNodesOptions(inter_temperature=tau) if previous is not None:
-                return contrast.inter(local.nodes, received.nodes, previous.nodes, tau)
+            case IntraKlOptions(inter_temperature=tau) if frozen.received is not None:
+                return contrast.divergence(local.graphs, frozen.received, tau)
+            case IntraMseOptions(inter_normalise=normalise) if frozen.received is not None:
+                return contrast.squared_distance(local.graphs, frozen.received, normalised=normalise)
+            case FclgOptions(inter_temperature=tau) | FclgNodesOptions(inter_temperature=tau):
+                if frozen.away is None:
+                    return contrast.LOG_2
+                return contrast.inter(local.nodes if self.by_node else local.graphs, frozen.away, tau)
         raise AssertionError(self.options.name)
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from fedmpi.objectives.contrast import LOG_2, divergence, inter, intra, squared_distance
+from fedmpi.objectives.contrast import LOG_2, apart, divergence, inter, intra, squared_distance
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_intra_does_not_depend_on_the_order_of_the_graphs(vectors, normalised):
 
 def test_inter_of_equal_copies_is_log_2_without_gradient(vectors):
     local, received, _ = vectors
-    loss = inter(local, received, received, 0.5)
+    loss = inter(local, apart(received, received), 0.5)
     assert loss.item() == pytest.approx(LOG_2) == pytest.approx(0.693147, abs=1e-6)
     (gradient,) = torch.autograd.grad(loss, local)
     assert gradient.abs().max() == 0
@@ -58,7 +58,7 @@ def test_inter_is_moons_two_way_cross_entropy(vectors):
     similarity = torch.nn.functional.cosine_similarity
     logits = torch.stack([similarity(local, received), similarity(local, previous)], dim=1) / 0.5
     expected = torch.nn.functional.cross_entropy(logits, torch.zeros(6, dtype=torch.long))
-    assert inter(local, received, previous, 0.5).item() == pytest.approx(expected.item())
+    assert inter(local, apart(received, previous), 0.5).item() == pytest.approx(expected.item())
 
 
 def test_inter_by_hand():
@@ -67,13 +67,14 @@ def test_inter_by_hand():
         torch.tensor([[2.0, 0.0]]),
         torch.tensor([[0.0, 3.0]]),
     )
-    assert inter(local, received, previous, 0.5).item() == pytest.approx(math.log(1 + math.exp(-2)))
+    assert inter(local, apart(received, previous), 0.5).item() == pytest.approx(math.log(1 + math.exp(-2)))
 
 
 def test_inter_does_not_depend_on_the_order_of_the_graphs(vectors):
     order = torch.tensor([3, 1, 5, 0, 2, 4])
-    shuffled = [each[order] for each in vectors]
-    assert inter(*shuffled, 0.5).item() == pytest.approx(inter(*vectors, 0.5).item())
+    local, received, previous = vectors
+    shuffled = inter(local[order], apart(received[order], previous[order]), 0.5)
+    assert shuffled.item() == pytest.approx(inter(local, apart(received, previous), 0.5).item())
 
 
 def test_divergence_is_eq_2():
