@@ -84,9 +84,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     """
     case = job.case
     torch.set_num_threads(case.threads)
-    torch.set_deterministic_debug_mode(
-        "error"
-    )  # `use_deterministic_algorithms` imports the compiler: 1 to 2 s
+    torch.set_deterministic_debug_mode("error")  # its other name imports torch's compiler: 1 to 2 s
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     with Keeper(case, job.folder, world) as keeper:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fedmpi.store import disk, events, runfile
+import numpy as np
+
+from fedmpi.errors import BadInput
+from fedmpi.store import disk, events, exact, runfile
 from fedmpi.store.runfile import RunFile
 
 DAMAGED = "run.h5.damaged"
@@ -68,3 +71,45 @@ def last_life(log: list[events.Event]) -> list[events.Round]:
         elif isinstance(event, events.Round):
             rounds.append(event)
     return rounds
+
+
+def open_if_whole(path: Path, log: list[events.Event]) -> RunFile | None:
+    """Return the open file, brought up to the log; None where only a rebuild can do that.
+
+    Raises
+    ------
+    BadInput
+        The log has fewer rounds than the file.
+    """
+    try:
+        file = RunFile.open(path)
+    except (OSError, KeyError, ValueError):
+        return None
+    known, logged = file.rounds_completed, rounds_logged(log)
+    if known > logged:
+        file.close()
+        raise BadInput(
+            f"{path.parent}: {events.NAME} was cut, it holds {logged} rounds and {runfile.NAME} {known}; "
+            "nothing was changed: restore it, or move the folder away and run again"
+        )
+    if file.lives != lives_logged(log) or _differs(file, log, known):
+        file.close()
+        return None
+    written = file.written_rounds
+    for event in last_life(log):  # a kill may have hit between the log and the file
+        if event.round >= written - 1:
+            file.apply(event)
+    file.write_out()
+    return file
+
+
+def _differs(file: RunFile, log: list[events.Event], known: int) -> bool:
+    """Return whether a recorded round's results are not those of the log: the file was damaged inside."""
+    newest = {
+        event.round: event for event in log if isinstance(event, events.Round) and event.round < known - 1
+    }
+    return any(
+        exact.different(np.asarray(row), file.result_row(name, index)).any()
+        for index, event in newest.items()
+        for name, row in event.results.items()
+    )

@@ -107,7 +107,7 @@ class RunRecord:
         """
         log = events.read(folder / events.NAME)
         notice = None
-        file = _open_if_whole(folder / runfile.NAME, log)
+        file = rebuild.open_if_whole(folder / runfile.NAME, log)
         if file is None:
             rounds = rebuild.rebuild(folder)
             notice = f"{folder / runfile.NAME} was rebuilt from {events.NAME}: {rounds} rounds"
@@ -269,37 +269,3 @@ def _new_log(path: Path) -> EventLog:
     except OSError as error:
         message = f"{path.parent}: cannot write there ({error.strerror}); choose another folder"
         raise BadInput(message) from error
-
-
-def _differs(file: RunFile, log: list[Event], known: int) -> bool:
-    """Return whether a recorded round's results are not those of the log: the file was damaged inside."""
-    newest = {event.round: event for event in log if isinstance(event, Round) and event.round < known - 1}
-    return any(
-        exact.different(np.asarray(row), file.result_row(name, index)).any()
-        for index, event in newest.items()
-        for name, row in event.results.items()
-    )
-
-
-def _open_if_whole(path: Path, log: list[Event]) -> RunFile | None:
-    """Return the open file, brought up to the log; None where only a rebuild can do that."""
-    try:
-        file = RunFile.open(path)
-    except (OSError, KeyError, ValueError):
-        return None
-    known, logged = file.rounds_completed, rebuild.rounds_logged(log)
-    if known > logged:
-        file.close()
-        raise BadInput(
-            f"{path.parent}: {events.NAME} was cut, it holds {logged} rounds and {runfile.NAME} {known}; "
-            "nothing was changed: restore it, or move the folder away and run again"
-        )
-    if file.lives != rebuild.lives_logged(log) or _differs(file, log, known):
-        file.close()
-        return None
-    written = file.written_rounds
-    for event in rebuild.last_life(log):  # a kill may have hit between the log and the file
-        if event.round >= written - 1:
-            file.apply(event)
-    file.write_out()
-    return file
