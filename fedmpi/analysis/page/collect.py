@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -248,7 +248,7 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
 def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
     firsts = [next(iter(cells[0].values())) for cells in found]
     configs = [without(run.config, "suite", "name", "seed", "algorithm", "rounds") for run in firsts]
-    names = [dataset_name(str(setting(run.config, "dataset"))) for run in firsts]
+    names = _names([run.config for run in firsts])
     headings = [
         heading if len(heading) <= _LONGEST_HEADING else f"{name}, setting {place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
@@ -257,6 +257,13 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
         Setting(heading, run.clients, _cells(cells))
         for heading, run, cells in zip(headings, firsts, found, strict=True)
     ]
+
+
+def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each setting: its dataset, and its model where the dataset has several."""
+    pairs = [(dataset_name(str(setting(each, "dataset"))), str(setting(each, "model"))) for each in configs]
+    models = {dataset: {model for other, model in pairs if other == dataset} for dataset, _ in pairs}
+    return [f"{dataset}, {model}" if len(models[dataset]) > 1 else dataset for dataset, model in pairs]
 
 
 def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:

@@ -50,6 +50,19 @@ def test_a_method_with_other_clients_is_left_out_and_named(tmp_path, make_run):
     assert left_out == [f"{tmp_path / 'b'}: left out of the averages, other clients than {tmp_path / 'a'}"]
 
 
+def test_settings_are_named_by_their_model_where_a_dataset_has_several(tmp_path, make_run):
+    for name, dropout in (("gcn", 0.3), ("gat", 0.3), ("gcn", 0.5)):
+        model = {"name": f"fedgraphnn/{name}", "dropout": dropout}
+        make_run(tmp_path / f"{name}-{dropout}", [[0.5, 0.6]], settings={"model": model})
+    found, _ = settings_of(tmp_path)
+    gcn = "PROTEINS, fedgraphnn/gcn"
+    assert {each.heading for each in found} == {
+        "PROTEINS, fedgraphnn/gat",
+        f"{gcn}, dropout = 0.3",
+        f"{gcn}, dropout = 0.5",
+    }
+
+
 def scored(folder, name, values, make_run, **options):
     """Return the digest of a run that is judged by a score, and the made-up scores by round."""
     found = digest(load_run(make_run(folder, [[0.5] * 2] * len(values), **options)), None)
