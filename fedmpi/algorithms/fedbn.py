@@ -27,4 +27,7 @@ class FedBN(Algorithm):
         """Refuse a model without normalisation, with which this is FedAvg, and ``pf``, which is not read."""
         if self.options.pf == "shared":
             return 'keeps all normalisation layers at home: leave pf = "shared" out'
-        return "" if model.norms else 'keeps normalisation layers at home: choose model.norm, such as "batch"'
+        if model.norms:
+            return ""
+        choice = 'model.norm, such as "batch"' if hasattr(model, "norm") else 'model = "gin" with a norm'
+        return f"keeps normalisation layers at home: choose {choice}"

@@ -70,12 +70,24 @@ def labels_of(case: Case, raws: Sequence[RawGraphs], partition: Partition) -> La
     center, scale = np.zeros(raw.num_classes), np.ones(raw.num_classes)
     trained = values[np.concatenate([split.train for split in splits])]
     if case.dataset.targets == "standardised":
-        center, scale = np.nanmean(trained, axis=0), np.nanstd(trained, axis=0)
-        scale[scale == 0] = 1
+        center, scale = standardisation(trained)
     val, test = (
         values[np.concatenate(parts)] for parts in zip(*((s.val, s.test) for s in splits), strict=True)
     )
     return Labels(raw.task, raw.class_names, center, scale, _means(trained), val, test)
+
+
+def standardisation(values: Float) -> tuple[Float, Float]:
+    """Return mean and standard deviation of each task's labels [n, tasks], over those that are there.
+
+    A task without any, or with equal ones, stays as it is or is only centred.
+    """
+    labelled = ~np.isnan(values).all(axis=0)
+    known = np.ascontiguousarray(values[:, labelled])
+    center, scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
+    center[labelled], scale[labelled] = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
+    scale[scale == 0] = 1
+    return center, scale
 
 
 def _means(values: Float) -> Float:

@@ -66,6 +66,11 @@ def test_defaults_are_gcfls(check):
             'fedbn keeps all normalisation layers at home: leave pf = "shared" out',
         ),
         (
+            'dataset = { synthetic = { domains = 1 } }\npartition = "dominant-share"\nobjective = "infograph"\n'
+            'model = "gin-encoder"\nshare = "all"\nalgorithm = "fedbn"',
+            'fedbn keeps normalisation layers at home: choose model = "gin" with a norm',
+        ),
+        (
             'dataset = { synthetic = { domains = 1 } }\npartition = "dominant-share"\nobjective = "mvgrl"\n'
             'model = { name = "mvgrl", register_layers = false }',
             'case.share: model.register_layers = false leaves no convolution to share: use share = "all"',
