@@ -73,7 +73,8 @@ class MoleculePasses(Supervised):
         self._train, self._held_out = self._part(train), self._part(held_out)
 
     def _part(self, graphs: GraphSet) -> _Part:
-        targets = graphs.labels.reshape(graphs.num_graphs, -1).astype(np.float32).astype(np.float64)
+        labels = graphs.labels if graphs.labels.ndim == 2 else graphs.labels[:, None]
+        targets = labels.astype(np.float32).astype(np.float64)
         if self._labels.task == "regression":
             targets = (targets - self._labels.center) / self._labels.scale
         topology = graphs.topology
