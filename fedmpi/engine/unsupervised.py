@@ -155,7 +155,7 @@ class UnsupervisedPasses:
         if self._previous is None:
             return Frozen(received=self._rows(self._heard, numbers))
         if self._away is None:
-            # Part by part, so that beside the difference no other array has a row for every node.
+            # Part by part, so that the previous model's vectors never have a row for every node.
             parts, begin = [], 0
             for said in self._said(self._previous, executed):
                 parts.append(contrast.apart(self._heard[begin : begin + len(said)], said))

@@ -41,7 +41,8 @@ _STRUCTURE_BYTES = 128 * 1024
 class RunFile:
     """`run.h5` open for writing. Events are applied to it; all failures are OSError.
 
-    Rounds are written in blocks, at the latest after `blocks.HOLD_S` or with the next event of another kind.
+    Rounds are written in blocks: one that comes within `blocks.HOLD_S` of the last block waits for the
+    next event.
     """
 
     def __init__(self, path: Path, file: h5py.File) -> None:
@@ -130,7 +131,8 @@ class RunFile:
 
     def result_row(self, name: str, index: int) -> Array:
         """Return the recorded row of a result."""
-        self.write_out()
+        if index >= self._completed:
+            self.write_out()
         return np.asarray(self._file["rounds"][name][index])
 
     def apply(self, event: Event) -> None:

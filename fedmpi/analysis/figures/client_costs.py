@@ -24,7 +24,7 @@ class Options(BaseModel):
 
 
 class Costs(NamedTuple):
-    """Medians over the rounds of a run; the first round of each life is its warm-up and left out.
+    """Medians over the rounds of a run's newest life without its first, a warm-up; bytes of clients over all.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.legend()
     style.add_caption(
         figure,
-        f"{found[0].ranks} ranks, of which one serves; medians over rounds, the first of each life left out.",
+        f"{found[0].ranks} ranks, of which one serves; medians over rounds without the first.",
     )
     return figure
 
