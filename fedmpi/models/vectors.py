@@ -125,7 +125,7 @@ def descend(
 
 
 def warm_up() -> None:
-    """Compile every kernel of this module, or take it from the cache."""
+    """Compile what every run calls of this module, or take it from the cache."""
     parameters, gradient, mean, square = np.zeros((4, 1), np.float32)
     adam(parameters, gradient, mean, square, *np.ones(6, np.float32))
     squared_norm(parameters)

@@ -11,6 +11,9 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
+LANES = 16
+"""Parts that a sum of products is taken in."""
+
 GCN, SAGE, GAT = range(3)
 """Kinds of the two layers below the readout."""
 
@@ -28,8 +31,10 @@ class Molecules(NamedTuple):
     ----------
     node_ptr : int64 [G + 1]
         Nodes of each graph.
-    pointers, columns, weights : int32 [N + 1], int32 [E], float32 [E]
-        The matrix by receivers: A + I, for GCN normalised; columns count from the graph's first node.
+    pointers, columns : int32 [N + 1], int32 [E]
+        The matrix by receivers, A + I; columns count from the graph's first node.
+    weights : float32 [E]
+        Its entries, normalised, for GCN; else empty.
     back_pointers, back_columns, back_weights
         The same of its transpose, for GCN; else empty.
     inputs, features : float32 [N, f]

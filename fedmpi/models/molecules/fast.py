@@ -88,22 +88,30 @@ class FastMolecules:
         self._make_room(int(sizes.max(initial=1)), int(entries.max(initial=1)))
         starts = np.repeat(node_ptr[:-1], sizes)
         receivers = np.repeat(np.arange(len(row_ptr) - 1), np.diff(row_ptr))
-        roots = 1 / np.sqrt(np.diff(row_ptr).astype(np.float32))
-        weights = roots[receivers] * roots[columns]
-        back_ptr, back_columns, order = transposed(row_ptr, columns)
         features = np.ascontiguousarray(graphs.features)
-        of_gcn = self._network.kind == GCN
-        return Molecules(
+        ready = Molecules(
             node_ptr=np.ascontiguousarray(node_ptr, np.int64),
             pointers=row_ptr.astype(np.int32),
             columns=(columns - starts[receivers]).astype(np.int32),
+            weights=np.zeros(0, np.float32),
+            back_pointers=np.zeros(0, np.int32),
+            back_columns=np.zeros(0, np.int32),
+            back_weights=np.zeros(0, np.float32),
+            inputs=features,
+            features=features,
+            targets=np.ascontiguousarray(targets, np.float64),
+        )
+        if self._network.kind != GCN:
+            return ready
+        roots = 1 / np.sqrt(np.diff(row_ptr).astype(np.float32))
+        weights = roots[receivers] * roots[columns]
+        back_ptr, back_columns, order = transposed(row_ptr, columns)
+        return ready._replace(
             weights=weights,
             back_pointers=back_ptr.astype(np.int32),
             back_columns=(back_columns - starts[columns[order]]).astype(np.int32),
             back_weights=weights[order],
-            inputs=_combined(row_ptr, columns, weights, features) if of_gcn else features,
-            features=features,
-            targets=np.ascontiguousarray(targets, np.float64),
+            inputs=_combined(row_ptr, columns, weights, features),
         )
 
     def train(

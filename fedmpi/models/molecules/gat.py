@@ -7,9 +7,8 @@ import numpy as np
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.products import Floats, add_transposed_times, rows_times, scale_rows
 from fedmpi.graphs.streams import Drop, Words, draw_factors
-from fedmpi.models.molecules.arrays import Attention, Molecules, Network, Spot, Work
+from fedmpi.models.molecules.arrays import LANES, Attention, Molecules, Network, Spot, Work
 
-_LANES = 16
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
@@ -193,14 +192,14 @@ def _softmax_back(
 def _dot(a: Floats, b: Floats, first: int, count: int, lanes: Floats) -> np.float32:
     """Return the sum of products of elements ``first ..``, in 16 lanes, then in order."""
     lanes[:] = _ZERO
-    whole = first + count - count % _LANES
-    for start in range(first, whole, _LANES):
-        for lane in range(_LANES):
+    whole = first + count - count % LANES
+    for start in range(first, whole, LANES):
+        for lane in range(LANES):
             lanes[lane] += a[start + lane] * b[start + lane]
     for rest in range(whole, first + count):
         lanes[rest - whole] += a[rest] * b[rest]
     total = _ZERO
-    for lane in range(_LANES):
+    for lane in range(LANES):
         total += lanes[lane]
     return total
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fedmpi.models.counts import GraphCounts
-from fedmpi.models.molecules.arrays import GAT, GCN, SAGE, Attention, Floats, Network, Work
+from fedmpi.models.molecules.arrays import GAT, GCN, LANES, SAGE, Attention, Floats, Network, Work
 from fedmpi.models.options import FedGraphNNGatOptions, MoleculeOptions
-
-_LANES = 16
 
 
 def made(options: MoleculeOptions, network: Network, width: int, nodes: int, entries: int) -> Work:
@@ -66,7 +64,7 @@ def _attention(nodes: int, entries: int, heads: int, width: int, columns: int) -
         shares=_room(entries, heads),
         factors=_room(entries, heads),
         shares_slope=_room(entries, heads),
-        lanes=np.zeros(_LANES, np.float32),
+        lanes=np.zeros(LANES, np.float32),
     )
 
 
