@@ -68,6 +68,11 @@ def labels_of(case: Case, raws: Sequence[RawGraphs], partition: Partition) -> La
     if raw.task == "multi-task":
         _refuse_scaled_targets(case, "yes-or-no labels")
     center, scale = np.zeros(raw.num_classes), np.ones(raw.num_classes)
+    for split in splits:
+        if len(split.train) and np.isnan(values[split.train]).all():
+            raise BadInput(
+                f"{raw.name}: {split.name} has no label in training: use fewer clients or another seed"
+            )
     trained = values[np.concatenate([split.train for split in splits])]
     if case.dataset.targets == "standardised":
         center, scale = standardisation(trained)

@@ -150,17 +150,20 @@ class UnsupervisedPasses:
         """Return what the frozen copies say of a batch; nothing before there is a previous model."""
         if self._received is None or (self._objective.needs_previous and self._previous is None):
             return Frozen()
+        if self._away is not None:
+            return Frozen(away=self._rows(self._away, numbers))
         if self._heard is None:
             self._heard = torch.cat(list(self._said(self._received, executed)))
         if self._previous is None:
             return Frozen(received=self._rows(self._heard, numbers))
-        if self._away is None:
-            # Part by part, so that the previous model's vectors never have a row for every node.
-            parts, begin = [], 0
-            for said in self._said(self._previous, executed):
-                parts.append(contrast.apart(self._heard[begin : begin + len(said)], said))
-                begin += len(said)
-            self._away = torch.cat(parts)
+        # Part by part, so that the previous model's vectors never have a row for every node.
+        parts, begin = [], 0
+        for said in self._said(self._previous, executed):
+            parts.append(contrast.apart(self._heard[begin : begin + len(said)], said))
+            begin += len(said)
+        self._away = torch.cat(parts)
+        if not self._by_epoch:
+            self._heard = None  # the previous model stays, so nothing is apart from it again
         return Frozen(away=self._rows(self._away, numbers))
 
     @torch.no_grad()

@@ -51,24 +51,27 @@ class Costs(NamedTuple):
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return three panels over the number of clients: time and bytes of a client-round, memory of a rank."""
-    found = sorted(costs(run) for run in runs)
-    if len({each.clients for each in found}) < 2:
+    of_runs = [costs(run) for run in runs]
+    if len({each.clients for each in of_runs}) < 2:
         raise BadInput("client-costs: all runs have as many clients, so there is nothing to draw")
-    if len({each.ranks for each in found}) > 1:
+    if len({each.ranks for each in of_runs}) > 1:
         raise BadInput("client-costs: runs on different numbers of ranks do not compare; name those of one")
+    numbers = sorted({each.clients for each in of_runs})
+    found = [
+        Costs(*np.median([each for each in of_runs if each.clients == number], axis=0)) for number in numbers
+    ]
     figure, axes = style.panels(3, 3, height=2.4)
-    clients = [each.clients for each in found]
     contents = (
         ("ms per client and round", {"wall-clock": "wall_ms", "CPU time, all ranks": "cpu_ms"}),
         ("kB per round", {"by one client": "client_kb", "collectives of a rank": "payload_kb"}),
         ("peak memory, GB", {"rank 0": "server_gb", "largest other rank": "worker_gb"}),
     )
     for axis, (title, lines) in zip(axes, contents, strict=True):
-        for number, (label, field) in enumerate(lines.items()):
+        for place, (label, field) in enumerate(lines.items()):
             values = [getattr(each, field) for each in found]
-            axis.plot(clients, values, marker=style.MARKERS[number], color=COLOURS[number], label=label)
+            axis.plot(numbers, values, marker=style.MARKERS[place], color=COLOURS[place], label=label)
         axis.set_xscale("log")
-        axis.set_xticks(clients, [f"{each:,}" for each in clients])
+        axis.set_xticks(numbers, [f"{each:,}" for each in numbers])
         axis.minorticks_off()
         axis.set_ylim(bottom=0)
         axis.set_xlabel("clients")
@@ -76,7 +79,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.legend()
     style.add_caption(
         figure,
-        f"{found[0].ranks} ranks, of which one serves; medians over rounds without the first.",
+        f"{of_runs[0].ranks} ranks, of which one serves; medians over rounds without the first, and over runs.",
     )
     return figure
 

@@ -38,7 +38,7 @@ def test_costs_are_those_of_a_client_and_round_without_the_first(run):
 
 
 def test_lines_run_over_the_number_of_clients(run, draw):
-    time, traffic, memory = draw("client-costs", [run(20), run(4)]).axes
+    time, traffic, memory = draw("client-costs", [run(20), run(4), run(4)]).axes
     assert [list(line.get_xdata()) for line in time.lines] == [[4, 20], [4, 20]]
     assert list(time.lines[0].get_ydata()) == pytest.approx([10.0, 10.0])
     assert list(traffic.lines[1].get_ydata()) == pytest.approx([4.0, 4.0])
