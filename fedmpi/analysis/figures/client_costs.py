@@ -79,7 +79,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.legend()
     style.add_caption(
         figure,
-        f"{of_runs[0].ranks} ranks, of which one serves; medians over rounds without the first, and over runs.",
+        f"{of_runs[0].ranks} ranks, of which one serves; medians over rounds without the first.",
     )
     return figure
 
