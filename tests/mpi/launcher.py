@@ -22,6 +22,9 @@ OPENMPI = {
     "OMPI_MCA_btl": "self,sm,tcp",
 }
 
+# With more ranks than cores, ranks of MPICH that wait must let the others compute (`fedmpi run` sets it itself).
+MPICH = {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
+
 
 @dataclass(frozen=True)
 class Mpi:
@@ -39,7 +42,7 @@ class Mpi:
 
     def environment(self) -> dict[str, str]:
         path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, **(OPENMPI if self.name == "openmpi" else {})}
+        return {**os.environ, "PATH": path, **(OPENMPI if self.name == "openmpi" else MPICH)}
 
     def start(self, ranks: int, *arguments: object, cwd: Path) -> subprocess.Popen[str]:
         """Start in a process group of its own, so that nothing can be left over."""

@@ -10,7 +10,7 @@ from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
 from tests.mpi.session import INTERRUPTED, SUITE
 
-LIMIT_S = 120
+LIMIT_S = 300
 CASES = (
     "fedavg",
     "fedprox",
