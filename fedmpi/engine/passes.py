@@ -12,9 +12,8 @@ from torch import Tensor
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
-from fedmpi.graphs.quotient import Levels, quotient
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.fast_gin import FastGin
+from fedmpi.models.fast import FastBatch, FastNetwork
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome, joined
@@ -97,12 +96,13 @@ class Supervised:
 
 
 class CompiledPasses(Supervised):
-    """Passes of `FastGin` on one CPU thread."""
+    """Passes of compiled kernels on one CPU thread."""
 
-    def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastGin, flops: ModelFlops) -> None:
-        self._train, self._kernels, self._flops = quotient(train), kernels, flops
+    def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastNetwork, flops: ModelFlops) -> None:
+        self._train: FastBatch = kernels.prepare(train)
+        self._kernels, self._flops = kernels, flops
         self._graphs = train
-        self._training_levels: list[tuple[Levels, GraphCounts]] = []
+        self._training_levels: list[tuple[Any, GraphCounts]] = []
         self._held_out = [
             (kernels.levels(part), part.labels, _counts(part.topology)) for part in _parts(held_out)
         ]
@@ -114,7 +114,7 @@ class CompiledPasses(Supervised):
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
         outcome = self._kernels.step(batch, streams)
-        counts = GraphCounts(len(batch.labels), int(batch.node_ptr[-1]), int(batch.num_edges.sum()))
+        counts = GraphCounts(*batch.sizes)
         return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
 
     def evaluate(self) -> Pass:

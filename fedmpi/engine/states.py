@@ -23,7 +23,7 @@ from fedmpi.engine.molecules import TASKS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
-from fedmpi.models.fast_gin import FastGin
+from fedmpi.models.fast import FastNetwork, fast_network
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
@@ -71,7 +71,7 @@ class States:
         self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
-        self._kernels: dict[Shape, FastGin | FastMolecules] = {}
+        self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
         self._scratch = Scratch()
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
@@ -152,15 +152,14 @@ class States:
             by_epoch=not case.objective.keeps_last_round,
         )
 
-    def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastGin | FastMolecules:
+    def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastNetwork | FastMolecules:
         if shape in self._kernels:
             return self._kernels[shape]
         model, made = self._models[shape], self._kernels
         if isinstance(case.model, FedGraphNNOptions):
             made[shape] = FastMolecules(case.model, model, TASKS[federation.labels.task])
         else:
-            assert isinstance(case.model, GinOptions)
-            made[shape] = FastGin(case.model, model, self._scratch)
+            made[shape] = fast_network(case.model, model, self._scratch)
         return made[shape]
 
     def num_parameters(self) -> list[int]:

@@ -52,6 +52,11 @@ class Csr:
         """Return the given rows, in order."""
         return self.take_blocks(rows, np.zeros(len(rows), np.int64), self.width)
 
+    def compacted(self) -> tuple[Csr, Int, Short]:
+        """Return the matrix without its empty columns, those that stay, and each column's new number."""
+        place, used = _used(self.columns, self.width)
+        return Csr(self.pointers, place[self.columns], self.weights, len(used)), used, place
+
     def take_blocks(self, rows: Int, shifts: Int, width: int) -> Csr:
         """Return the given rows, in order, the columns of each moved by its shift."""
         return Csr(*_take(self.pointers, self.columns, self.weights, rows, shifts), width)
@@ -67,6 +72,21 @@ def counted(rows: Int, columns: Int, num_rows: int, width: int) -> Csr:
         counts.astype(np.float32),
         width,
     )
+
+
+@compiled
+def _used(columns: Short, width: int) -> tuple[Short, Int]:
+    """Return the new number of each column, of any that does not occur 0, and those that occur, ascending."""
+    place, count = np.zeros(width, np.int32), 0
+    for column in columns:
+        count += 1 - place[column]
+        place[column] = 1
+    used, number = np.empty(count, np.int64), 0
+    for column in range(width):
+        if place[column]:
+            used[number], place[column] = column, number
+            number += 1
+    return place, used
 
 
 @compiled

@@ -2,9 +2,9 @@
 
 Nodes with the same closed neighbourhood (*twins*, frequent in social networks)
 get the same sum over neighbours in every layer; nodes whose closed
-neighbourhoods hold the same features get the same sum in the first layer; and
-without dropout nodes of the same *colour* (refined l times) get the same output
-of layer l. Equality of neighbourhoods is that of 64-bit hashes of multisets.
+neighbourhoods hold the same features get the same sum in the first layer; without
+dropout there are fewer rows still (`fedmpi.graphs.levels`). Equality of
+neighbourhoods is that of 64-bit hashes of multisets.
 """
 
 from __future__ import annotations
@@ -61,6 +61,15 @@ def refined(topology: Topology, values: Words) -> Classes:
     return equal(_closed_sums(topology.row_ptr, topology.columns, mixed(values)))
 
 
+def refinements(topology: Topology, values: Int, depth: int) -> list[Classes]:
+    """Return the classes of nodes that are alike up to 1, 2, ..., `depth` steps away."""
+    found: list[Classes] = []
+    for _ in range(depth):
+        found.append(refined(topology, values.astype(np.uint64)))
+        values = found[-1].of_node
+    return found
+
+
 @compiled
 def _closed_sums(row_ptr: Int, columns: Int, words: Words) -> Words:
     sums = words.copy()
@@ -79,54 +88,6 @@ def neighbourhoods(topology: Topology, nodes: Int, class_of_node: Int, width: in
     rows = np.concatenate([np.repeat(np.arange(len(nodes)), degrees), np.arange(len(nodes))])
     ends = np.concatenate([np.asarray(topology.columns)[edges], nodes])
     return counted(rows, class_of_node[ends], len(nodes), width)
-
-
-@dataclass(frozen=True)
-class Levels:
-    """What an evaluation without dropout computes: one row per colour in every layer.
-
-    Attributes
-    ----------
-    inputs : float32 [K0, d]
-        Distinct feature rows.
-    layers : tuple of Csr
-        Layer l: colours of depth l by colours of depth l - 1 (the first: by rows of `inputs`).
-    pooling : Csr
-        Graphs by colours of the last depth.
-    counts : tuple of float32 [K]
-        Nodes of each colour, by depth.
-    graph_ptrs : tuple of int32 [G + 1]
-        Colours of each graph, by depth, where graphs have colours of their own; else none.
-    """
-
-    inputs: Float
-    layers: tuple[Csr, ...]
-    pooling: Csr
-    counts: tuple[Float, ...]
-    graph_ptrs: tuple[Short, ...]
-
-
-def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False) -> Levels:
-    """Refine colours `depth` times and return the matrices from one depth to the next.
-
-    With `by_graph` nodes of different graphs have different colours, for layers in which a node's
-    output depends on its whole graph.
-    """
-    topology, colours, width = graphs.topology, graphs.node_row, len(graphs.feature_rows)
-    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
-    values = colours + width * graph_of_node if by_graph else colours
-    layers, counts, graph_ptrs = [], [], []
-    for _ in range(depth):
-        finer = refined(topology, values.astype(np.uint64))
-        layers.append(neighbourhoods(topology, finer.first, colours, width))
-        colours, width = finer.of_node, finer.count
-        values = colours
-        counts.append(np.bincount(colours, minlength=width).astype(np.float32))
-        if by_graph:
-            sizes = np.bincount(graph_of_node[finer.first], minlength=topology.num_graphs)
-            graph_ptrs.append(pointers(sizes).astype(np.int32))
-    pooling = counted(graph_of_node, colours, topology.num_graphs, width)
-    return Levels(graphs.feature_rows, tuple(layers), pooling, tuple(counts), tuple(graph_ptrs))
 
 
 @dataclass(frozen=True)
@@ -188,6 +149,15 @@ class Quotient:
         """Nodes of the largest twin class."""
         return int(np.diff(self.member_ptr).max(initial=0))
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Numbers of graphs, nodes and directed edges."""
+        return len(self.labels), int(self.node_ptr[-1]), int(self.num_edges.sum())
+
+    def rows_of(self, graphs: Int) -> Int:
+        """Return the numbers of the given graphs' twin classes, in order."""
+        return gather_ranges(self.graph_ptr[graphs], np.diff(self.graph_ptr)[graphs])
+
     def take(self, chosen: Int) -> Quotient:
         """Return the given graphs, packed anew.
 
@@ -195,7 +165,7 @@ class Quotient:
         the rows; else each row becomes a class of its own.
         """
         sizes = np.diff(self.graph_ptr)[chosen]
-        rows = gather_ranges(self.graph_ptr[chosen], sizes)
+        rows = self.rows_of(chosen)
         graph_ptr, node_ptr = pointers(sizes), pointers(np.diff(self.node_ptr)[chosen])
         row_shifts = np.repeat(graph_ptr[:-1] - self.graph_ptr[chosen], sizes)
         node_shifts = np.repeat(node_ptr[:-1] - self.node_ptr[chosen], sizes)
@@ -204,8 +174,7 @@ class Quotient:
         if 2 * first.num_rows > len(rows):
             first, first_of = first.take(first_of.astype(np.int64)), np.arange(len(rows), dtype=np.int32)
             if 2 * first.width > first.num_entries:
-                used, columns = np.unique(first.columns, return_inverse=True)
-                first = Csr(first.pointers, columns.astype(np.int32), first.weights, len(used))
+                first, used, _ = first.compacted()
                 inputs = inputs[used]
         return Quotient(
             labels=self.labels[chosen],

@@ -38,8 +38,10 @@ def convolve(
     inner: Floats,
     out: Floats,
     cut: bool,
+    given: Floats,
+    given_of: Ints,
 ) -> None:
-    """Apply one convolution: ``relu((M x) W1^T + b1) W2^T + b2``, cut at 0 on request.
+    """Apply one convolution: ``relu((M x) W1^T + g + b1) W2^T + b2``, cut at 0 on request.
 
     Parameters
     ----------
@@ -51,6 +53,9 @@ def convolve(
     summed, inner : float32 [n, h] or [TILE, h]
         Kept for the backward pass if they have n rows; scratch otherwise.
     out : float32 [n, h]
+    given : float32 [*, h]
+    given_of : int32 [n] or [0]
+        Row of `given` that row g is for each row; without any g is 0.
     """
     rows = len(pointers) - 1
     keep = len(summed) >= rows
@@ -59,6 +64,11 @@ def convolve(
         at = first if keep else 0
         combine(pointers, columns, weights, x, first, count, summed, at)
         rows_times(summed, at, count, first_t, inner, at)
+        if len(given_of) > 0:
+            for i in range(count):
+                source, target = given[given_of[first + i]], inner[at + i]
+                for j in range(inner.shape[1]):
+                    target[j] += source[j]
         add_bias_relu(inner, at, count, first_bias)
         rows_times(inner, at, count, second_t, out, first)
         if cut:
@@ -133,6 +143,8 @@ def convolve_back(
     second_gradient: Floats,
     second_bias_gradient: Floats,
     out: Floats,
+    given_gradient: Floats,
+    given_of: Ints,
 ) -> None:
     """Take a convolution's gradient back through its two linear maps.
 
@@ -146,6 +158,9 @@ def convolve_back(
         Weights; their gradients, and those of the biases, are added to.
     out : float32 [n, h]
         Gradient with respect to `summed`.
+    given_gradient : float32 [*, h]
+        With respect to what `convolve` was given; added to.
+    given_of : int32 [n] or [0]
     """
     width = gradient.shape[1]
     tile = np.empty((TILE, width), np.float32)
@@ -157,6 +172,11 @@ def convolve_back(
         for i in range(count):
             for j in range(width):
                 tile[i, j] = np.float32(0.0) if inner[start + i, j] <= 0.0 else tile[i, j]
+        if len(given_of) > 0:
+            for i in range(count):
+                source, target = tile[i], given_gradient[given_of[start + i]]
+                for j in range(width):
+                    target[j] += source[j]
         add_column_sums(tile, 0, count, first_bias_gradient)
         add_transposed_times(tile, 0, count, summed, start, first_gradient)
         rows_times(tile, 0, count, first, out, start)

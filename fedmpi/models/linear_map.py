@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,11 +15,29 @@ from fedmpi.models.flat import FlatModel, Slot
 Floats = npt.NDArray[np.float32]
 
 
+class Loaded(Protocol):
+    """What reads a flat model's parameters, and is told when they are others."""
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+
+
 class LinearMap:
     """Weight [out, in] and bias [out] of a map ``y = x W^T + b``.
 
     Where both widths are multiples of 16, `weight` and the gradients are views of
     the model's vectors; otherwise padded copies, filled by `load` and stored by `store`.
+
+    Parameters
+    ----------
+    model : FlatModel
+    weight : Slot
+    bias : Slot, optional
+        Without it the map adds nothing.
+    columns : slice, optional
+        Of the weight: the map of some of the inputs alone.
+    padded_inputs : bool, optional
+        False for maps of a network's inputs, which have any width.
 
     Attributes
     ----------
@@ -28,15 +48,27 @@ class LinearMap:
     bias, bias_gradient : float32 [width]
     """
 
-    def __init__(self, model: FlatModel, weight: Slot, bias: Slot) -> None:
-        outputs, inputs = weight.shape
+    def __init__(
+        self,
+        model: FlatModel,
+        weight: Slot,
+        bias: Slot | None,
+        *,
+        columns: slice = slice(None),
+        padded_inputs: bool = True,
+    ) -> None:
+        values, gradients = model.parameters.numpy(), model.gradient.numpy()
+        self._weight = _view(values, weight)[:, columns]
+        outputs, inputs = self._weight.shape
         self.width = padded(outputs)
-        self._weight = _view(model.parameters.numpy(), weight)
-        self._bias = _view(model.parameters.numpy(), bias)
-        self._gradients = [_view(model.gradient.numpy(), slot) for slot in (weight, bias)]
-        depth = inputs if weight.name.startswith("pre.") else padded(inputs)
+        nothing = np.zeros(outputs, np.float32)
+        self._bias = nothing if bias is None else _view(values, bias)
+        of_bias = nothing.copy() if bias is None else _view(gradients, bias)
+        self._gradients = [_view(gradients, weight)[:, columns], of_bias]
+        depth = padded(inputs) if padded_inputs else inputs
         self.transposed = np.zeros((depth, self.width), np.float32)
-        self._is_view = (self.width, depth) == weight.shape
+        whole = self._weight.flags.c_contiguous and bias is not None
+        self._is_view = whole and (self.width, depth) == (outputs, inputs)
         if self._is_view:
             self.weight, self.bias = self._weight, self._bias
             self.weight_gradient, self.bias_gradient = self._gradients

@@ -84,6 +84,11 @@ class FedStarOptions(NetworkOptions):
     degrees: int = Field(16, ge=1, le=1024)
 
     @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return frozenset({"compiled", "csr", "reference"})
+
+    @property
     def encoding(self) -> int:
         """Width of the structure encoding."""
         return self.walks + self.degrees

@@ -34,8 +34,10 @@ for name, signature in compiled() - known:
 """
 
 
-def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path):
+@pytest.mark.parametrize("model", ["gin", "fedstar"])
+def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model):
     command = [sys.executable, "-c", SCRIPT, "run", str(tiny_suite), "--case", "0", "--out", "runs"]
+    command += ["--set", f"model={model}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "round 4/4" in done.stdout
     assert "LATE" not in done.stdout

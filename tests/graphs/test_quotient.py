@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.levels import levels
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.graphs.quotient import levels, quotient
+from fedmpi.graphs.quotient import quotient
 
 
 def dense(matrix):

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.levels import levels
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
-from fedmpi.graphs.quotient import levels, quotient
+from fedmpi.graphs.quotient import quotient
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.models.scratch import Scratch
-from fedmpi.objectives import supervised
 
 NORMALISED = {"labelled": 1e-5, "attributed": 1e-5, "cliques": 1e-3}
 """Nodes of a clique are nearly equal, and what normalisation makes of the rest is mostly rounding: there torch's
@@ -27,94 +25,36 @@ STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
 
 
 @pytest.fixture(scope="module")
-def labelled():
-    return build_features(generate(SyntheticOptions(graphs=30), 1), np.arange(30), "original")
+def check(equals_reference):
+    def run(graphs, batch=None, tolerance=1e-5, **options):
+        equals_reference(GinOptions(**options), graphs, batch, tolerance)
 
-
-@pytest.fixture(scope="module")
-def cliques():
-    """Ten graphs, each two cliques that share a node: many twins, one-hot degrees."""
-    blocks, sizes = [], []
-    for number in range(10):
-        first, second = 3 + number, 2 + 30 * (number == 9) + number // 2
-        size = first + second - 1
-        matrix = np.zeros((size, size), bool)
-        matrix[:first, :first] = matrix[first - 1 :, first - 1 :] = True
-        np.fill_diagonal(matrix, False)
-        blocks.append(matrix)
-        sizes.append(size)
-    starts = pointers(sizes)
-    columns = [
-        start + np.flatnonzero(line) for start, block in zip(starts, blocks, strict=False) for line in block
-    ]
-    degrees = np.array([len(line) for line in columns])
-    topology = Topology(starts, pointers(degrees), np.concatenate(columns))
-    present, node_row = np.unique(degrees, return_inverse=True)
-    rows = np.zeros((len(present), degrees.max() + 1), np.float32)
-    rows[np.arange(len(present)), present] = 1
-    return GraphSet(topology, rows, node_row, np.arange(10) % 3)
-
-
-@pytest.fixture(scope="module")
-def attributed(labelled):
-    nodes = labelled.topology.num_nodes
-    rows = np.random.default_rng(3).standard_normal((nodes, 5)).astype(np.float32)
-    return replace(labelled, feature_rows=rows, node_row=np.arange(nodes))
-
-
-def reference(model, graphs):
-    """Return loss, gradient, and outputs without dropout, by torch-geometric."""
-    batch = Batch.of(graphs)
-    model.gradient.zero_()
-    loss = supervised.loss(model.module(batch, STREAMS, "reference"), batch.labels)
-    loss.backward()
-    with torch.no_grad():
-        logits = model.module(batch, None, "reference")
-    return loss.item(), model.gradient.numpy().copy(), logits.numpy(), model.parameters.numpy().copy()
-
-
-def check(graphs, batch=None, tolerance=1e-5, **options):
-    chosen = GinOptions(**options)
-    classes = int(graphs.labels.max()) + 1
-    model = FlatModel(build(chosen, Shape(graphs.feature_rows.shape[1], classes)))
-    model.parameters.copy_(model.initialise(seed=5, owner=1))
-    fast = FastGin(chosen, model, Scratch())
-    before = model.parameters.clone()
-    loss, gradient, logits, after = reference(model, graphs)
-    model.parameters.copy_(before)
-    outcome = fast.step(batch or quotient(graphs), STREAMS)
-    assert np.abs(model.parameters.numpy() - after).max() <= tolerance * np.abs(after).max()
-    assert outcome.mean_loss == pytest.approx(loss, rel=tolerance)
-    assert np.abs(model.gradient.numpy() - gradient).max() <= tolerance * np.abs(gradient).max()
-    found = fast.logits(fast.levels(graphs))
-    assert np.abs(found - logits).max() <= tolerance * np.abs(logits).max()
-    right = fast.evaluate(fast.levels(graphs), graphs.labels)
-    assert np.array_equal(right.hits, logits.argmax(axis=1) == graphs.labels)
+    return run
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.25, 0.3, 0.5])
 @pytest.mark.parametrize("kind", ["labelled", "cliques", "attributed"])
-def test_equals_torch_geometric(kind, dropout, request):
+def test_equals_torch_geometric(check, kind, dropout, request):
     check(request.getfixturevalue(kind), dropout=dropout)
 
 
 @pytest.mark.parametrize(
     "options", [{"hidden": 20}, {"hidden": 128}, {"hidden": 1}, {"layers": 1}, {"layers": 5}]
 )
-def test_any_width_and_depth(options, cliques):
+def test_any_width_and_depth(check, options, cliques):
     check(cliques, **options)
 
 
 @pytest.mark.parametrize("norm", ["batch", "graph"])
 @pytest.mark.parametrize("hidden", [64, 20])
 @pytest.mark.parametrize("kind", ["labelled", "cliques", "attributed"])
-def test_normalised_rows(kind, hidden, norm, request):
+def test_normalised_rows(check, kind, hidden, norm, request):
     check(request.getfixturevalue(kind), tolerance=NORMALISED[kind], hidden=hidden, norm=norm)
 
 
 @pytest.mark.parametrize("norm", ["batch", "graph"])
 @pytest.mark.parametrize("kind", ["labelled", "cliques"])
-def test_a_normalised_batch_taken_from_more_graphs(kind, norm, request):
+def test_a_normalised_batch_taken_from_more_graphs(check, kind, norm, request):
     graphs = request.getfixturevalue(kind)
     chosen = np.array([7, 2, 9, 9, 0])
     check(graphs.take(chosen), quotient(graphs).take(chosen), tolerance=NORMALISED[kind], norm=norm)
@@ -132,13 +72,13 @@ def test_embeddings_are_those_of_torch_geometric(norm, labelled):
 
 
 @pytest.mark.parametrize("kind", ["labelled", "cliques", "attributed"])
-def test_a_batch_taken_from_more_graphs(kind, request):
+def test_a_batch_taken_from_more_graphs(check, kind, request):
     graphs = request.getfixturevalue(kind)
     chosen = np.array([7, 2, 9, 9, 0])
     check(graphs.take(chosen), quotient(graphs).take(chosen))
 
 
-def test_a_class_of_more_than_255_twins(cliques):
+def test_a_class_of_more_than_255_twins(check, cliques):
     size = 300
     columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])
     topology = Topology(np.array([0, size]), np.arange(size + 1) * (size - 1), columns)
@@ -147,7 +87,7 @@ def test_a_class_of_more_than_255_twins(cliques):
     check(big, layers=1)  # sums of 300 nodes cubed would cancel in the loss
 
 
-def test_graphs_without_nodes_and_with_one_class(labelled):
+def test_graphs_without_nodes_and_with_one_class(check, labelled):
     sizes = np.diff(labelled.topology.graph_ptr)[:3]
     starts = pointers([0, *sizes, 0])
     whole = labelled.take(np.arange(3))

@@ -1,0 +1,115 @@
+"""One GIN convolution of a flat model, compiled: sums over neighbours and an MLP of two linear maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs import products
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import TILE
+from fedmpi.models import gin_kernels as kernels
+from fedmpi.models.linear_map import LinearMap
+from fedmpi.models.scratch import Scratch
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the first linear map's outputs get from elsewhere: row i gets ``rows[of[i]]``; by default nothing.
+
+    Attributes
+    ----------
+    rows : float32 [k, h]
+    of : int32 [n] or [0]
+    """
+
+    rows: Floats
+    of: Ints
+
+
+NOTHING = Given(np.zeros((1, 1), np.float32), np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True)
+class Convolved:
+    """What the backward pass needs of a convolution, float32 [n, h] each."""
+
+    summed: Floats
+    inner: Floats
+    out: Floats
+
+
+class FastConvolution:
+    """The convolution of one layer.
+
+    Parameters
+    ----------
+    number : int
+        Of the layer; layers share no buffers that a backward pass reads.
+    first, second : LinearMap
+    cut : bool
+        Whether the output is cut at 0.
+    scratch : Scratch
+    """
+
+    def __init__(
+        self, number: int, first: LinearMap, second: LinearMap, scratch: Scratch, *, cut: bool
+    ) -> None:
+        self._number, self._first, self._second, self._cut = number, first, second, cut
+        self._width, self._scratch = first.width, scratch
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+        self._first.load()
+        self._second.load()
+
+    def apply(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Convolved:
+        """Convolve the rows of `x` [p, h] by a matrix [n, p], and keep what `back` needs."""
+        names = [f"{name} {self._number}" for name in ("summed", "inner", "out")]
+        done = Convolved(*(self._scratch(name, matrix.num_rows, self._width) for name in names))
+        self._convolve(matrix, x, done, given)
+        return done
+
+    def evaluate(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Floats:
+        """Return the convolution, [n, h]; the next layer but one overwrites it."""
+        summed, inner = (self._scratch(name, TILE, self._width) for name in ("tile a", "tile b"))
+        out = self._scratch(f"level {self._number % 2}", matrix.num_rows, self._width)
+        self._convolve(matrix, x, Convolved(summed, inner, out), given)
+        return out
+
+    def back(self, gradient: Floats, done: Convolved, given: Given = NOTHING) -> Floats:
+        """Return the gradient of the sums from that of the output before it was cut, both [n, h].
+
+        The gradients of the maps are stored, that of what was given is added to ``given.rows``.
+        """
+        first, second = self._first, self._second
+        result = self._scratch(f"summed gradient {self._number % 2}", len(gradient), self._width)
+        kernels.convolve_back(
+            gradient, done.inner, done.summed, first.weight, second.weight, first.weight_gradient,
+            first.bias_gradient, second.weight_gradient, second.bias_gradient, result, given.rows, given.of,
+        )  # fmt: skip
+        first.store()
+        second.store()
+        return result
+
+    def _convolve(self, matrix: Csr, x: Floats, into: Convolved, given: Given) -> None:
+        first, second = self._first, self._second
+        kernels.convolve(
+            *entries(matrix), x, first.transposed, first.bias, second.transposed, second.bias,
+            into.summed, into.inner, into.out, self._cut, given.rows, given.of,
+        )  # fmt: skip
+
+
+def entries(matrix: Csr) -> tuple[Ints, Ints, Floats]:
+    """Return a sparse matrix as the kernels take it."""
+    return matrix.pointers, matrix.columns, matrix.weights
+
+
+def multiply(matrix: Csr, x: Floats, out: Floats) -> None:
+    """Set `out` to a sparse matrix times `x`."""
+    products.multiply_sparse(*entries(matrix), x, out)
