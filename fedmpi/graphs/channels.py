@@ -25,8 +25,8 @@ class Structure:
 
     Attributes
     ----------
-    inputs : float32 [K0, S]
-        Structure encodings that occur, once for each degree of their nodes.
+    inputs : float32 [K0, S + 1]
+        Structure encodings that occur, once for each degree of their nodes, and a column of ones for a bias.
     roots : tuple of float32 [K]
         1 / sqrt(degree + 1) of each colour's nodes, by depth from 0.
     layers : tuple of Csr
@@ -129,7 +129,7 @@ def _structure(graphs: GraphSet, depth: int) -> tuple[Structure, list[Classes]]:
     sizes, last = np.diff(topology.graph_ptr), classes[-1]
     graph_of_node = np.repeat(np.arange(topology.num_graphs), sizes)
     found = Structure(
-        inputs=graphs.structure[start.first],
+        inputs=np.pad(graphs.structure[start.first], ((0, 0), (0, 1)), constant_values=1.0),
         roots=tuple((1 / np.sqrt(degrees[each.first] + 1.0)).astype(np.float32) for each in classes),
         layers=tuple(layers),
         pooling=counted(graph_of_node, last.of_node, topology.num_graphs, last.count),

@@ -52,15 +52,25 @@ class FastConvolution:
     number : int
         Of the layer; layers share no buffers that a backward pass reads.
     first, second : LinearMap
+    scratch : Scratch
     cut : bool
         Whether the output is cut at 0.
-    scratch : Scratch
+    mapped : bool, optional
+        Whether rows are mapped before they are summed, for a layer that reads few rows often.
     """
 
     def __init__(
-        self, number: int, first: LinearMap, second: LinearMap, scratch: Scratch, *, cut: bool
+        self,
+        number: int,
+        first: LinearMap,
+        second: LinearMap,
+        scratch: Scratch,
+        *,
+        cut: bool,
+        mapped: bool = False,
     ) -> None:
         self._number, self._first, self._second, self._cut = number, first, second, cut
+        self._mapped = mapped
         self._width, self._scratch = first.width, scratch
 
     def load(self) -> None:
@@ -92,16 +102,37 @@ class FastConvolution:
         kernels.convolve_back(
             gradient, done.inner, done.summed, first.weight, second.weight, first.weight_gradient,
             first.bias_gradient, second.weight_gradient, second.bias_gradient, result, given.rows, given.of,
+            self._mapped,
         )  # fmt: skip
         first.store()
         second.store()
         return result
 
+    def mapped_back(self, matrix: Csr, gradient: Floats, x: Floats) -> Floats:
+        """Return the gradient of the rows `x` [p, h] that were mapped, from that of their sums [n, h].
+
+        Parameters
+        ----------
+        matrix : Csr
+            The transposed matrix [p, n].
+        """
+        rows, result = (self._scratch(f"{name} gradient", len(x), self._width) for name in ("sent", "input"))
+        multiply(matrix, gradient, rows)
+        products.add_transposed_times(rows, 0, len(rows), x, 0, self._first.weight_gradient)
+        self._first.store()
+        self._first.apply_back(rows, result)
+        return result
+
     def _convolve(self, matrix: Csr, x: Floats, into: Convolved, given: Given) -> None:
         first, second = self._first, self._second
+        if self._mapped:
+            rows = self._scratch("mapped", len(x), self._width)
+            products.multiply(x, first.transposed, rows)
+            x = rows
         kernels.convolve(
             *entries(matrix), x, first.transposed, first.bias, second.transposed, second.bias,
             into.summed, into.inner, into.out, self._cut, given.rows, given.of,
+            self._mapped,
         )  # fmt: skip
 
 

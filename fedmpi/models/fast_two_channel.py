@@ -78,6 +78,7 @@ class FastFedStar:
                 maps.whole(f"conv.{layer}.second"),
                 scratch,
                 cut=True,
+                mapped=layer == 0,
             )
             for layer in layers
         ]
@@ -104,11 +105,12 @@ class FastFedStar:
         self._load()
         self._gradient[:] = 0
         rows = self._structure.forward(batch.structure)
-        layers, x = self._forward(batch, rows, streams)
+        inputs = self._input_rows(batch.rows.inputs)
+        layers, x = self._forward(batch, inputs, rows, streams)
         pooled = self._pool(batch.rows.pooling, x, batch.structure, rows)
         outcome, upstream = self._head.step(pooled.merged, batch.rows.labels, streams)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
-        given = self._layers_back(batch, layers, of_x)
+        given = self._layers_back(batch, inputs, layers, of_x)
         self._structure.back(batch.structure, rows, of_s, given)
         return outcome
 
@@ -131,20 +133,20 @@ class FastFedStar:
     def step_flops(self, batch: ChannelBatch) -> int:
         """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
         rows, width, later = batch.rows, self._width, self._options.layers - 1
-        dense = 3 * 2 * 2 * self._options.layers * rows.num_rows * width**2
+        maps = (1 + 2 * later) * rows.num_rows + len(rows.inputs)
         sums = rows.first.num_entries + later * rows.closed.num_entries + rows.num_rows
         inputs, graphs = 2 * 2 * rows.inputs.size * width, 3 * self._graph_flops(len(rows.labels))
         structure = self._structure.flops(batch.structure, training=True)
-        return inputs + dense + 2 * 2 * sums * width + graphs + structure
+        return inputs + 3 * 2 * maps * width**2 + 2 * 2 * sums * width + graphs + structure
 
     def evaluation_flops(self, graphs: ChannelLevels) -> int:
         """Return the FLOPs of `logits`."""
         rows, width = graphs.rows, self._width
-        dense = 2 * 2 * sum(matrix.num_rows for matrix in rows.layers) * width**2
+        maps = len(rows.inputs) - rows.layers[0].num_rows + 2 * sum(m.num_rows for m in rows.layers)
         sums = sum(matrix.num_entries for matrix in (*rows.layers, rows.pooling))
         inputs, last = 2 * rows.inputs.size * width, self._graph_flops(rows.pooling.num_rows)
         structure = self._structure.flops(graphs.structure, training=False)
-        return inputs + dense + 2 * sums * width + last + structure
+        return inputs + 2 * maps * width**2 + 2 * sums * width + last + structure
 
     def _graph_flops(self, graphs: int) -> int:
         """Return the FLOPs of what is done once per graph: merging, and the head."""
@@ -170,11 +172,11 @@ class FastFedStar:
         return self._pool(graphs.rows.pooling, x, graphs.structure, rows).merged
 
     def _forward(
-        self, batch: ChannelBatch, structure: StructureRows, streams: DropoutStreams
+        self, batch: ChannelBatch, x: Floats, structure: StructureRows, streams: DropoutStreams
     ) -> tuple[list[_Layer], Floats]:
         """Return what each convolution of the GIN computed, and the sums over each last row's nodes."""
         rows, layers = batch.rows, []
-        x, own = self._input_rows(rows.inputs), np.arange(rows.num_rows, dtype=np.int32)
+        own = np.arange(rows.num_rows, dtype=np.int32)
         for number, convolution in enumerate(self._convolutions):
             matrix = rows.closed if number else rows.first
             done = convolution.apply(matrix, x, Given(structure.given[number], batch.colours[number]))
@@ -185,7 +187,9 @@ class FastFedStar:
             layers.append(_Layer(done, kept))
         return layers, x
 
-    def _layers_back(self, batch: ChannelBatch, layers: list[_Layer], upstream: Floats) -> list[Floats]:
+    def _layers_back(
+        self, batch: ChannelBatch, x: Floats, layers: list[_Layer], upstream: Floats
+    ) -> list[Floats]:
         """Store the GIN's gradients; return those of what the structure channel gave to each layer."""
         rows = batch.rows
         given: list[Floats] = []
@@ -198,8 +202,7 @@ class FastFedStar:
             given[0][:] = 0
             upstream = self._convolutions[number].back(gradient, done, Given(given[0], batch.colours[number]))
             matrix = (rows.closed if number else rows.first).transposed
-        inputs = self._scratch("input gradient", matrix.num_rows, self._width)
-        multiply(matrix, upstream, inputs)
+        inputs = self._convolutions[0].mapped_back(matrix, upstream, x)
         self._inputs.add_gradients_by_columns(inputs, rows.inputs)
         return given
 

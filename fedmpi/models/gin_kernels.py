@@ -40,6 +40,7 @@ def convolve(
     cut: bool,
     given: Floats,
     given_of: Ints,
+    mapped: bool,
 ) -> None:
     """Apply one convolution: ``relu((M x) W1^T + g + b1) W2^T + b2``, cut at 0 on request.
 
@@ -56,14 +57,19 @@ def convolve(
     given : float32 [*, h]
     given_of : int32 [n] or [0]
         Row of `given` that row g is for each row; without any g is 0.
+    mapped : bool
+        Whether W1 was applied to `x` before; then `summed` is not used.
     """
     rows = len(pointers) - 1
-    keep = len(summed) >= rows
+    keep = len(inner) >= rows
     for first in range(0, rows, TILE):
         count = min(TILE, rows - first)
         at = first if keep else 0
-        combine(pointers, columns, weights, x, first, count, summed, at)
-        rows_times(summed, at, count, first_t, inner, at)
+        if mapped:
+            combine(pointers, columns, weights, x, first, count, inner, at)
+        else:
+            combine(pointers, columns, weights, x, first, count, summed, at)
+            rows_times(summed, at, count, first_t, inner, at)
         if len(given_of) > 0:
             for i in range(count):
                 source, target = given[given_of[first + i]], inner[at + i]
@@ -145,8 +151,9 @@ def convolve_back(
     out: Floats,
     given_gradient: Floats,
     given_of: Ints,
+    mapped: bool,
 ) -> None:
-    """Take a convolution's gradient back through its two linear maps.
+    """Take a convolution's gradient back through its two linear maps, or the second if `mapped`.
 
     Parameters
     ----------
@@ -157,7 +164,7 @@ def convolve_back(
     first, second : float32 [h, h]
         Weights; their gradients, and those of the biases, are added to.
     out : float32 [n, h]
-        Gradient with respect to `summed`.
+        Gradient with respect to the sums over neighbours.
     given_gradient : float32 [*, h]
         With respect to what `convolve` was given; added to.
     given_of : int32 [n] or [0]
@@ -178,8 +185,11 @@ def convolve_back(
                 for j in range(width):
                     target[j] += source[j]
         add_column_sums(tile, 0, count, first_bias_gradient)
-        add_transposed_times(tile, 0, count, summed, start, first_gradient)
-        rows_times(tile, 0, count, first, out, start)
+        if mapped:
+            out[start : start + count] = tile[:count]
+        else:
+            add_transposed_times(tile, 0, count, summed, start, first_gradient)
+            rows_times(tile, 0, count, first, out, start)
 
 
 @compiled

@@ -26,10 +26,10 @@ def spread(s: Floats, roots: Floats, own_t: Floats, other_t: Floats, own: Floats
 
     Parameters
     ----------
-    s : float32 [p, h]
+    s : float32 [p, w]
     roots : float32 [p]
         r.
-    own_t, other_t : float32 [h, h]
+    own_t, other_t : float32 [w, h]
         Transposed weights W and V.
     own, other : float32 [p, h]
     """
@@ -129,6 +129,29 @@ def spread_back(
         for i in range(count):
             for j in range(s.shape[1]):
                 out[first + i, j] += part[i, j]
+
+
+@compiled
+def inputs_back(
+    pointers: Ints,
+    columns: Ints,
+    weights: Floats,
+    own_gradient: Floats,
+    given_gradient: Floats,
+    roots: Floats,
+    s: Floats,
+    own_weight_gradient: Floats,
+    other_weight_gradient: Floats,
+) -> None:
+    """Do so for the channel's inputs s [p, w], which need no gradient; weights' gradients are [w, h] here."""
+    tile = np.empty((TILE, own_gradient.shape[1]), np.float32)
+    for first in range(0, len(s), TILE):
+        count = min(TILE, len(s) - first)
+        combine(pointers, columns, weights, given_gradient, first, count, tile, 0)
+        add_transposed_times(s, first, count, tile, 0, other_weight_gradient)
+        combine(pointers, columns, weights, own_gradient, first, count, tile, 0)
+        _scale(tile, 0, count, roots, first)
+        add_transposed_times(s, first, count, tile, 0, own_weight_gradient)
 
 
 @compiled

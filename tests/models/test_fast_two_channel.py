@@ -108,7 +108,7 @@ def test_degrees_beyond_the_encoding_are_told_apart(check):
     topology = Topology(pointers(sizes), pointers([len(line) for line in columns]), np.concatenate(columns))
     graphs = GraphSet(topology, np.ones((1, 2), np.float32), np.zeros(9, int), np.array([0, 1]))
     check(graphs, walks=1, degrees=1)
-    assert channel_batch(encoded(graphs, 1, 1), 1).structure.inputs.shape == (3, 2)
+    assert channel_batch(encoded(graphs, 1, 1), 1).structure.inputs.shape == (3, 3)
 
 
 def test_graphs_without_nodes_and_with_one_class(check, labelled):
@@ -161,8 +161,8 @@ def test_flops_of_a_hand_counted_step():
     graphs = encoded(GraphSet(topology, np.ones((1, 2), np.float32), np.zeros(3, int), np.array([0])), 1, 1)
     options = FedStarOptions(hidden=16, layers=1, walks=1, degrees=1)
     fast = FastFedStar(options, FlatModel(build(options, Shape(2, 2))), Scratch())
-    inputs = 2 * (2 * 2 * 16)  # features and encoding
-    squares = (2 + 2 + 2 + 1 + 1) * 2 * 16 * 16  # the GIN's, the structure channel's, merging, post, readout
+    inputs = 2 * 2 * 16 + 2 * (2 * 3 * 16)  # features; encoding and bias for the GCN and for the GIN
+    squares = (2 + 2 + 1 + 1) * 2 * 16 * 16 + 2 * (2 * 3 * 16 * 16)  # GIN, merging, post, readout; composing
     sums = (1 + 1) * 2 * 16 + (2 + 1) * 2 * 16  # neighbours and pooling of each channel
     assert fast.evaluation_flops(fast.levels(graphs)) == inputs + squares + sums
     assert fast.step_flops(fast.prepare(graphs)) == 2 * inputs + 3 * squares + 2 * sums
