@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fedmpi.analysis.names import dataset_name
 from fedmpi.analysis.reproduction.cells import Compared
-from fedmpi.analysis.reproduction.published import CLUSTERING
+from fedmpi.analysis.reproduction.published import CLUSTERING, SCORES
 from fedmpi.analysis.reproduction.results import Cell, Repetition, Results
 from fedmpi.analysis.reproduction.tables import markdown, method
 from fedmpi.partition.options import SPLIT_SEED
@@ -24,7 +24,7 @@ def open_table(found: Sequence[Compared]) -> str:
             f"`{each.published.command}`",
         ]
         for each in found
-        if each.missing and each.published.metric in ("average", *list(CLUSTERING)[:1])
+        if each.missing and each.published.metric in ("average", *list(CLUSTERING)[:1], *SCORES)
     ]
     return markdown(["table", "column", "method", "seeds at hand", "command"], rows) if rows else ""
 
@@ -34,11 +34,13 @@ def queue_table(results: Results, suites: Sequence[str]) -> str:
     rows = []
     for suite in suites:
         groups: dict[tuple[str, str], list[Cell]] = {}
-        for cell, missing in results.planned(suite):
+        planned = results.planned(suite)
+        by_split = len({each.split_seed for _, missing in planned for each in missing} - {SPLIT_SEED}) > 1
+        for cell, missing in planned:
             if missing:
-                repetitions = ", ".join(dict.fromkeys(map(_name, missing)))
+                repetitions = ", ".join(dict.fromkeys(_name(each, by_split) for each in missing))
                 groups.setdefault((cell.key.dataset, repetitions), []).append(cell)
-        lacking = {cell.key: len(missing) for cell, missing in results.planned(suite)}
+        lacking = {cell.key: len(missing) for cell, missing in planned}
         for (dataset, repetitions), cells in groups.items():
             methods = "; ".join(dict.fromkeys(method(cell.key) for cell in cells))
             count = sum(lacking[cell.key] for cell in cells)
@@ -52,10 +54,11 @@ def queue_table(results: Results, suites: Sequence[str]) -> str:
     return markdown(headings, rows) if rows else ""
 
 
-def _name(repetition: Repetition) -> str:
-    if repetition.split_seed == SPLIT_SEED:
-        return f"seed {repetition.seed}"
-    return f"split {repetition.split_seed}"
+def _name(repetition: Repetition, by_split: bool) -> str:
+    """Return what tells a repetition from others: its seed, or its split where the suite has several."""
+    if by_split and repetition.split_seed != SPLIT_SEED:
+        return f"split {repetition.split_seed}"
+    return f"seed {repetition.seed}"
 
 
 def _seconds(results: Results, cell: Cell) -> float | None:

@@ -136,6 +136,14 @@ def test_open_cells_come_with_a_command_and_the_time_that_equal_cases_took(make_
     assert [line[-1] for line in queue].count("never run") == len(queue) - 1
 
 
+def test_scores_that_were_never_run_are_open_and_their_repetitions_are_seeds():
+    figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
+    table = lines(openings.open_table(compare(figures, Results([]))))
+    assert len(table) == len(figures) == 48
+    queue = lines(openings.queue_table(Results([]), ["fedgraphnn/table2"]))
+    assert {line[2] for line in queue} == {"seed 1, seed 2, seed 3"}
+
+
 def test_a_finished_suite_has_no_queue(make_rows):
     rows = [
         row for algorithm in ("fedavg", "fedprox", "self-train") for row in make_rows(algorithm, {10: [0.7]})
