@@ -33,7 +33,7 @@ from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
-from fedmpi.errors import Diverged, Interrupted
+from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.tasks import rmse
@@ -83,8 +83,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         On every rank: a signal asked to stop; a checkpoint was written.
     """
     case = job.case
-    torch.set_num_threads(case.threads)
-    torch.set_deterministic_debug_mode("error")  # its other name imports torch's compiler: 1 to 2 s
+    world.agree(partial(_set_arithmetic, case))
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     with Keeper(case, job.folder, world) as keeper:
@@ -111,6 +110,17 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
             job.algorithm.warm_up()
             _announce(job, world, table, opening, observer, facts)
         _loop(rounds, keeper, stop, observer, opening.first_round)
+
+
+def _set_arithmetic(case: Case) -> None:
+    """Set what the processor and torch are to do alike in every round."""
+    torch.set_num_threads(case.threads)
+    torch.set_deterministic_debug_mode("error")  # its other name imports torch's compiler: 1 to 2 s
+    for kind in (np.float32, np.float64):
+        np.finfo(kind)  # kept by NumPy, which warns when it looks for subnormal numbers and finds none
+    flushed = case.subnormals == "flushed"
+    if not torch.set_flush_denormal(flushed) and flushed:
+        raise BadInput('subnormals = "flushed": this processor cannot; use "kept"')
 
 
 def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:

@@ -198,6 +198,8 @@ def _fits(case: Case) -> None:
     _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
+    if case.subnormals == "flushed" and (case.device != "cpu" or case.threads > 1):
+        raise _Refused("subnormals", '"flushed" is for one thread of a CPU: use "kept"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
     if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:

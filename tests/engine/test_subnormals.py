@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from fedmpi.config.suite import read
+from fedmpi.registry.check import check_suite
+from fedmpi.store import checkpoint
+
+SUITE = """
+name = "decay"
+[case]
+algorithm = "self-train"
+rounds = 40
+share = "all"
+dataset = { synthetic = { domains = 1, graphs = 60 } }
+partition = { name = "iid", clients = 2 }
+# A step keeps a twentieth of each weight: after 40 they are below what float32 holds in full.
+optimizer = { name = "sgd", lr = 0.5, weight_decay = 1.9 }
+[matrix]
+kernels = ["compiled", "csr"]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    path = tmp_path / "decay.toml"
+    path.write_text(SUITE)
+    return path
+
+
+def below_normal(folder):
+    _, arrays = checkpoint.load(folder)
+    size = np.abs(arrays["states"])
+    return int(((size > 0) & (size < np.finfo(np.float32).tiny)).sum())
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "csr"])
+def test_subnormal_numbers_become_zero_on_request_only(fedmpi, suite, tmp_path, kernels):
+    counts = []
+    for number, choice in enumerate(["kept", "flushed", "kept"]):  # the setting lasts for its own run
+        out = tmp_path / str(number)
+        options = ("--set", f"kernels={kernels}", "--set", f"subnormals={choice}", "--out", out.name)
+        done = fedmpi("run", suite, *options)
+        assert done.returncode == 0, done.stderr
+        (folder,) = out.iterdir()
+        counts.append(below_normal(folder))
+    assert counts[1] == 0
+    assert counts[0] == counts[2] > 0
+
+
+@pytest.mark.parametrize("more", ["threads=2", "device=cuda"])
+def test_flushing_is_refused_where_it_would_not_hold(fedmpi, suite, more):
+    done = fedmpi("run", suite, "--set", "subnormals=flushed", "--set", more, "--set", "kernels=csr")
+    assert done.returncode == 2
+    assert 'subnormals: "flushed" is for one thread of a CPU' in done.stderr
+
+
+def test_a_case_that_keeps_them_has_the_configuration_of_earlier_runs(suite):
+    kept, flushed = (check_suite(read(suite, more))[0].case for more in ([], ["subnormals=flushed"]))
+    assert "subnormals" not in kept.config()
+    assert flushed.config()["subnormals"] == "flushed"
