@@ -155,7 +155,7 @@ class _Sweep:
 
     def _start(self, item: Planned) -> None:
         if state(item.folder) == "live":
-            self._console.print(f"{item.checked.case.name}: another process runs it, left alone")
+            self._leave_alone(item)
             return
         if is_done(item.checked, item.folder, True):
             self._done += 1
@@ -186,6 +186,10 @@ class _Sweep:
             )
         self._running.append(_Running(item, process))
 
+    def _leave_alone(self, item: Planned) -> None:
+        text = f"{item.checked.case.name}: another process runs it, left alone"
+        self._console.print(text, markup=False)
+
     def _collect(self) -> None:
         for running in list(self._running):
             code = running.process.poll()
@@ -194,6 +198,9 @@ class _Sweep:
                     running.kill()
                 continue
             self._running.remove(running)
+            if code == BadInput.exit_code and state(running.item.folder) == "live":
+                self._leave_alone(running.item)  # two sweeps started it at once
+                continue
             if running.asked is not None and code == -signal.SIGUSR1:
                 code = Interrupted.exit_code  # asked before it could listen: nothing was begun
             self._codes.append(code)

@@ -194,7 +194,10 @@ class RunRecord:
 
     def _refuse_difference(self, index: int, rows: Mapping[str, Array]) -> None:
         for name, row in rows.items():
-            stored = self._file.result_row(name, index)
+            try:
+                stored = self._file.result_row(name, index)
+            except OSError as error:
+                self._give_up(error)
             unequal = np.argwhere(exact.different(row, stored))
             if len(unequal):
                 where = tuple(int(part) for part in unequal[0])

@@ -7,12 +7,14 @@ import time
 import numpy as np
 import pytest
 
+from fedmpi.cli import sweep
 from fedmpi.cli.run import Places, plan_suite
 from fedmpi.cli.sweep import run_missing
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.engine.clients import Client
 from fedmpi.store.identical import differences
+from fedmpi.store.lock import FolderLock, state
 from fedmpi.store.reader import load_run
 
 
@@ -198,6 +200,18 @@ def test_a_sweep_does_not_start_what_another_has_finished_meanwhile(fedmpi, tiny
     places = Places(tmp_path / "runs", None, None, None)
     assert run_missing(plan, tiny_suite, [], places, workers=1, ranks=1, budget=None, plugins=[]) == 0
     assert "[3/3] self-train: complete, by another process" in capfd.readouterr().out
+
+
+def test_a_sweep_leaves_alone_what_another_took_at_the_same_time(
+    fedmpi, tiny_suite, tmp_path, capfd, monkeypatch
+):
+    first_looks = ["free"]
+    monkeypatch.setattr(sweep, "state", lambda folder: first_looks.pop() if first_looks else state(folder))
+    with FolderLock(tmp_path / "runs" / "fedavg"):
+        code = fedmpi("sweep", tiny_suite, "--out", "runs", "--set", "algorithm=fedavg")
+    assert code.returncode == 75
+    assert "fedavg: another process runs it, left alone" in code.stdout
+    assert "bad input" not in code.stdout
 
 
 def test_ranks_that_each_believe_to_be_alone_are_told(fedmpi_process, tiny_suite, monkeypatch):
