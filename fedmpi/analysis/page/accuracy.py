@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup, escape
 
 from fedmpi.analysis.estimates import Estimate, estimate
-from fedmpi.analysis.page.axes import COLOURS, thinned
-from fedmpi.analysis.page.charts import Axes, Line, lines
+from fedmpi.analysis.page.axes import thinned
+from fedmpi.analysis.page.charts import Axes, lines
 from fedmpi.analysis.page.collect import ALONE, BEST, LAST, PUBLISHED, Cell, Float, Setting
 from fedmpi.analysis.page.marks import Violin, violins
+from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, with_interval, words
 
@@ -26,15 +26,6 @@ _CURVES = {
     "train_loss": ("Training loss", "nat", 1.0),
     "test_loss": ("Test loss", "nat", 1.0),
 }
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page."""
-
-    identifier: str
-    title: str
-    content: Markup
 
 
 def mean_over_seeds(cell: Cell, rule: str) -> Estimate:
@@ -60,12 +51,7 @@ def overview(settings: Sequence[Setting]) -> Section:
         Heading("worst client", "lowest accuracy of a client, mean over seeds"),
         Heading("gain over self-train", "points, mean over clients, over the seeds that both have"),
         Heading("clusters", "clusters at the end, mean over seeds"),
-        Heading("rounds"),
-        Heading("seeds"),
-        Heading("s/round", "median over rounds, mean over seeds"),
-        Heading("total s", "all rounds, mean over seeds"),
-        Heading("model GFLOP"),
-        Heading("client MB"),
+        *COSTS,
     ]
     rows = [_overview_row(setting, cell, clustered) for setting in settings for cell in setting.cells]
     note = Markup('<p class="note">★ the best of a dataset.</p>')
@@ -105,12 +91,7 @@ def _overview_row(setting: Setting, cell: Cell, clustered: bool) -> list[Entry]:
         percent(cell.mean("worst_client_accuracy")),
         number(None if gain is None else float(np.nanmean(gain))),
         number(1 + cell.mean("splits") if cell.algorithm != ALONE else None, 1),
-        number(cell.config["rounds"], 0),
-        number(len(cell.runs), 0),
-        number(cell.mean("round_seconds_median"), 3),
-        number(cell.mean("total_seconds"), 1),
-        number(cell.mean("model_gflop"), 0),
-        number(cell.mean("client_megabytes"), 0),
+        *costs(cell),
     ]
 
 
@@ -179,29 +160,6 @@ def wins(setting: Setting) -> list[tuple[str, int]]:
     return sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
 
 
-def areas_legend(title: str, names: Sequence[str]) -> Markup:
-    """Return the buttons that hide and show areas, coloured in their order."""
-    chips = [f'<rect class="fill c{place % COLOURS}" width="26" height="10"/>' for place in range(len(names))]
-    return _legend(title, dict(zip(names, chips, strict=True)))
-
-
-def cells_legend(cells: Sequence[Cell]) -> Markup:
-    """Return the buttons that hide and show algorithms."""
-    chips = {cell.label: f'<path class="line c{cell.colour} d{cell.dash}" d="M1 5h24"/>' for cell in cells}
-    return _legend("Algorithms", chips)
-
-
-def _legend(title: str, chips: Mapping[str, str]) -> Markup:
-    buttons = "".join(
-        f'<button type="button" aria-pressed="true" data-toggle="{escape(label)}">'
-        f'<svg viewBox="0 0 26 10" aria-hidden="true">{chip}</svg>{escape(label)}</button>'
-        for label, chip in chips.items()
-    )
-    return Markup(
-        f'<div class="legend" role="group" aria-label="{title}: show or hide">{title} {buttons}</div>'
-    )
-
-
 def curves(settings: Sequence[Setting]) -> Section:
     """Return accuracy and loss by round, with the spread over seeds."""
     parts = [
@@ -217,7 +175,9 @@ def curves(settings: Sequence[Setting]) -> Section:
         for field, (title, unit, factor) in _CURVES.items():
             if not _has(each, field):
                 continue
-            drawn = [_line(cell, field) for cell in each.cells]
+            drawn = [
+                with_spread(cell, [run.curves[field] for run in cell.runs.values()]) for cell in each.cells
+            ]
             axes = Axes(title, each.heading, f"{title.lower()} ({unit})", log=unit == "nat", factor=factor)
             parts.append(lines(axes, drawn))
         parts += [Markup("</div>"), _curve_table(each, f"curves-{place}")]
@@ -245,15 +205,6 @@ def _curve_table(each: Setting, identifier: str) -> Markup:
     caption = f"{each.heading}: test accuracy (%), mean over clients and seeds"
     inside = table(caption, ["round", *(cell.label for cell in each.cells)], rows, identifier)
     return Markup("<details><summary>Test accuracy in numbers</summary>") + inside + Markup("</details>")
-
-
-def _line(cell: Cell, field: str) -> Line:
-    values = np.array([run.curves[field] for run in cell.runs.values()])
-    mean = values.mean(axis=0)
-    if len(values) < 2:
-        return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
-    spread = values.std(axis=0, ddof=1)
-    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - spread, mean + spread)
 
 
 def _gain(cell: Cell, reference: Cell) -> tuple[Float, list[int]]:

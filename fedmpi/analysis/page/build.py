@@ -14,6 +14,7 @@ from fedmpi.analysis.page import accuracy, cost, details, scores
 from fedmpi.analysis.page.collect import Digest, Setting, digest, settings
 from fedmpi.analysis.page.findings import findings
 from fedmpi.analysis.page.machine import Machine
+from fedmpi.analysis.page.sections import Section
 from fedmpi.store.reader import Run
 
 _ROOM_FOR_DETAILS = 4_500_000
@@ -86,8 +87,8 @@ class Page:
             version=fedmpi.__version__,
         )
 
-    def _sections(self, found: Sequence[Setting]) -> list[accuracy.Section]:
-        sections: list[accuracy.Section] = []
+    def _sections(self, found: Sequence[Setting]) -> list[Section]:
+        sections: list[Section] = []
         scored = [each for each in found if each.score is not None]
         plain = [each for each in found if each.score is None]
         if plain:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
-from fedmpi.analysis.page.accuracy import Section, areas_legend
 from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
+from fedmpi.analysis.page.sections import Section, areas_legend
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, words
 from fedmpi.analysis.summary import setting, splitting_groups

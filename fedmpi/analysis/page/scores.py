@@ -8,9 +8,9 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from fedmpi.analysis.estimates import Estimate, estimate
-from fedmpi.analysis.page.accuracy import Section, cells_legend
 from fedmpi.analysis.page.charts import Axes, Line, lines
 from fedmpi.analysis.page.collect import Cell, Setting
+from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, table, with_interval, words
 
@@ -22,12 +22,7 @@ _HEADINGS = (
     Heading("best by validation", "test score in the round of the best validation score"),
     Heading("as published", "the best test score of any round: chosen on test data"),
     Heading("constant", "of a prediction that is the same for every graph"),
-    Heading("rounds"),
-    Heading("seeds"),
-    Heading("s/round", "median over rounds, mean over seeds"),
-    Heading("total s", "all rounds, mean over seeds"),
-    Heading("model GFLOP"),
-    Heading("client MB"),
+    *COSTS,
 )
 
 LAST = "test_score"
@@ -84,12 +79,7 @@ def _row(setting: Setting, cell: Cell) -> list[Entry]:
         _shown(over_seeds(cell, "test_score_best_by_validation")),
         _shown(over_seeds(cell, "test_score_as_published")),
         number(cell.mean("test_score_constant"), 4),
-        number(cell.config["rounds"], 0),
-        number(len(cell.runs), 0),
-        number(cell.mean("round_seconds_median"), 3),
-        number(cell.mean("total_seconds"), 1),
-        number(cell.mean("model_gflop"), 0),
-        number(cell.mean("client_megabytes"), 0),
+        *costs(cell),
     ]
 
 
@@ -99,9 +89,4 @@ def _shown(found: Estimate, kind: str = "") -> Entry:
 
 def _line(cell: Cell, part: str) -> Line:
     found = [run.headline for run in cell.runs.values() if run.headline is not None]
-    values = np.array([each.val if part == "val" else each.test for each in found])
-    mean = values.mean(axis=0)
-    if len(values) < 2:
-        return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
-    spread = values.std(axis=0, ddof=1)
-    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - spread, mean + spread)
+    return with_spread(cell, [each.val if part == "val" else each.test for each in found])

@@ -1,0 +1,79 @@
+"""What the page's sections have in common: their form, legends, columns on cost, lines over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from fedmpi.analysis.page.axes import COLOURS
+from fedmpi.analysis.page.charts import Line
+from fedmpi.analysis.page.collect import Cell, Float
+from fedmpi.analysis.page.tables import Cell as Entry
+from fedmpi.analysis.page.tables import Heading, number
+
+COSTS = (
+    Heading("rounds"),
+    Heading("seeds"),
+    Heading("s/round", "median over rounds, mean over seeds"),
+    Heading("total s", "all rounds, mean over seeds"),
+    Heading("model GFLOP"),
+    Heading("client MB"),
+)
+"""The last columns of a table of cells; `costs` fills them."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    identifier: str
+    title: str
+    content: Markup
+
+
+def costs(cell: Cell) -> list[Entry]:
+    """Return a cell's entries of the columns `COSTS`."""
+    return [
+        number(cell.config["rounds"], 0),
+        number(len(cell.runs), 0),
+        number(cell.mean("round_seconds_median"), 3),
+        number(cell.mean("total_seconds"), 1),
+        number(cell.mean("model_gflop"), 0),
+        number(cell.mean("client_megabytes"), 0),
+    ]
+
+
+def areas_legend(title: str, names: Sequence[str]) -> Markup:
+    """Return the buttons that hide and show areas, coloured in their order."""
+    chips = [f'<rect class="fill c{place % COLOURS}" width="26" height="10"/>' for place in range(len(names))]
+    return _legend(title, dict(zip(names, chips, strict=True)))
+
+
+def cells_legend(cells: Sequence[Cell]) -> Markup:
+    """Return the buttons that hide and show algorithms."""
+    chips = {cell.label: f'<path class="line c{cell.colour} d{cell.dash}" d="M1 5h24"/>' for cell in cells}
+    return _legend("Algorithms", chips)
+
+
+def _legend(title: str, chips: Mapping[str, str]) -> Markup:
+    buttons = "".join(
+        f'<button type="button" aria-pressed="true" data-toggle="{escape(label)}">'
+        f'<svg viewBox="0 0 26 10" aria-hidden="true">{chip}</svg>{escape(label)}</button>'
+        for label, chip in chips.items()
+    )
+    return Markup(
+        f'<div class="legend" role="group" aria-label="{title}: show or hide">{title} {buttons}</div>'
+    )
+
+
+def with_spread(cell: Cell, runs: Sequence[Float]) -> Line:
+    """Return the mean over seeds of values by round [R], with one standard deviation if there are several."""
+    values = np.array(runs)
+    mean = values.mean(axis=0)
+    if len(values) < 2:
+        return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
+    spread = values.std(axis=0, ddof=1)
+    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - spread, mean + spread)
