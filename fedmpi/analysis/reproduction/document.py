@@ -24,6 +24,7 @@ from fedmpi.analysis.reproduction import (
 )
 from fedmpi.analysis.reproduction.ablation import ablation_table
 from fedmpi.analysis.reproduction.cells import MARGIN, Compared, compare
+from fedmpi.analysis.reproduction.changes import changes_table
 from fedmpi.analysis.reproduction.published import Claim, Published, read, read_claims
 from fedmpi.analysis.reproduction.results import Results
 from fedmpi.config import locations
@@ -41,7 +42,7 @@ class Paper:
     tables : tuple of str
         Suites of its tables; what the splits and the ablation are compared with is in the first.
     splits, ablation : str
-        Suites; empty for papers whose runs are scored as a whole, which have neither.
+        Suites; papers whose runs are scored as a whole have no other splits, and may have no ablation.
     scored : str
         What a whole run is scored by: "clusters" or "scores"; "clients" (or nothing, with splits and
         ablation) where clients are.
@@ -88,6 +89,7 @@ PAPERS = (
         "FedGraphNN",
         "He et al.: FedGraphNN, a federated learning system and benchmark for graph neural networks, 2021",
         ("fedgraphnn/table2", "fedgraphnn/table20"),
+        ablation="fedgraphnn/freesolv",
         scored="scores",
     ),
 )
@@ -160,6 +162,7 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
     return {
         "in_short": kind.in_short(found),
         "tables": [kind.table(found, name) for name in names],
+        "changes": changes_table(results, paper.ablation, found) if paper.ablation else "",
         "open_cells": openings.open_table(found),
         "queue": openings.queue_table(results, paper.tables),
     }

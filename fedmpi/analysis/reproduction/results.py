@@ -37,8 +37,8 @@ class Repetition(NamedTuple):
     seed: int
 
 
-Plan = Mapping[Key, Sequence[Repetition]]
-"""What a suite runs, by configuration."""
+Plan = Mapping[Key, Mapping[Repetition, str]]
+"""What a suite runs, by configuration: the name of each repetition's case."""
 
 Runs = Mapping[Repetition, Mapping[str, Row]]
 """Rows by repetition and client."""
@@ -135,13 +135,17 @@ class Results:
         cases : str
             What ``--set`` takes, parted by spaces; by default all cases.
         """
-        if (name, cases) not in self._plans:
-            self._plans[name, cases] = plan(name, cases.split())
         found = []
-        for key, repetitions in self._plans[name, cases].items():
+        for key, repetitions in self.plan(name, cases).items():
             cell = self.cell(key, repetitions)
             found.append((cell, [one for one in repetitions if one not in cell.runs]))
         return found
+
+    def plan(self, name: str, cases: str = "") -> Plan:
+        """Return what a suite runs, read once."""
+        if (name, cases) not in self._plans:
+            self._plans[name, cases] = plan(name, cases.split())
+        return self._plans[name, cases]
 
     def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
         """Return the one cell of a suite's cases, and the repetitions that it lacks.
@@ -167,7 +171,7 @@ def plan(name: str, overrides: Sequence[str]) -> Plan:
     overrides : sequence of str
         As ``--set`` takes them.
     """
-    found: dict[Key, list[Repetition]] = {}
+    found: dict[Key, dict[Repetition, str]] = {}
     texts: dict[str, str] = {}
     for checked in check_suite(suite.read(locations.find(name), overrides)):
         case = checked.case
@@ -176,7 +180,7 @@ def plan(name: str, overrides: Sequence[str]) -> Plan:
         if alike not in texts:
             texts[alike] = option_text(config)
         key = Key(case.dataset.name, case.algorithm.name, case.rounds, texts[alike])
-        found.setdefault(key, []).append(Repetition(case.partition.seed, case.seed))
+        found.setdefault(key, {})[Repetition(case.partition.seed, case.seed)] = case.name
     return found
 
 
