@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.metrics import clients, selection, targets
-from fedmpi.metrics.headline import headline
+from fedmpi.metrics.headline import NAMES, headline
 from fedmpi.store.reader import Run
 
 CLUSTERING = ("clustering_accuracy", "clustering_f1", "probe_accuracy")
@@ -138,7 +138,8 @@ def num_without_twins(run: Run) -> list[int | None]:
 def per_client(run: Run) -> list[dict[str, Any]]:
     """Return one row of figures per client."""
     results = run.results
-    scored = "test_accuracy" if CLUSTERING[0] not in results else "train_loss"
+    by_accuracy = CLUSTERING[0] not in results and headline(results) is None
+    scored = "test_accuracy" if by_accuracy else "train_loss"
     last = selection.last_rounds(results[scored])
     columns = {
         name: selection.at_rounds(results[name], last)
@@ -147,6 +148,10 @@ def per_client(run: Run) -> list[dict[str, Any]]:
     columns["test_accuracy_best_by_validation"] = best_test_accuracy(run)
     columns["test_accuracy_as_published"] = published_test_accuracy(run)
     columns |= without_twins(run)
+    for field in NAMES:
+        if f"client_test_{field}" in results:
+            scores = results[f"client_test_{field}"]
+            columns["test_score"] = selection.at_rounds(scores, selection.last_rounds(scores))
     clean = num_without_twins(run)
     traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
     flops = results["model_flops"].sum(axis=0)

@@ -98,6 +98,7 @@ _CLIENT: tuple[Column, ...] = (
     ("model\nGFLOP", lambda row: number(row["model_gflop"])),
     ("client\nMB", lambda row: number(row["client_megabytes"])),
 )
+_CLIENT_SCORE: Column = ("test score\nlast", lambda row: number(row.get("test_score"), 4))
 _DISPENSABLE_OF_CLIENTS = (
     "without\ntwins", "as\npublished", "client\nMB", "model\nGFLOP", "rounds", "train loss",
 )  # fmt: skip
@@ -112,6 +113,8 @@ def client_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     """Return one line per client of a run, columns left out as in the table of runs."""
     scored = any(not math.isnan(row["test_accuracy"]) for row in rows)
     columns = _CLIENT if scored else (*_CLIENT[:3], *_CLIENT[8:])
+    if any("test_score" in row for row in rows):
+        columns = (*columns[:3], _CLIENT_SCORE, *columns[3:])
     return _fitted(columns, _DISPENSABLE_OF_CLIENTS, rows, width)
 
 

@@ -39,7 +39,7 @@ class Console:
         self._rich.print(
             f"[bold]{case.suite}/{case.name}[/bold]: {case.algorithm.name} on {case.dataset.name}, "
             f"{len(table.clients)} clients on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
-            f"{max(facts['parameters'])} parameters ({facts['shared_parameters']} shared)"
+            f"{_parameters(max(facts['parameters']), facts['shared_parameters'])}"
         )
         if opening.first_round or opening.from_checkpoint:
             self._rich.print(f"continued after round {opening.first_round}")
@@ -122,3 +122,9 @@ def _partition(table: PartitionTable) -> Table:
     if len(rows) > _MOST_ROWS:
         shown.caption = f"and {len(rows) - _MOST_ROWS} more clients"
     return shown
+
+
+def _parameters(of_model: int, shared: int) -> str:
+    """Return how many parameters a model has, and how many numbers it shares, running statistics too."""
+    statistics = " with running statistics" if shared > of_model else ""
+    return f"{of_model} parameters ({shared} shared{statistics})"

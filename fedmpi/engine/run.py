@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,6 +56,10 @@ class Observer(Protocol):
 
     def note(self, text: str) -> None:
         """Hear what the user should know."""
+
+
+_PATIENCE_S = 3.0
+"""How long kernels are compiled before the user is told."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,15 @@ def _test_buffers(case: Case, world: World, states: States, observer: Observer) 
 def _compile(case: Case, world: World, observer: Observer) -> None:
     """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
     watch = Stopwatch()
-    world.agree(partial(_warm_up_anew, case))
+    text = f"compiling the kernels of {case.model.name}, once per machine: this can take some minutes"
+    notice = threading.Timer(_PATIENCE_S, observer.note, [text])
+    notice.daemon = True
+    if world.is_root:
+        notice.start()
+    try:
+        world.agree(partial(_warm_up_anew, case))
+    finally:
+        notice.cancel()
     if world.is_root and watch.wall > 2:
         observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
     world.together(partial(_warm_up, case))

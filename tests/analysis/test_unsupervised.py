@@ -57,4 +57,6 @@ def test_the_page_has_the_clusters_and_no_empty_curves(run, fedmpi, tmp_path):
     assert fedmpi("report", run[0].folder, "--html", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "clustering acc %" in page and "Clustering accuracy" in page
-    assert "Validation accuracy" not in page
+    assert "Validation accuracy" not in page and "Test accuracy in numbers" not in page
+    assert f"has a clustering accuracy of {100 * run[0].results['clustering_accuracy'][-1]:.2f} %" in page
+    assert "nan %" not in page

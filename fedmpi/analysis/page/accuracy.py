@@ -37,7 +37,7 @@ def mean_over_seeds(cell: Cell, rule: str) -> Estimate:
 
 def overview(settings: Sequence[Setting]) -> Section:
     """Return the table of all cells: a line per dataset and algorithm."""
-    clustered = any(_is_clustered(cell) for setting in settings for cell in setting.cells)
+    clustered = any(is_clustered(cell) for setting in settings for cell in setting.cells)
     headings = [
         Heading("dataset"),
         Heading("algorithm"),
@@ -66,13 +66,14 @@ _CLUSTERS = (
 )
 
 
-def _is_clustered(cell: Cell) -> bool:
+def is_clustered(cell: Cell) -> bool:
+    """Return whether the clusters of all graphs were scored in each run."""
     return all("clustering_accuracy" in run.summary for run in cell.runs.values())
 
 
 def _clusters(cell: Cell) -> list[Entry]:
     names = ("clustering_accuracy", "clustering_f1")
-    return [percent(cell.mean(name) if _is_clustered(cell) else None) for name in names]
+    return [percent(cell.mean(name) if is_clustered(cell) else None) for name in names]
 
 
 def _overview_row(setting: Setting, cell: Cell, clustered: bool) -> list[Entry]:
@@ -180,7 +181,9 @@ def curves(settings: Sequence[Setting]) -> Section:
             ]
             axes = Axes(title, each.heading, f"{title.lower()} ({unit})", log=unit == "nat", factor=factor)
             parts.append(lines(axes, drawn))
-        parts += [Markup("</div>"), _curve_table(each, f"curves-{place}")]
+        parts.append(Markup("</div>"))
+        if _has(each, "test_accuracy"):
+            parts.append(_curve_table(each, f"curves-{place}"))
     return Section("curves", "Accuracy and loss by round", Markup("").join(parts))
 
 

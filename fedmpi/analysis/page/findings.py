@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from fedmpi.analysis.estimates import estimate
-from fedmpi.analysis.page.accuracy import leader, mean_over_seeds, wins
+from fedmpi.analysis.page.accuracy import is_clustered, leader, mean_over_seeds, wins
 from fedmpi.analysis.page.collect import LAST, Cell, Setting
 from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.scores import direction, over_seeds, ranked
@@ -33,14 +33,34 @@ def _ahead(each: Setting) -> Markup:
         return _ahead_by_score(each)
     first = leader(each)
     found = mean_over_seeds(first, LAST)
+    if np.isnan(found.mean):
+        return _ahead_by_clusters(each)
+    others = [cell for cell in each.cells if cell is not first]
+    if not others:
+        return Markup("<strong>{}</strong> has a test accuracy of {:.2f} % in the last round.").format(
+            first.label, 100 * found.mean
+        )
     text = Markup("<strong>{}</strong> has the highest test accuracy in the last round, {:.2f} %").format(
         first.label, 100 * found.mean
     )
-    others = [cell for cell in each.cells if cell is not first]
-    if not others:
-        return text + "."
     second = max(others, key=lambda cell: np.nan_to_num(mean_over_seeds(cell, LAST).mean, nan=-1.0))
     return text + ", " + _gap(first, second) + "."
+
+
+def _ahead_by_clusters(each: Setting) -> Markup:
+    """Say which cell's clusters fit the classes best; nothing where none were made."""
+    found = {cell.label: cell.mean("clustering_accuracy") for cell in each.cells if is_clustered(cell)}
+    if not found:
+        return Markup("")
+    first = max(found, key=lambda label: found[label])
+    others = len(found) > 1
+    return Markup("<strong>{}</strong> has {} clustering accuracy {} {:.2f} %{}.").format(
+        first,
+        "the highest" if others else "a",
+        "in the last round," if others else "of",
+        100 * found[first],
+        "" if others else " in the last round",
+    )
 
 
 def _ahead_by_score(each: Setting) -> Markup:
@@ -63,6 +83,8 @@ def _gap(first: Cell, second: Cell) -> Markup:
         for a, b in zip(*(c.accuracy(LAST, seeds) for c in (first, second)), strict=True)
     ]
     gap = estimate(100 * np.array(gaps))
+    if gap.mean == 0:
+        return Markup("and so has {}").format(second.label)
     if gap.count < 2:
         return Markup("{:.2f} points ahead of {} (one seed: no interval)").format(gap.mean, second.label)
     verdict = "more than" if gap.mean > gap.half else "within"

@@ -94,6 +94,15 @@ def test_scores_are_shown_with_their_direction_whoever_the_clients_are(name, bes
     assert "PROTEINS, 1 or 2 clients" in html
 
 
+def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run):
+    alone, tied = Page(), Page()
+    alone.digests = [digest(load_run(make_run(tmp_path / "a", [[0.7, 0.8]])), None)]
+    other = make_run(tmp_path / "b", [[0.7, 0.8]], settings={"algorithm": "fedprox"})
+    tied.digests = [*alone.digests, digest(load_run(other), None)]
+    assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone.html("page", [])
+    assert "has the highest test accuracy in the last round, 75.00 %, and so has Fed" in tied.html("page", [])
+
+
 def test_markdown(tmp_path, make_run, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     make_run(tmp_path / "b", [[0.9, 0.8]], seed=42)
