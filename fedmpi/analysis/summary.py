@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.analysis.scores import score_figures
 from fedmpi.metrics import clients, selection, targets
 from fedmpi.metrics.headline import NAMES, headline
 from fedmpi.store.reader import Run
@@ -49,7 +50,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "worst_client": run.clients[worst_client] if worst_client >= 0 else None,
         "worst_client_accuracy": worst_accuracy,
         "lowest_decile_accuracy": clients.lowest_decile(final),
-        **_score_figures(run),
+        **score_figures(run),
         **clustering_figures(run),
         **_split_figures(run),
         **_cost_figures(run),
@@ -57,21 +58,6 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     if target is not None:
         figures |= _target_figures(run, target)
     return figures
-
-
-def _score_figures(run: Run) -> dict[str, Any]:
-    """Return the headline score under the three selection rules, where it is not accuracy."""
-    found = headline(run.results)
-    if found is None:
-        return {}
-    constant = run.partition.get("constant_rmse")
-    return {
-        "score": found.name,
-        "test_score": found.last,
-        "test_score_best_by_validation": found.best_by_validation,
-        "test_score_as_published": found.as_published,
-        "test_score_constant": 0.5 if constant is None else float(np.nanmean(constant)),
-    }
 
 
 def clustering_figures(run: Run) -> dict[str, float]:

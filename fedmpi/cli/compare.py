@@ -15,14 +15,19 @@ from rich.console import Console
 
 from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
+from fedmpi.analysis.comparison.judging import Allowance, Unit, yardstick
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side
 from fedmpi.cli.terminal import console, plain_table, print_json
 from fedmpi.errors import BadInput
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_POINTS = re.compile(r"(\d+(?:\.\d+)?)\s*(?:pt|pts|points?)")
-_CASE_FIGURES = ("test_accuracy", "round_seconds_median", "total_seconds", "seconds_to_target")
+_ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
+    (re.compile(r"(\d+(?:\.\d+)?)\s*(?:pt|pts|points?)"), "points", 0.01),
+    (_SHARE, "relative", 0.01),
+    (re.compile(r"(\d+(?:\.\d+)?)"), "absolute", 1.0),
+)
+_CASE_FIGURES = ("round_seconds_median", "total_seconds", "seconds_to_target")
 
 
 def share(text: str, option: str) -> float:
@@ -33,12 +38,17 @@ def share(text: str, option: str) -> float:
     return float(found[1]) / 100
 
 
-def points(text: str, option: str) -> float:
-    """Return "1pt", a point of accuracy, as 0.01."""
-    found = _POINTS.fullmatch(text.strip())
-    if found is None:
-        raise BadInput(f"{option} {text}: give points of accuracy, such as 1pt")
-    return float(found[1]) / 100
+def allowance(text: str | None, option: str) -> Allowance | None:
+    """Return "1pt" as a point, "1%" as a share of the reference's value, "0.01" as it stands."""
+    if text is None:
+        return None
+    for pattern, unit, factor in _ALLOWANCES:
+        found = pattern.fullmatch(text.strip())
+        if found is not None:
+            return Allowance(factor * float(found[1]), unit, f"{option} {text}")
+    raise BadInput(
+        f"{option} {text}: give points such as 1pt, a percentage such as 1%, or a number such as 0.01"
+    )
 
 
 def compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
@@ -163,8 +173,9 @@ def _case_table(found: Comparison) -> Any:
         "algorithm",
         "B is",
         "pairs",
-        "accuracy A %",
-        "B - A, points",
+        "judged by",
+        "A",
+        "B - A",
         "s/round B / A",
         "total s B / A",
     )
@@ -178,10 +189,12 @@ def _case_table(found: Comparison) -> Any:
 
 def _case_row(case: CaseResult, columns: int) -> list[str]:
     by_name = {each.merit.name: each for each in case.ratios}
-    accuracy = by_name.get("test_accuracy")
+    judged = yardstick(case.pairs[0].first.figures)
+    accuracy = by_name.get(judged.figure)
     row = [case.dataset, case.algorithm, "INVALID" if case.invalid else "VALID", str(len(case.pairs))]
-    row += ["-", "-"] if accuracy is None else [f"{100 * accuracy.first:.2f}", _difference(accuracy)]
-    for name in _CASE_FIGURES[1:]:
+    row.append(f"{judged.name} %" if judged.percent else judged.name)
+    row += ["-", "-"] if accuracy is None else [judged.shown(accuracy.first), _difference(accuracy)]
+    for name in _CASE_FIGURES:
         ratio = by_name.get(name)
         flag = "*" if ratio is not None and ratio.flagged else ""
         row.append("-" if ratio is None else f"{_number(ratio.ratio, 3)}{flag}")

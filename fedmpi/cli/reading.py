@@ -60,16 +60,25 @@ def compare(
         bool, typer.Option("--identical", help="Results must be equal bit for bit; of two sides.")
     ] = False,
     target: Annotated[
-        float | None, typer.Option(help="Validation accuracy that makes a run valid, 0 to 1.")
+        float | None,
+        typer.Option(help="Validation accuracy (0 to 1), ROC-AUC or RMSE that makes a run valid."),
     ] = None,
     tolerance: Annotated[
-        str, typer.Option(help="Without a target: how far below the reference's accuracy is still valid.")
-    ] = "1pt",
+        str | None,
+        typer.Option(
+            metavar="1pt|1%|0.01",
+            help="Without a target: how much worse than the reference's accuracy, ROC-AUC or RMSE is still "
+            "valid: points, a share of it, or a number; default 1pt, of RMSE 1%.",
+        ),
+    ] = None,
     fail_if_slower: Annotated[
         str | None, typer.Option(metavar="10%", help="Exit code 1 if slower than the reference by more.")
     ] = None,
     fail_if_less_accurate: Annotated[
-        str | None, typer.Option(metavar="1pt", help="Exit code 1 if less accurate by more points.")
+        str | None,
+        typer.Option(
+            metavar="1pt|1%|0.01", help="Exit code 1 if accuracy, ROC-AUC or RMSE is worse by more."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -86,11 +95,9 @@ def compare(
     reports.check_target(target)
     limits = Limits(
         target,
-        command.points(tolerance, "--tolerance"),
+        command.allowance(tolerance, "--tolerance"),
         None if fail_if_slower is None else command.share(fail_if_slower, "--fail-if-slower"),
-        None
-        if fail_if_less_accurate is None
-        else command.points(fail_if_less_accurate, "--fail-if-less-accurate"),
+        command.allowance(fail_if_less_accurate, "--fail-if-less-accurate"),
     )
     return command.compare(runs, limits, as_json)
 

@@ -15,6 +15,18 @@ Float = npt.NDArray[np.float64]
 NAMES = {"roc_auc": ("ROC-AUC", True), "rmse": ("RMSE", False)}
 """Fields ``val_NAME`` and ``test_NAME`` of a record: what they are called, and whether higher is better."""
 
+SCORES = {
+    "roc_auc": NAMES["roc_auc"],
+    "prc_auc": ("PRC-AUC", True),
+    "rmse": NAMES["rmse"],
+    "mae": ("MAE", False),
+    "r2": ("R2", True),
+}
+"""All scores over all clients' graphs, of which a record has those of its task, likewise named."""
+
+OF_LABELS = ("rmse", "mae")
+"""Those in the labels' own unit; the others are numbers without unit."""
+
 
 @dataclass(frozen=True)
 class Headline:

@@ -2,6 +2,7 @@ import h5py
 import numpy as np
 import pytest
 
+from fedmpi.engine.scores import task_fields
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
 
@@ -45,6 +46,55 @@ def make_run():
         return folder
 
     return make
+
+
+@pytest.fixture
+def make_scored():
+    """Return a function that records a run judged by `roc_auc` or `rmse`: a test score per round, or per task.
+
+    Validation scores are the test scores unless `val` gives others; further scores are half of the headline's.
+    """
+
+    def make(
+        folder, name, test, val=None, seed=1, names=("toxic",), settings=None, slowness=1.0, constant=None
+    ):
+        task = "multi-task" if name == "roc_auc" else "regression"
+        fields = task_fields(task, by_client=True)
+        config = {"dataset": {"name": "BBBP"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
+        partition = {"task_names": np.array(names)} | (
+            {} if constant is None else {"constant_rmse": [constant]}
+        )
+        about = {"config": config, "clients": ["a", "b"], "rounds": len(test), "partition": partition}
+        with RunRecord.create(folder, **about, extra=fields) as record:
+            record.begin_life(0, 2, ["Bcast"], {})
+            for index, scores in enumerate(test):
+                results, measurements = _rows(index, [np.nan, np.nan])
+                for part, values in (("test", scores), ("val", scores if val is None else val[index])):
+                    results |= _scores(part, name, fields, np.broadcast_to(values, len(names)))
+                measurements["round_seconds"] = measurements["round_seconds"] * slowness
+                record.write_round(index, results, measurements)
+            record.finish("complete", "")
+        return folder
+
+    return make
+
+
+def _scores(part, headline, fields, by_task):
+    found = {}
+    for field in fields:
+        if not field.name.removeprefix("client_").startswith(part):
+            continue
+        values = by_task if field.name.endswith(headline) else by_task / 2
+        mean = float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
+        by_axes = {
+            ("round",): np.array(mean),
+            ("round", "task"): values,
+            ("round", "client"): np.full(2, mean),
+        }
+        found[field.name] = by_axes[field.axes]
+        if field.name.endswith("left_out"):
+            found[field.name] = np.array(np.isnan(values).sum(), np.int32)
+    return found
 
 
 @pytest.fixture

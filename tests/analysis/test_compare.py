@@ -88,6 +88,13 @@ def test_limits_decide_the_exit_code(fedmpi, suites, options, code, line):
     assert line in done.stdout
 
 
+def test_a_loss_of_accuracy_may_be_a_share_of_the_references(fedmpi, suites):
+    options = ["--fail-if-less-accurate", "5%", "--tolerance", "10%"]  # 0.70 against 0.75
+    done = fedmpi("compare", suites("a"), suites("b", WORSE), *options)
+    assert done.returncode == 1
+    assert "FAILED: test accuracy %, last round: -5.00 points (-5 % allowed), 2 pairs" in done.stdout
+
+
 def test_less_accurate_beyond_the_limit_fails(fedmpi, suites):
     options = ["--fail-if-less-accurate", "2pt", "--tolerance", "10pt"]
     done = fedmpi("compare", suites("a"), suites("b", WORSE), *options)
@@ -175,7 +182,7 @@ def test_algorithms_are_paired_where_all_else_is_equal(tmp_path, suites):
     [
         (["a"], "name two runs, suites or folders, or more"),
         (["a", "b", "--fail-if-slower", "10"], "--fail-if-slower 10: give a percentage, such as 10%"),
-        (["a", "b", "--fail-if-less-accurate", "1%"], "give points of accuracy, such as 1pt"),
+        (["a", "b", "--fail-if-less-accurate", "1x"], "give points such as 1pt, a percentage such as 1%, or"),
         (["a", "b", "--target", "70"], "--target 70.0: give an accuracy between 0 and 1"),
         (["a", "--identical"], "compare --identical: name two runs"),
     ],

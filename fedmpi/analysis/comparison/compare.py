@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fedmpi.analysis.comparison.judging import ACCURACY, Allowance, Yardstick, too_bad, yardstick
 from fedmpi.analysis.comparison.merits import Ratio, ratios
 from fedmpi.analysis.comparison.outcomes import Side
 from fedmpi.analysis.comparison.pairs import Pair, pair
@@ -20,17 +21,20 @@ class Limits:
     Attributes
     ----------
     target : float or None
-        Validation accuracy that every run must reach.
-    tolerance : float
-        Without a target: how far, as a share of 1, its accuracy may be below the first side's.
-    slower, less_accurate : float or None
-        Largest relative slowdown and largest loss of accuracy (share of 1) before a check fails.
+        Validation accuracy, or other score by which runs are judged, that every run must reach.
+    tolerance : Allowance or None
+        Without a target: how much worse its accuracy, or other such score, may be than the first side's.
+        None: a point, of RMSE 1 %.
+    slower : float or None
+        Largest relative slowdown before a check fails.
+    less_accurate : Allowance or None
+        Largest loss of accuracy, or other such score, before a check fails.
     """
 
     target: float | None = None
-    tolerance: float = 0.01
+    tolerance: Allowance | None = None
     slower: float | None = None
-    less_accurate: float | None = None
+    less_accurate: Allowance | None = None
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,18 @@ class Comparison:
 
 
 def compare(first: Side, second: Side, limits: Limits) -> Comparison:
-    """Compare two sides."""
+    """Compare two sides.
+
+    Raises
+    ------
+    BadInput
+        A limit is in points of a score that has none.
+    """
     found, left_out = pair(first, second)
+    for judged in _yardsticks(found):
+        for allowed in (limits.tolerance, limits.less_accurate):
+            if allowed is not None:
+                allowed.check(judged)
     groups: dict[tuple[str, str], list[Pair]] = {}
     for each in found:
         groups.setdefault(each.case, []).append(each)
@@ -87,7 +101,7 @@ def compare(first: Side, second: Side, limits: Limits) -> Comparison:
     cases = tuple(_case(names, pairs, limits) for names, pairs in groups.items())
     counted = [each for case in cases for each in _counted(case.pairs)]
     speedy = [each for case in cases if not case.invalid for each in _counted(case.pairs)]
-    overall = _merged(ratios(counted), ratios(speedy))
+    overall = _alike(cases, _merged(ratios(counted), ratios(speedy)))
     return Comparison(first, second, cases, overall, tuple(left_out), _checks(cases, overall, limits))
 
 
@@ -115,6 +129,12 @@ def _merged(accuracy: Sequence[Ratio], speed: Sequence[Ratio]) -> tuple[Ratio, .
     return (*kept, *(each for each in speed if each.merit.kind != "accuracy"))
 
 
+def _alike(cases: Sequence[CaseResult], found: Sequence[Ratio]) -> tuple[Ratio, ...]:
+    """Leave out figures in the labels' unit, if the cases are of several datasets."""
+    several = len({case.dataset for case in cases}) > 1
+    return tuple(each for each in found if not (several and each.merit.of_labels))
+
+
 def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
     """Return why the second side's runs of a case are no valid results."""
     lines = []
@@ -130,16 +150,26 @@ def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
         if short:
             lines.append(f"{short} of {len(counted)} runs never reached the target {limits.target:g}")
         return lines
-    gaps = [_accuracy_gap(each) for each in counted if not each.refused]
-    gap = float(np.mean(gaps)) if gaps else math.nan
-    if gap < -limits.tolerance - 1e-12:
-        allowed = f"{100 * limits.tolerance:g} allowed"
-        lines.append(f"accuracy {-100 * gap:.2f} points below the reference ({allowed})")
+    judged = [each for each in counted if not each.refused]
+    for figure in _yardsticks(judged):
+        first, second = _means(judged, figure)
+        lines += filter(None, [too_bad(figure, limits.tolerance, first, second)])
     return lines
 
 
-def _accuracy_gap(each: Pair) -> float:
-    return each.second.figures["test_accuracy"] - each.first.figures["test_accuracy"]
+def _yardsticks(pairs: Sequence[Pair]) -> list[Yardstick]:
+    """Return by what the first side's runs are judged; runs of one dataset usually by one figure."""
+    return list(dict.fromkeys(yardstick(each.first.figures) for each in pairs))
+
+
+def _means(pairs: Sequence[Pair], figure: Yardstick) -> tuple[float, float]:
+    """Return both sides' means over the pairs judged by a figure; NaN if a run lacks it."""
+    chosen = [each for each in pairs if yardstick(each.first.figures) == figure]
+    sides = [[getattr(each, side).figures.get(figure.figure, math.nan) for each in chosen] for side in _SIDES]
+    return float(np.mean(sides[0])), float(np.mean(sides[1]))
+
+
+_SIDES = ("first", "second")
 
 
 def _checks(cases: Sequence[CaseResult], overall: Sequence[Ratio], limits: Limits) -> tuple[Check, ...]:
@@ -152,7 +182,7 @@ def _checks(cases: Sequence[CaseResult], overall: Sequence[Ratio], limits: Limit
         name = "round_seconds_median" if limits.target is None else "seconds_to_target"
         checks.append(_slower(by_name.get(name), limits.slower))
     if limits.less_accurate is not None:
-        checks.append(_less_accurate(by_name.get("test_accuracy"), limits.less_accurate))
+        checks += _less_accurate(cases, overall, limits.less_accurate)
     return tuple(checks)
 
 
@@ -164,9 +194,27 @@ def _slower(found: Ratio | None, limit: float) -> Check:
     return Check(found.ratio <= 1 + limit, what)
 
 
-def _less_accurate(found: Ratio | None, limit: float) -> Check:
-    if found is None:
-        return Check(False, "accuracy: no pair that is like for like, so the check cannot pass")
-    change = 100 * found.difference
-    what = f"{found.merit.title}: {change:+.2f} points ({-100 * limit:g} allowed), {found.pairs} pairs"
-    return Check(found.difference >= -limit - 1e-12, what)
+def _less_accurate(
+    cases: Sequence[CaseResult], overall: Sequence[Ratio], allowed: Allowance
+) -> Iterator[Check]:
+    """Yield a check of every figure that runs are judged by; of one in the labels' unit for each case."""
+    figures = _yardsticks([each for case in cases for each in case.pairs])
+    for judged in figures or [ACCURACY]:
+        groups = [("", overall)] if judged.bounded else [(_named(case), case.ratios) for case in cases]
+        for name, found in groups:
+            ratio = next((each for each in found if each.merit.name == judged.figure), None)
+            if ratio is not None or judged.bounded:
+                yield _loss(judged, ratio, allowed, name if len(cases) > 1 else "")
+
+
+def _named(case: CaseResult) -> str:
+    return f"{case.dataset}, {case.algorithm}: "
+
+
+def _loss(judged: Yardstick, found: Ratio | None, allowed: Allowance, name: str) -> Check:
+    if found is None or found.flagged == found.pairs:
+        return Check(False, f"{name}{judged.name}: no pair that is like for like, so the check cannot pass")
+    bad = bool(too_bad(judged, allowed, found.first, found.second))
+    change = f"{judged.shown(found.difference, signed=True)}{judged.points}"
+    limit = f"{'-' if judged.higher else '+'}{allowed.text(judged)}"
+    return Check(not bad, f"{name}{found.merit.title}: {change} ({limit} allowed), {found.pairs} pairs")

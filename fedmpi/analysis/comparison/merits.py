@@ -11,13 +11,17 @@ import numpy as np
 
 from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, Pair
 from fedmpi.analysis.estimates import estimate
+from fedmpi.metrics.headline import NAMES, OF_LABELS, SCORES
 
 Better = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True)
 class Merit:
-    """One figure of merit: its name in docs/metrics.md, its title, direction, kind, digits, factor."""
+    """One figure of merit: its name in docs/metrics.md, its title, direction, kind, digits, factor.
+
+    `of_labels`: whether it has the labels' unit, so that no mean over datasets has a meaning.
+    """
 
     name: str
     title: str
@@ -25,15 +29,32 @@ class Merit:
     kind: str
     digits: int = 2
     factor: float = 1.0
+    of_labels: bool = False
 
 
 def _accuracy(name: str, title: str) -> Merit:
     return Merit(name, title, "higher", ACCURACY, 2, 100.0)
 
 
+def _score(field: str, rules: bool) -> list[Merit]:
+    """Return the figures of a score over all clients' graphs: of the last round, and by other rules."""
+    name, higher = SCORES[field]
+    better: Better = "higher" if higher else "lower"
+    titles = {"": "last round"} | (_FURTHER_RULES if rules else {})
+    return [
+        Merit(
+            f"test_{field}{rule}", f"test {name}, {title}", better, ACCURACY, 4, of_labels=field in OF_LABELS
+        )
+        for rule, title in titles.items()
+    ]
+
+
+_FURTHER_RULES = {"_best_by_validation": "best by validation", "_as_published": "as published"}
+
 MERITS: tuple[Merit, ...] = (
     _accuracy("clustering_accuracy", "clustering accuracy %, last round"),
     _accuracy("clustering_f1", "macro F1 % of the clusters"),
+    *(merit for field in SCORES for merit in _score(field, rules=field in NAMES)),
     _accuracy("test_accuracy", "test accuracy %, last round"),
     _accuracy("test_accuracy_best_by_validation", "best by validation"),
     _accuracy("test_accuracy_without_twins", "without twins"),

@@ -11,6 +11,7 @@ from typing import Any
 from fedmpi.analysis.discovery import each_run, folder_of
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.errors import BadInput
+from fedmpi.metrics.headline import NAMES
 from fedmpi.store.reader import Run
 
 
@@ -100,6 +101,7 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
 
 def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
     figures = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
+    figures |= _by_score(summary)
     reached = summary.get("to_target")
     if reached is not None:
         figures |= {f"{name}_to_target": float(value) for name, value in reached.items()}
@@ -113,6 +115,15 @@ def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
             counted = run.results["model_flops"].sum() + run.results["evaluation_flops"].sum()
             figures["model_rate"] = float(counted) / 1e9 / busy
     return figures
+
+
+def _by_score(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return the headline score's figures under its own name: those of two scores never meet."""
+    field = next((field for field, (name, _) in NAMES.items() if name == summary.get("score")), None)
+    if field is None:
+        return {}
+    rules = ("", "_best_by_validation", "_as_published")
+    return {f"test_{field}{rule}": float(summary[f"test_score{rule}"]) for rule in rules}
 
 
 def _sum(run: Run, name: str) -> float:
