@@ -60,3 +60,10 @@ def test_the_page_has_the_clusters_and_no_empty_curves(run, fedmpi, tmp_path):
     assert "Validation accuracy" not in page and "Test accuracy in numbers" not in page
     assert f"has a clustering accuracy of {100 * run[0].results['clustering_accuracy'][-1]:.2f} %" in page
     assert "nan %" not in page
+
+
+def test_markdown_has_the_clusters_and_no_empty_columns(run, fedmpi):
+    shown = fedmpi("report", run[0].folder, "--markdown").stdout
+    accuracy, f1 = (100 * run[0].results[f"clustering_{name}"][-1] for name in ("accuracy", "f1"))
+    assert f"| {accuracy:.2f} | {f1:.2f} |" in shown
+    assert "test accuracy" not in shown and "nan" not in shown

@@ -1,53 +1,86 @@
-"""The overview by dataset and algorithm as Markdown and LaTeX, to paste into a text."""
+"""The overview by dataset and algorithm as Markdown and LaTeX, to paste into a text.
+
+Runs that are judged by ROC-AUC or RMSE stand in a table of their own.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fedmpi.analysis.estimates import Estimate
+from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.page.accuracy import mean_over_seeds
 from fedmpi.analysis.page.collect import BEST, LAST, PUBLISHED, Cell, Setting
+from fedmpi.analysis.page.scores import direction, over_seeds
 
-_HEADINGS = (
-    "dataset",
-    "algorithm",
-    "rounds",
-    "seeds",
+_FIRST = ("dataset", "algorithm", "rounds", "seeds")
+_LAST = ("s/round", "total s")
+_CLUSTERS = ("clustering accuracy %, last round", "macro F1 %")
+_ACCURACIES = (
     "test accuracy %, last round",
     "best by validation",
     "as published",
     "worst client",
-    "s/round",
-    "total s",
+    *_CLUSTERS,
 )
-_NOTE = (
-    "Mean over clients and seeds ± 95 % interval over seeds (Student's t). As published: a maximum over test "
-    "accuracies at splits, chosen on test data."
+_SCORES = ("score", "last round", "best by validation", "as published", "constant")
+_NOTES = {
+    _ACCURACIES[0]: "Mean over clients and seeds ± 95 % interval over seeds (Student's t). As published: a "
+    "maximum over test accuracies at splits, chosen on test data.",
+    _CLUSTERS[0]: "Clusters are those of all clients' graphs, matched to classes: mean over seeds ± 95 % "
+    "interval.",
+}
+"""Of the table of accuracies, by the column that needs it."""
+
+_NOTE_ON_SCORES = (
+    "Over all clients' test graphs together; mean over seeds ± 95 % interval (Student's t). As published: "
+    "the best test score of any round, chosen on test data. Constant: of a prediction that is the same for "
+    "every graph."
 )
+_NONE = "-"
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 _TEX |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
 
 
+@dataclass(frozen=True)
+class _Table:
+    """Headings, the rows of each setting, and a note."""
+
+    headings: tuple[str, ...]
+    settings: list[list[list[str]]]
+    note: str
+
+
 def markdown(settings: Sequence[Setting]) -> str:
-    """Return a Markdown table."""
-    lines = [f"| {' | '.join(_HEADINGS)} |", "|---|---|" + "---:|" * (len(_HEADINGS) - 2)]
-    lines += [f"| {' | '.join(text.replace('|', '/') for text in row)} |" for row in _rows(settings)]
-    return "\n".join([*lines, "", _NOTE, ""])
+    """Return a Markdown table, or two with an empty line between."""
+    return "\n".join(_markdown(table) for table in _tables(settings))
+
+
+def _markdown(table: _Table) -> str:
+    count = len(table.headings)
+    lines = [f"| {' | '.join(table.headings)} |", "|---|---|" + "---:|" * (count - 2)]
+    rows = [row for each in table.settings for row in each]
+    lines += [f"| {' | '.join(text.replace('|', '/') for text in row)} |" for row in rows]
+    return "\n".join([*lines, "", table.note, ""])
 
 
 def latex(settings: Sequence[Setting]) -> str:
-    """Return a LaTeX table for the package booktabs."""
+    """Return a LaTeX table for the package booktabs, or two."""
+    return "\n".join(_latex(table) for table in _tables(settings))
+
+
+def _latex(table: _Table) -> str:
     lines = [
-        f"\\begin{{tabular}}{{ll{'r' * (len(_HEADINGS) - 2)}}}",
+        f"\\begin{{tabular}}{{ll{'r' * (len(table.headings) - 2)}}}",
         "\\toprule",
-        _tex_row(_HEADINGS),
+        _tex_row(table.headings),
         "\\midrule",
     ]
-    for place, each in enumerate(settings):
+    for place, rows in enumerate(table.settings):
         lines += ["\\midrule"] if place else []
-        lines += [_tex_row(row) for row in _rows([each])]
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", f"% {_NOTE}", ""])
+        lines += [_tex_row(row) for row in rows]
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", f"% {table.note}", ""])
 
 
 def _tex_row(cells: Sequence[str]) -> str:
@@ -55,24 +88,68 @@ def _tex_row(cells: Sequence[str]) -> str:
     return f"{' & '.join(escaped)} \\\\"
 
 
-def _rows(settings: Sequence[Setting]) -> list[list[str]]:
-    return [_row(each, cell) for each in settings for cell in each.cells]
+def _tables(settings: Sequence[Setting]) -> list[_Table]:
+    """Return the table of accuracies and that of scores, as far as there are runs for them."""
+    by_accuracy = [each for each in settings if each.score is None]
+    scored = [each for each in settings if each.score is not None]
+    found = []
+    if by_accuracy or not scored:
+        rows = [[_row(each, cell, _accuracies(cell)) for cell in each.cells] for each in by_accuracy]
+        found.append(_filled((*_FIRST, *_ACCURACIES, *_LAST), rows))
+    if scored:
+        rows = [[_row(each, cell, _scores(each, cell)) for cell in each.cells] for each in scored]
+        found.append(_Table((*_FIRST, *_SCORES, *_LAST), rows, _NOTE_ON_SCORES))
+    return found
 
 
-def _row(each: Setting, cell: Cell) -> list[str]:
-    accuracies = [_percent(mean_over_seeds(cell, rule)) for rule in (LAST, BEST, PUBLISHED)]
+def _filled(headings: Sequence[str], settings: Sequence[list[list[str]]]) -> _Table:
+    """Return the table of accuracies without those columns in which no run has any."""
+    rows = [row for each in settings for row in each]
+    there = {heading: any(row[place] != _NONE for row in rows) for place, heading in enumerate(headings)}
+    if not rows:
+        there = dict.fromkeys(headings, True) | dict.fromkeys(_CLUSTERS, False)
+    kept = [place for place, heading in enumerate(headings) if there[heading]]
+    notes = [text for heading, text in _NOTES.items() if there[heading]]
+    chosen = [[[row[place] for place in kept] for row in each] for each in settings]
+    return _Table(tuple(headings[place] for place in kept), chosen, " ".join(notes))
+
+
+def _row(each: Setting, cell: Cell, figures: Sequence[str]) -> list[str]:
     return [
         each.heading,
         cell.label,
         str(cell.config["rounds"]),
         str(len(cell.runs)),
-        *accuracies,
-        f"{100 * cell.mean('worst_client_accuracy'):.2f}",
+        *figures,
         f"{cell.mean('round_seconds_median'):.3f}",
         f"{cell.mean('total_seconds'):.1f}",
     ]
 
 
-def _percent(found: Estimate) -> str:
-    interval = "" if math.isnan(found.half) else f" ± {100 * found.half:.2f}"
-    return f"{100 * found.mean:.2f}{interval}"
+def _accuracies(cell: Cell) -> list[str]:
+    clusters = [
+        estimate([run.summary.get(name, math.nan) for run in cell.runs.values()])
+        for name in ("clustering_accuracy", "clustering_f1")
+    ]
+    return [
+        *(_shown(mean_over_seeds(cell, rule)) for rule in (LAST, BEST, PUBLISHED)),
+        _shown(Estimate(cell.mean("worst_client_accuracy"), math.nan, len(cell.runs))),
+        *map(_shown, clusters),
+    ]
+
+
+def _scores(each: Setting, cell: Cell) -> list[str]:
+    rules = ("", "_best_by_validation", "_as_published")
+    found = [over_seeds(cell, f"test_score{rule}") for rule in rules]
+    constant = Estimate(cell.mean("test_score_constant"), math.nan, len(cell.runs))
+    return [
+        f"{each.score}, {direction(each.higher)}",
+        *(_shown(value, 1.0, 4) for value in (*found, constant)),
+    ]
+
+
+def _shown(found: Estimate, factor: float = 100.0, digits: int = 2) -> str:
+    if math.isnan(found.mean):
+        return _NONE
+    interval = "" if math.isnan(found.half) else f" ± {factor * found.half:.{digits}f}"
+    return f"{factor * found.mean:.{digits}f}{interval}"

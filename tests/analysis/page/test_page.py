@@ -120,6 +120,28 @@ def test_latex(tmp_path, make_run, capsys):
     assert r"PROTEINS & FedAvg & 1 & 1 & 75.00 & 75.00 & 75.00 & 70.00 & 1.000 & 1.0 \\" in out
 
 
+def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make_run, make_scored, capsys):
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    for seed in (1, 2):
+        make_scored(tmp_path / f"b{seed}", "rmse", [2.0, 1.0, 1.5], val=[2, 3, 4], seed=seed, constant=4.0)
+    assert report([tmp_path], None, Formats(markdown=True)) == 0
+    first, second = (
+        block for block in capsys.readouterr().out.split("\n\n") if block.startswith("| dataset")
+    )
+    assert "BBBP" not in first and "test accuracy" not in second
+    assert "| score | last round | best by validation | as published | constant |" in second
+    scores = "1.5000 ± 0.0000 | 2.0000 ± 0.0000 | 1.0000 ± 0.0000 | 4.0000"
+    assert f"| BBBP | FedAvg | 3 | 2 | RMSE, lower is better | {scores} |" in second
+
+
+def test_latex_of_scores_has_no_nan_and_no_accuracies(tmp_path, make_scored, capsys):
+    make_scored(tmp_path / "a", "roc_auc", [0.7])
+    assert report([tmp_path], None, Formats(latex=True)) == 0
+    out = capsys.readouterr().out
+    assert r"BBBP & FedAvg & 1 & 1 & ROC-AUC, higher is better & 0.7000 & 0.7000 & 0.7000 & 0.5000 &" in out
+    assert "nan" not in out and "accuracy" not in out
+
+
 def test_what_is_left_out_is_named_in_the_page_and_by_the_exit_code(tmp_path, make_run, capsys):
     make_run(tmp_path / "runs" / "a", [[0.7, 0.8]])
     make_run(tmp_path / "runs" / "b", [[0.7, 0.8]], seed=42, status="interrupted")
