@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis.scores import score_figures
+from fedmpi.errors import BadInput
 from fedmpi.metrics import clients, selection, targets
 from fedmpi.metrics.headline import NAMES, headline
 from fedmpi.store.reader import Run
@@ -25,7 +26,12 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     Parameters
     ----------
     target : float, optional
-        Accuracy (0 to 1) for the to-target figures.
+        Accuracy, or score by which the run is judged instead, for the to-target figures.
+
+    Raises
+    ------
+    BadInput
+        The target is above 1, of a score that never is.
     """
     last = selection.last_rounds(run.results["test_accuracy"])
     final = selection.at_rounds(run.results["test_accuracy"], last)
@@ -68,6 +74,11 @@ def clustering_figures(run: Run) -> dict[str, float]:
             scored = run.results[name][~np.isnan(run.results[name])]
             found[name] = float(scored[-1]) if len(scored) else math.nan
     return found
+
+
+def by_accuracy(run: Run) -> bool:
+    """Return whether a run is judged by accuracy: not by a score over all graphs, nor by its clusters."""
+    return CLUSTERING[0] not in run.results and headline(run.results) is None
 
 
 def best_test_accuracy(run: Run) -> selection.Float:
@@ -124,8 +135,7 @@ def num_without_twins(run: Run) -> list[int | None]:
 def per_client(run: Run) -> list[dict[str, Any]]:
     """Return one row of figures per client."""
     results = run.results
-    by_accuracy = CLUSTERING[0] not in results and headline(results) is None
-    scored = "test_accuracy" if by_accuracy else "train_loss"
+    scored = "test_accuracy" if by_accuracy(run) else "train_loss"
     last = selection.last_rounds(results[scored])
     columns = {
         name: selection.at_rounds(results[name], last)
@@ -222,10 +232,19 @@ def _rank_total(run: Run, name: str) -> float:
 
 
 def _target_figures(run: Run, target: float) -> dict[str, Any]:
-    cost = _cost(run)
+    cost, found = _cost(run), headline(run.results)
+    higher = found is None or found.higher
+    if target > 1 and higher:
+        name = "an accuracy" if found is None else f"a {found.name}"
+        raise BadInput(f"--target {target}: give {name} between 0 and 1, for instance 0.7")
+    val, test = run.results["val_accuracy"], run.results["test_accuracy"]
+    if found is not None:
+        val, test = found.val[:, None], found.test[:, None]
+    elif CLUSTERING[0] in run.results:
+        val = test = run.results[CLUSTERING[0]][:, None]
     figures: dict[str, Any] = {"target": target}
-    for label, name in (("to_target", "val_accuracy"), ("to_target_on_test_data", "test_accuracy")):
-        reached = targets.to_target(run.results[name], target, cost)
+    for label, scores in (("to_target", val), ("to_target_on_test_data", test)):
+        reached = targets.to_target(scores, target, cost, higher)
         figures[label] = asdict(reached) if reached else None
     return figures
 

@@ -88,16 +88,16 @@ class Console:
 
     def finish(self, folders: Sequence[Path]) -> None:
         """Print the table of the cases, where the records are, and what to try next."""
+        from fedmpi.analysis.summary import by_accuracy
         from fedmpi.cli.report import report
+        from fedmpi.store.reader import load_run
 
         self.close()
         report(list(folders), None, False)
         parent = folders[0].parent if len(folders) > 1 else folders[0]
         self.note(f"Records: {parent}{'/*' if len(folders) > 1 else ''}/run.h5")
-        self.note(
-            f"Next: fedmpi report {quote(str(parent))} --target 0.7; "
-            "fedmpi run gcfl/proteins --list; fedmpi --help"
-        )
+        more = "--target 0.7" if by_accuracy(load_run(folders[0])) else "--html page.html"
+        self.note(f"Next: fedmpi report {quote(str(parent))} {more}; fedmpi --help")
 
 
 def _mean(values: np.ndarray) -> float:

@@ -27,7 +27,9 @@ def add_to(app: typer.Typer) -> None:
 
 def report(
     runs: Runs,
-    target: Annotated[float | None, typer.Option(help="Accuracy for the to-target figures, 0 to 1.")] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Accuracy (0 to 1), ROC-AUC or RMSE for the to-target figures.")
+    ] = None,
     as_json: Json = False,
     csv: Annotated[Path | None, typer.Option(help="Also write one row per complete run and client.")] = None,
     html: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +20,8 @@ from fedmpi.store.rebuild import rebuild
 
 
 def check_target(target: float | None) -> None:
-    """Raise BadInput for a target that is no share."""
-    if target is not None and not 0 < target <= 1:
+    """Raise BadInput for a target that is none of any score; accuracies above 1 are found with the runs."""
+    if target is not None and not 0 < target < math.inf:
         raise BadInput(f"--target {target}: give an accuracy between 0 and 1, for instance 0.7")
 
 

@@ -1,4 +1,4 @@
-"""What it cost to reach a target accuracy: rounds, seconds, bytes, FLOPs."""
+"""What it cost to reach a target, an accuracy or another score: rounds, seconds, bytes, FLOPs."""
 
 from __future__ import annotations
 
@@ -46,23 +46,29 @@ def mean_accuracy(accuracy: Float) -> Float:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def first_round(accuracy: Float, target: float) -> int | None:
-    """Return the first round (0-based) whose mean accuracy is at least `target`; None if never."""
-    reached = np.flatnonzero(mean_accuracy(accuracy) >= target)
+def first_round(scores: Float, target: float, higher: bool = True) -> int | None:
+    """Return the first round (0-based) whose mean score is at least `target`; None if never.
+
+    At most, if not `higher`: where lower scores are better.
+    """
+    mean = mean_accuracy(scores)
+    reached = np.flatnonzero(mean >= target if higher else mean <= target)
     return int(reached[0]) if len(reached) else None
 
 
-def to_target(accuracy: Float, target: float, cost: Cost) -> ToTarget | None:
+def to_target(scores: Float, target: float, cost: Cost, higher: bool = True) -> ToTarget | None:
     """Return what reaching `target` took; None if it never was.
 
     Parameters
     ----------
-    accuracy : float64 [R, n]
-        Validation accuracy; test accuracy only for figures labelled "on test data".
+    scores : float64 [R, n]
+        On validation data; on test data only for figures labelled so.
     target : float
-        Between 0 and 1.
+        In the score's unit: an accuracy between 0 and 1.
+    higher : bool
+        Whether higher scores are better.
     """
-    index = first_round(accuracy, target)
+    index = first_round(scores, target, higher)
     if index is None:
         return None
     upto = slice(0, index + 1)

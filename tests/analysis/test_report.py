@@ -142,7 +142,8 @@ def test_runs_behind_links_are_found_and_counted_once(tmp_path, make_run):
     assert run_paths(tmp_path / "suite") == [tmp_path / "suite" / "linked" / "run"]
 
 
-def test_a_target_is_a_share(tmp_path):
+def test_a_target_is_a_share(tmp_path, make_run):
+    make_run(tmp_path / "case", [[0.5]])
     with pytest.raises(BadInput, match="--target 70: give an accuracy between 0 and 1"):
         report([tmp_path], target=70)
 

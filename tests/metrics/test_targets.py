@@ -26,3 +26,9 @@ def test_the_first_round_that_reaches_it_counts_and_is_paid_for():
 def test_never_reached():
     assert first_round(ACCURACY, 0.71) is None
     assert to_target(ACCURACY, 0.71, COST) is None
+
+
+def test_lower_scores_reach_a_target_from_above():
+    errors = np.array([[3.0], [np.nan], [2.0], [1.0]])
+    assert first_round(errors, 2.0, higher=False) == 2
+    assert first_round(errors, 0.9, higher=False) is None

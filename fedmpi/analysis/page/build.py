@@ -28,7 +28,7 @@ class Page:
     Attributes
     ----------
     target : float or None
-        Accuracy of the to-target figures.
+        Accuracy, or other headline score, of the to-target figures.
     machine : Machine or None
         Rates to set the runs' against.
     """
