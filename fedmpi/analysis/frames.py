@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.scores import by_task, task_names
 from fedmpi.analysis.summary import per_client, setting, summarise
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -60,8 +61,16 @@ class Frames:
 
     @cached_property
     def rounds(self) -> DataFrame:
-        """One row per run, round and client: every result, and the client's training seconds."""
+        """One row per run, round and client: every result, and the client's training seconds.
+
+        What is of all clients together, as ROC-AUC or RMSE, stands in the row of each client.
+        """
         return _joined(self.read, _rounds)
+
+    @cached_property
+    def tasks(self) -> DataFrame:
+        """One row per run, round and task of molecules: all its scores; no row of runs without tasks."""
+        return _joined(self.read, _tasks)
 
     @cached_property
     def times(self) -> DataFrame:
@@ -136,10 +145,21 @@ def _rounds(run: Run) -> Columns:
     for name, values in run.results.items():
         if values.shape == (done, count) and name != "test_correct":
             columns[name] = values.ravel()
+        elif values.shape == (done,):
+            columns[name] = np.repeat(values, count)
     if run.lives:
         for name in ("client_wall_seconds", "client_cpu_seconds"):
             columns[name] = run.measured(name).ravel()
     return columns
+
+
+def _tasks(run: Run) -> Columns:
+    done, names = run.rounds_completed, np.array(task_names(run), str)
+    columns: Columns = {
+        "round": np.repeat(np.arange(1, done + 1), len(names)),
+        "task": np.tile(names, done),
+    }
+    return columns | {name: values.ravel() for name, values in by_task(run).items()}
 
 
 def _times(run: Run) -> Columns:

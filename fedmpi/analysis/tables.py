@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
+
+from fedmpi.metrics.headline import SCORES
 
 Column = tuple[str, Callable[[dict[str, Any]], str]]
 
@@ -116,6 +119,31 @@ def client_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     if any("test_score" in row for row in rows):
         columns = (*columns[:3], _CLIENT_SCORE, *columns[3:])
     return _fitted(columns, _DISPENSABLE_OF_CLIENTS, rows, width)
+
+
+def task_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
+    """Return one line per task of a run with all its scores, of at most 30 tasks."""
+    names = [name for name in rows[0] if name != "task"]
+    columns: list[Column] = [("task", lambda row: row["task"])]
+    columns += [(_task_heading(name), partial(_task_score, name)) for name in names]
+    table = _fitted(columns, [_task_heading(name) for name in reversed(names)], rows[:_MOST_TASKS], width)
+    if len(rows) > _MOST_TASKS:
+        more = f"... {len(rows) - _MOST_TASKS} more tasks"
+        table.caption = more if table.caption is None else f"{more}; {table.caption}"
+        table.caption_justify = "left"
+    return table
+
+
+_MOST_TASKS = 30
+
+
+def _task_heading(name: str) -> str:
+    part, _, field = name.partition("_")
+    return f"{part}\n{SCORES[field][0]}"
+
+
+def _task_score(name: str, row: dict[str, Any]) -> str:
+    return number(row[name], 4)
 
 
 def _fitted(

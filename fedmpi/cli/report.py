@@ -6,12 +6,14 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fedmpi.analysis import rows
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.pairing import compare_identical
+from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
-from fedmpi.analysis.tables import client_table, run_table
+from fedmpi.analysis.tables import client_table, run_table, task_table
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
@@ -44,19 +46,26 @@ def report(
         print(f"fedmpi: {line}", file=sys.stderr)
     summaries = [summarise(run, target) for run in runs]
     if as_json:
-        full = [{**row, "per_client": per_client(run)} for row, run in zip(summaries, runs, strict=True)]
-        print_json(full)
+        print_json([_in_full(row, run) for row, run in zip(summaries, runs, strict=True)])
     elif summaries:
         screen = console(sys.stdout)
         screen.print(run_table(summaries, screen.width))
         if len(runs) == 1:
             screen.print(client_table(per_client(runs[0]), screen.width))
+            tasks = task_rows(runs[0])
+            if tasks:
+                screen.print(task_table(tasks, screen.width))
         for run in runs:
             if run.reason:
                 screen.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
     if csv is not None:
         _write_rows(csv, [run for run in runs if run.status == "complete"])
     return 2 if complaints else 0
+
+
+def _in_full(summary: dict[str, Any], run: Run) -> dict[str, Any]:
+    tasks = task_rows(run)
+    return {**summary, "per_client": per_client(run), **({"per_task": tasks} if tasks else {})}
 
 
 def _write_rows(target: Path, complete: Sequence[Run]) -> None:

@@ -77,3 +77,24 @@ def test_a_suites_runs_are_found_by_its_name_and_by_its_file(tmp_path, make_run,
 def test_a_run_is_read_once_however_it_is_named(tmp_path, make_run):
     folder = make_run(tmp_path / "suite" / "a", ACCURACY)
     assert len(load(folder, tmp_path / "suite", folder / "run.h5").runs) == 1
+
+
+def test_scores_over_all_clients_and_by_task(tmp_path, make_run, make_scored):
+    make_run(tmp_path / "a", ACCURACY)
+    make_scored(tmp_path / "b", "roc_auc", [[0.25, 0.5], [0.5, 0.75]], names=("x", "y"))
+    frames = load(tmp_path)
+    scored = frames.rounds[frames.rounds["dataset"] == "BBBP"]
+    assert scored["test_roc_auc"].tolist() == [0.375, 0.375, 0.625, 0.625]
+    assert scored["test_tasks_left_out"].tolist() == [0] * 4
+    assert frames.tasks[["round", "task", "test_roc_auc", "val_prc_auc"]].to_numpy().tolist() == [
+        [1, "x", 0.25, 0.125],
+        [1, "y", 0.5, 0.25],
+        [2, "x", 0.5, 0.25],
+        [2, "y", 0.75, 0.375],
+    ]
+    assert set(frames.tasks["run"]) == {str(tmp_path / "b")}
+    assert frames.runs["test_prc_auc"].tolist()[1] == 0.3125
+
+
+def test_without_tasks_there_is_an_empty_frame(frames):
+    assert len(frames.tasks) == 0
