@@ -71,6 +71,27 @@ def test_every_line_is_marked_and_json(run):
     assert bodies[-1]["time_ms"] - bodies[0]["time_ms"] == 6000
 
 
+@pytest.mark.parametrize("name", ["roc_auc", "rmse"])
+def test_mlperf_has_the_validation_score_by_which_a_run_is_judged(tmp_path, make_scored, name):
+    run = load_run(make_scored(tmp_path / "a", name, [0.5, 0.75], val=[0.25, float("nan")]))
+    bodies = [json.loads(line.removeprefix(":::MLLOG ")) for line in mllog.lines(run)]
+    found = {
+        body["key"]: (body["value"], body["metadata"]["epoch_num"])
+        for body in bodies
+        if body["value"] and body["key"].startswith("eval_") and body["key"] != "eval_samples"
+    }
+    assert found == {f"eval_{name}": (0.25, 1)}
+
+
+def test_tensorboard_has_scores_of_all_clients_and_of_each(tmp_path, make_scored):
+    run = load_run(make_scored(tmp_path / "a", "rmse", [3.0, 2.0]))
+    found = {(tag, step): value for tag, step, _, value in tensorboard.scalars(run)}
+    assert [found["score/test_rmse", step] for step in (1, 2)] == [3.0, 2.0]
+    assert found["score/val_r2", 2] == 1.0
+    assert found["clients/a/test_rmse", 2] == 2.0
+    assert not any("accuracy" in tag for tag, _ in found if tag.startswith("score"))
+
+
 def test_the_command_names_what_it_leaves_out(fedmpi, tmp_path, make_run):
     from fedmpi.store.record import RunRecord
 

@@ -1,7 +1,8 @@
 """MLPerf's log lines: ``:::MLLOG`` and a JSON object each (mlcommons/logging).
 
 Keys and their order are those of the HPC rules: a round is an epoch, `eval_accuracy` is the mean over clients
-of the validation accuracy, on which targets are decided. The log says `research` and `open`: it is in the
+of the validation accuracy, on which targets are decided; runs judged by another score have `eval_roc_auc` or
+`eval_rmse`, over all clients' validation graphs, instead. The log says `research` and `open`: it is in the
 format of a submission, and none.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from fedmpi.analysis.export.clock import round_ends, seconds_of
 from fedmpi.analysis.summary import setting
+from fedmpi.metrics.headline import NAMES, Float
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
 
@@ -31,20 +33,28 @@ def lines(run: Run) -> Iterator[str]:
     yield _line(started, "INTERVAL_START", "init_start")
     yield _line(started, "INTERVAL_END", "init_stop")
     yield _line(started, "INTERVAL_START", "run_start")
-    accuracy = mean_accuracy(run.results["val_accuracy"])
+    evaluated, score = _score(run)
     begin, end = started, started
     seconds = run.measured("round_seconds") if run.lives else np.zeros(0)
     for number, end in enumerate(round_ends(run)):
         begin = float(end) - float(seconds[number])
         epoch = {"epoch_num": number + 1}
         yield _line(begin, "INTERVAL_START", "epoch_start", **epoch)
-        if not math.isnan(accuracy[number]):
+        if not math.isnan(score[number]):
             yield _line(end, "INTERVAL_START", "eval_start", **epoch)
-            yield _line(end, "POINT_IN_TIME", "eval_accuracy", float(accuracy[number]), **epoch)
+            yield _line(end, "POINT_IN_TIME", evaluated, float(score[number]), **epoch)
             yield _line(end, "INTERVAL_END", "eval_stop", **epoch)
         yield _line(end, "INTERVAL_END", "epoch_stop", **epoch)
     status = _STATUS.get(run.status, "aborted")
     yield _line(end, "INTERVAL_END", "run_stop", status=status, fedmpi_status=run.status)
+
+
+def _score(run: Run) -> tuple[str, Float]:
+    """Return the key and the values by round [R] of the validation score by which a run is judged."""
+    for field in NAMES:
+        if f"val_{field}" in run.results:
+            return f"eval_{field}", run.results[f"val_{field}"]
+    return "eval_accuracy", mean_accuracy(run.results["val_accuracy"])
 
 
 def _description(run: Run) -> list[tuple[str, Any]]:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedmpi.analysis.export.clock import round_ends, seconds_of
+from fedmpi.analysis.scores import by_round
+from fedmpi.metrics.headline import NAMES
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
 
@@ -32,7 +34,7 @@ def write(run: Run, folder: Path) -> Path:
     """Write a run's scalars below `folder`, in a folder of its own, and return the file.
 
     Steps are rounds counted from 1. Tags are ``mean/NAME`` (over clients), ``clients/NAME/FIELD``,
-    ``time/NAME`` and ``clusters``.
+    ``time/NAME``, ``clusters``, and of molecules ``score/NAME`` (over all clients' graphs).
 
     Raises
     ------
@@ -55,12 +57,16 @@ def scalars(run: Run) -> Iterator[Scalar]:
     ends = round_ends(run)
     means = {f"mean/{name}": mean_accuracy(run.results[name]) for name in _MEANS}
     times = {f"time/{name}": run.measured(name) for name in _TIMES} if run.lives else {}
+    scores = {f"score/{name}": values for name, values in by_round(run).items()}
+    own = [name for field in NAMES for name in (f"client_test_{field}", f"client_val_{field}")]
+    by_client = [*_CLIENTS, *(name for name in own if name in run.results)]
     for number, time in enumerate(ends):
-        found = {name: float(values[number]) for name, values in (means | times).items()}
+        found = {name: float(values[number]) for name, values in (means | times | scores).items()}
         found["clusters"] = float(len(set(run.results["group"][number].tolist())))
         for place, client in enumerate(run.clients):
             found |= {
-                f"clients/{client}/{name}": float(run.results[name][number, place]) for name in _CLIENTS
+                f"clients/{client}/{name.removeprefix('client_')}": float(run.results[name][number, place])
+                for name in by_client
             }
         for tag, value in found.items():
             if not math.isnan(value):
