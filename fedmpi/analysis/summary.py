@@ -38,17 +38,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     best = best_test_accuracy(run)
     worst_client, worst_accuracy = clients.worst(final)
     figures = {
-        "case": run.folder.resolve().name,
-        "folder": str(run.folder),
-        "dataset": setting(run.config, "dataset"),
-        "algorithm": setting(run.config, "algorithm"),
-        "seed": run.config.get("seed"),
-        "status": run.status,
-        "reason": run.reason,
-        "rounds": run.rounds_completed,
-        "rounds_planned": run.rounds,
-        "clients": len(run.clients),
-        "ranks": [life.ranks for life in run.lives],
+        **_identity_figures(run),
         "test_accuracy": clients.mean(final),
         "test_accuracy_best_by_validation": clients.mean(best),
         "test_accuracy_as_published": clients.mean(published_test_accuracy(run)),
@@ -64,6 +54,23 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     if target is not None:
         figures |= _target_figures(run, target)
     return figures
+
+
+def _identity_figures(run: Run) -> dict[str, Any]:
+    """Return what was run, and how far."""
+    return {
+        "case": run.folder.resolve().name,
+        "folder": str(run.folder),
+        "dataset": setting(run.config, "dataset"),
+        "algorithm": setting(run.config, "algorithm"),
+        "seed": run.config.get("seed"),
+        "status": run.status,
+        "reason": run.reason,
+        "rounds": run.rounds_completed,
+        "rounds_planned": run.rounds,
+        "clients": len(run.clients),
+        "ranks": [life.ranks for life in run.lives],
+    }
 
 
 def clustering_figures(run: Run) -> dict[str, float]:

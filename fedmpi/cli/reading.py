@@ -12,6 +12,14 @@ from fedmpi.cli.options import Json
 Runs = Annotated[
     list[Path], typer.Argument(help="Run folders, folders that hold some, or suites run in results/runs.")
 ]
+Tolerance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1pt|1%|0.01",
+        help="Without a target: how much worse than the reference's accuracy, ROC-AUC or RMSE is still "
+        "valid: points, a share of it, or a number; default 1pt, of RMSE 1%.",
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,14 +73,7 @@ def compare(
         float | None,
         typer.Option(help="Validation accuracy (0 to 1), ROC-AUC or RMSE that makes a run valid."),
     ] = None,
-    tolerance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="1pt|1%|0.01",
-            help="Without a target: how much worse than the reference's accuracy, ROC-AUC or RMSE is still "
-            "valid: points, a share of it, or a number; default 1pt, of RMSE 1%.",
-        ),
-    ] = None,
+    tolerance: Tolerance = None,
     fail_if_slower: Annotated[
         str | None, typer.Option(metavar="10%", help="Exit code 1 if slower than the reference by more.")
     ] = None,
