@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
@@ -77,17 +78,19 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
     Raises
     ------
     BadInput
-        RDKit is missing, the file is damaged, or a label is no number.
+        RDKit is missing, the file is damaged, it has another number of rows or other content than
+        is known of the set, or a label is no number.
     """
     require_rdkit()
     rows = _rows(path)
     tasks = _columns(path, rows[0] if rows else {}, facts)
+    table = _labels(path, rows, tasks)
+    _check_content(path, rows, table, facts)
     kept: list[_Molecule] = []
-    labels: list[list[float]] = []
+    labels: list[npt.NDArray[np.float64]] = []
     refused: list[str] = []
-    for number, row in enumerate(rows, start=1):
+    for number, (row, values) in enumerate(zip(rows, table, strict=True), start=1):
         molecule = _molecule(row[facts.smiles])
-        values = [_label(path, number, task, row[task]) for task in tasks]
         missing = bool(np.isnan(values).all())
         if molecule is None or missing:
             why = "no label" if missing else "no molecule"
@@ -121,6 +124,52 @@ def _columns(path: Path, row: Mapping[str, Any], facts: MoleculeFacts) -> list[s
     if len(tasks) != facts.num_tasks:
         raise BadInput(f"{path} has {len(tasks)} label columns, {facts.name} has {facts.num_tasks}")
     return list(tasks)
+
+
+def _labels(path: Path, rows: Sequence[Mapping[str, str]], tasks: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return the labels of all rows, float64 [rows, tasks], NaN where one is missing."""
+    values = [
+        [_label(path, number, task, row[task]) for task in tasks] for number, row in enumerate(rows, start=1)
+    ]
+    return np.array(values, np.float64).reshape(len(rows), len(tasks))
+
+
+def _check_content(
+    path: Path, rows: Sequence[Mapping[str, str]], labels: npt.NDArray[np.float64], facts: MoleculeFacts
+) -> None:
+    """Refuse a file that is cut or holds other data than the set of that name."""
+    if len(rows) != facts.rows:
+        raise BadInput(
+            f"{path} has {len(rows)} rows, {facts.name} has {facts.rows}: "
+            "it is cut short or another file; get it anew"
+        )
+    found = table_digest([row[facts.smiles] for row in rows], labels)
+    if facts.digest and found != facts.digest:
+        raise BadInput(
+            f"dataset {facts.name} has content digest {found}, expected {facts.digest}: "
+            "these are other data under that name; get the file from another place"
+        )
+
+
+def table_digest(smiles: Sequence[str], labels: npt.NDArray[np.float64]) -> str:
+    """Return the SHA-256 (hex) of a table's content: SMILES and labels, row by row.
+
+    Unlike `fedmpi.datasets.raw.digest` it does not depend on what RDKit makes of the SMILES, so it is
+    the same under every version of RDKit; spelling of numbers, other columns and compression do not
+    matter.
+
+    Parameters
+    ----------
+    smiles : sequence of str, length n
+    labels : float64 [n, T]
+        NaN where one is missing.
+    """
+    state = hashlib.sha256(b"fedmpi molecules 1\n")
+    state.update("\n".join(text.strip() for text in smiles).encode())
+    state.update(f"\nlabels {labels.shape}\n".encode())
+    canonical = np.where(np.isnan(labels), np.nan, labels) + 0.0  # one NaN, and -0.0 becomes 0.0
+    state.update(np.ascontiguousarray(canonical, "<f8").data)
+    return state.hexdigest()
 
 
 def _label(path: Path, number: int, task: str, text: str | None) -> float:

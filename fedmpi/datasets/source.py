@@ -98,7 +98,7 @@ class DataSource:
         ------
         BadInput
             As `check`; or the download failed, the content is not consistent, or a known
-            dataset's digest is another one. Nothing partial stays in the cache.
+            dataset's number of rows or digest is another one. Nothing partial stays in the cache.
         """
         for member in names.members(name):
             if self._prepared(member):
@@ -147,7 +147,8 @@ class DataSource:
         Raises
         ------
         BadInput
-            It differs from the one noted or from the known one.
+            It differs from the one noted or from the known one, or the set was prepared from a
+            file with another number of rows than is known.
         """
         found = digest(raw := self.load(name))
         if found != self.digest_of(name):
@@ -156,6 +157,7 @@ class DataSource:
                 f"delete {self._place(name)} and run 'fedmpi data fetch {name}'"
             )
         _check_digest(raw)
+        _check_rows(raw)
         return found
 
     def status(self, name: str) -> str:
@@ -229,7 +231,9 @@ class DataSource:
             fetch_archive(self._address(name), target)
             return _read(target, name)
         except BadInput as error:
-            raise BadInput(f"{error}{'' if name in KNOWN else names.meant(name)}") from error
+            raise BadInput(
+                f"{error}{'' if name in KNOWN or name in MOLECULES else names.meant(name)}"
+            ) from error
         finally:
             target.unlink(missing_ok=True)
 
@@ -256,4 +260,13 @@ def _check_digest(raw: RawGraphs) -> None:
         raise BadInput(
             f"dataset {raw.name} has content digest {found}, expected {facts.digest}: "
             "these are other data under that name; get the archive from another place"
+        )
+
+
+def _check_rows(raw: RawGraphs) -> None:
+    facts = MOLECULES.get(raw.name)
+    if facts is not None and (found := raw.num_graphs + len(raw.refused)) != facts.rows:
+        raise BadInput(
+            f"dataset {raw.name} was prepared from {found} rows, it has {facts.rows}: "
+            "delete it from the cache and prepare it from another file"
         )

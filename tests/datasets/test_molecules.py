@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,9 +33,14 @@ def esol(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [f"{label},{text}" for label, text in rows]
         path.write_text("\n".join(["measured log solubility in mols per litre,smiles", *lines]) + "\n")
-        return smiles.read_molecules(path, MOLECULES["ESOL"])
+        return smiles.read_molecules(path, small("ESOL", len(rows)))
 
     return read
+
+
+def small(name, rows):
+    """Facts of a set that has so many rows, of any content."""
+    return replace(MOLECULES[name], rows=rows, digest="")
 
 
 def test_atoms_are_eight_numbers(esol):
@@ -100,6 +106,44 @@ def test_a_file_cut_short_is_named(tmp_path):
         smiles.read_molecules(path, MOLECULES["SIDER"])
 
 
+def test_a_file_of_another_length_is_refused(fedmpi, esol, tmp_path):
+    esol((1, ETHANOL), (3, BENZENE))
+    places = ("--mirror", tmp_path / "mirror", "--data", tmp_path / "data")
+    done = fedmpi("data", "fetch", "ESOL", *places)
+    assert done.returncode == 2
+    assert "has 2 rows, ESOL has 1128: it is cut short or another file" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_of_other_content_is_refused(esol, tmp_path):
+    esol((1, ETHANOL), (3, BENZENE))
+    path = tmp_path / "mirror" / "moleculenet" / "delaney-processed.csv"
+    words = r"ESOL has content digest [0-9a-f]{64}, expected cc241ae8.*: these are other data under that name"
+    with pytest.raises(BadInput, match=words):
+        smiles.read_molecules(path, replace(MOLECULES["ESOL"], rows=2))
+
+
+def test_the_digest_of_a_table_is_of_molecules_and_labels_alone():
+    known = smiles.table_digest(["CCO", "C"], np.array([[0.0, 1.0], [math.nan, 2.0]]))
+    assert smiles.table_digest(["CCO ", "C"], np.array([[-0.0, 1.0], [-math.nan, 2.0]])) == known
+    assert smiles.table_digest(["C", "CCO"], np.array([[0.0, 1.0], [math.nan, 2.0]])) != known
+    assert smiles.table_digest(["CCO", "C"], np.array([[0.0, 1.0], [0.0, 2.0]])) != known
+
+
+def test_a_set_prepared_from_a_cut_file_does_not_verify(esol, tmp_path):
+    cache.save(esol((1, ETHANOL), (3, BENZENE)), tmp_path / "moleculenet" / "ESOL", "test")
+    with pytest.raises(BadInput, match="ESOL was prepared from 2 rows, it has 1128"):
+        DataSource(tmp_path).verify("ESOL")
+
+
+def test_a_known_set_without_its_file_is_not_taken_for_a_misspelling(tmp_path):
+    """Port 9 of this machine answers nobody."""
+    source = DataSource(tmp_path, molecules="http://127.0.0.1:9")
+    with pytest.raises(BadInput, match="cannot download") as error:
+        source.prepare("QM9")
+    assert "did you mean" not in str(error.value)
+
+
 def test_without_rdkit_one_line_says_so(monkeypatch, esol):
     monkeypatch.setattr(smiles.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"RDKit, which is missing: pip install 'fedmpi\[molecules\]'"):
@@ -151,7 +195,8 @@ def test_atom_features_of_a_dataset_without_smiles_are_refused():
         feature_width(RawGraphs("TU", nothing, None, (), None, labels, ("0",)), "scalar8")
 
 
-def test_the_prepared_set_is_what_was_read(esol, tmp_path):
+def test_the_prepared_set_is_what_was_read(esol, tmp_path, monkeypatch):
+    monkeypatch.setitem(MOLECULES, "ESOL", small("ESOL", 3))
     raw = esol((1, ETHANOL), (2, "c1ccc"), (3, BENZENE))
     source = DataSource(tmp_path / "data", tmp_path / "mirror")
     source.prepare("ESOL")
