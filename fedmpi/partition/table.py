@@ -18,6 +18,9 @@ Int = npt.NDArray[np.int64]
 COLUMNS = ("client", "dataset", "train", "val", "test", "class shares %", "missing", "stratified", "EMD")
 """Headings of `PartitionTable.rows`."""
 
+MOST_SHARES = 15
+"""Class shares of a client that a line of text names; ToxCast's 618 would fill dozens of lines."""
+
 
 @dataclass(frozen=True)
 class PartitionTable:
@@ -87,11 +90,12 @@ class PartitionTable:
         return stored
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return one line of text cells per client under `COLUMNS`."""
+        """Return a line of text cells per client under `COLUMNS`, with at most `MOST_SHARES` class shares."""
         lines = []
         for row, (client, dataset) in enumerate(zip(self.clients, self.datasets, strict=True)):
             counts = self.class_counts[row, : self.num_classes[row]]
-            shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts)
+            shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts[:MOST_SHARES])
+            shares += " ..." if len(counts) > MOST_SHARES else ""
             sizes = [str(size) for size in self.sizes[row]]
             kept = "yes" if self.stratified[row] else "no"
             missing = str(self.missing_classes[row])

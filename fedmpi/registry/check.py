@@ -24,6 +24,7 @@ from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.registry import algorithms
 from fedmpi.registry.objectives import misfit
+from fedmpi.registry.tasks import task_misfit
 
 PARTITIONS: dict[str, type[BaseModel]] = {
     kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
@@ -193,7 +194,7 @@ def _fits(case: Case) -> None:
     plain = case.kernels in ("csr", "reference") or case.model.any_task
     if not plain and case.dataset.name in MOLECULES:
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
-    if (wrong := misfit(case)) is not None:
+    if (wrong := task_misfit(case) or misfit(case)) is not None:
         raise _Refused(*wrong)
     _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):

@@ -44,6 +44,12 @@ def test_rows_match_the_headings(table):
     assert all(len(row) == len(COLUMNS) for row in rows)
 
 
+def test_of_many_classes_the_first_shares_are_named(labelled):
+    partition = Partition((client("a", range(40)),))
+    (row,) = describe(partition, [labelled([2] * 20)]).rows()
+    assert row[5] == " ".join(["5"] * 15) + " ..."
+
+
 def test_stored_arrays_give_the_indices_back(table):
     arrays = table.arrays()
     assert arrays["train_ptr"].tolist() == [0, 2, 6]

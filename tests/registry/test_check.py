@@ -91,6 +91,42 @@ def test_each_mistake_is_one_line_that_names_file_key_and_closest_match(check, t
     assert "\n" not in str(error.value)
 
 
+MOLECULES = 'dataset = "{}"\npartition = "fedgraphnn"\nmodel = "fedgraphnn/gcn"\nshare = "all"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "words"),
+    [
+        (
+            "ESOL",
+            "partition.split=stratified",
+            '--set partition.split: "stratified" needs one class per graph, ESOL has numbers: use "random"',
+        ),
+        (
+            "SIDER",
+            "partition.split=stratified",
+            '"stratified" needs one class per graph, SIDER has yes-or-no labels',
+        ),
+        ("SIDER", "model={name='gcn',head='own'}", '"own" is for graphs with one class each, SIDER has'),
+        ("SIDER", "dataset.targets=standardised", '"standardised" is for regression, SIDER has yes-or-no'),
+        ("MUTAG", "dataset.targets=standardised", '"standardised" is for regression, MUTAG has classes'),
+        ("MUTAG", "partition.split=scaffold", '"scaffold" needs molecules read from SMILES, which MUTAG has'),
+    ],
+)
+def test_settings_for_other_labels_than_the_dataset_has_are_refused(check, name, setting, words):
+    with pytest.raises(BadInput) as error:
+        check("[case]\n" + MOLECULES.format(name), [setting])
+    assert words in str(error.value)
+
+
+def test_settings_that_the_labels_have_are_kept(check):
+    (scaffold,) = check("[case]\n" + MOLECULES.format("SIDER"), ["partition.split=scaffold"])
+    (scaled,) = check("[case]\n" + MOLECULES.format("ESOL"), ["dataset.targets=standardised"])
+    (classes,) = check("[case]\n" + MOLECULES.format("MUTAG"), ["partition.split=stratified"])
+    assert (scaffold.case.partition.split, classes.case.partition.split) == ("scaffold", "stratified")
+    assert scaled.case.dataset.targets == "standardised"
+
+
 def test_a_mistake_in_an_override_names_the_option(check):
     with pytest.raises(BadInput, match=r'^--set optimizer\.lrr: unknown key; did you mean "lr"\?'):
         check("", ["optimizer.lrr=1"])

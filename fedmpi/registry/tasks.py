@@ -1,0 +1,46 @@
+"""What fits the labels of a dataset, as far as its name tells (imports without torch)."""
+
+from __future__ import annotations
+
+from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.names import members
+from fedmpi.engine.case import Case
+from fedmpi.partition.options import FedGraphNN
+
+
+def task_misfit(case: Case) -> tuple[str, str] | None:
+    """Return the first setting that the labels do not have, and what to do; None where all fit.
+
+    MoleculeNet's sets have columns of labels or numbers, with gaps; all others one class per graph.
+    """
+    names = members(case.dataset.name)
+    molecular = [name for name in names if name in MOLECULES]
+    split = case.partition.split if isinstance(case.partition, FedGraphNN) else "random"
+    if not molecular:
+        return _classes_misfit(case, split)
+    name = molecular[0]
+    kind = MOLECULES[name].kind
+    what = "yes-or-no labels" if kind == "multi-task" else "numbers"
+    if len(names) > 1:
+        return "dataset.name", f"molecules are one dataset per case, {name} stands among {len(names)}"
+    if split == "stratified":
+        return "partition.split", f'"stratified" needs one class per graph, {name} has {what}: use "random"'
+    if not case.objective.supervised:
+        return (
+            "objective",
+            f'"{case.objective.name}" is scored by one class per graph, {name} has {what}: use "supervised"',
+        )
+    if getattr(case.model, "head", None) == "own":
+        return "model.head", f'"own" is for graphs with one class each, {name} has {what}: use "dataset"'
+    if kind != "regression" and case.dataset.targets != "raw":
+        return "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has {what}: use "raw"'
+    return None
+
+
+def _classes_misfit(case: Case, split: str) -> tuple[str, str] | None:
+    name = case.dataset.name
+    if split == "scaffold":
+        return "partition.split", f'"scaffold" needs molecules read from SMILES, which {name} has not'
+    if case.dataset.targets != "raw":
+        return "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has classes: use "raw"'
+    return None
