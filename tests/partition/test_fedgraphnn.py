@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedmpi.config import locations
+from fedmpi.config.suite import read
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.partition.options import FedGraphNN
 from fedmpi.partition.partition import make, pooled
+from fedmpi.registry.check import check_suite
 
 
 @pytest.fixture
@@ -105,3 +108,14 @@ def test_a_central_client_holds_the_same_parts(labelled):
     for part in ("train", "val", "test"):
         together = np.concatenate([getattr(client, part) for client in partition.clients])
         assert getattr(centre, part).tolist() == together.tolist()
+
+
+@pytest.mark.parametrize(("dataset", "graphs"), [("SIDER", 1427), ("ClinTox", 1480), ("FreeSolv", 642)])
+def test_every_client_of_the_sweep_over_their_number_trains(labelled, dataset, graphs):
+    suite = read(locations.find("fedgraphnn/sweep-clients"), [f"data={dataset}", "model=gcn"])
+    sizes = {}
+    for item in check_suite(suite):
+        clients = make(item.case.partition, [labelled([graphs])]).clients
+        sizes[len(clients)] = min(len(client.train) for client in clients)
+    assert sorted(sizes) == [4, 5, 6, 7, 8, 9, 10]
+    assert min(sizes.values()) >= 1

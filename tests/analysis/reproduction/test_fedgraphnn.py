@@ -56,6 +56,45 @@ def test_table_20_takes_table_16_where_table_15_is_a_copy():
     assert table["Lipo-seed1-gat-centralised"].model.readout == 128
 
 
+def test_the_other_preset_differs_in_alphas_and_clients_alone():
+    other, table = (
+        cases("fedgraphnn/table20-figure7"),
+        {**cases("fedgraphnn/table2"), **cases("fedgraphnn/table20")},
+    )
+    assert len(other) == 4 * 3 * 3 * 2
+    found = {}
+    for name, case in other.items():
+        ours, theirs = case.config(), table[name].config()
+        found[name] = (ours.pop("partition"), theirs.pop("partition"))
+        assert {**ours, "suite": ""} == {**theirs, "suite": ""}
+    for dataset, alpha, clients in (("ESOL", 2, 4), ("Lipo", 2, 8), ("FreeSolv", 0.5, 4), ("Tox21", 3, 8)):
+        ours, theirs = found[f"{dataset}-seed2-gcn-fedavg"]
+        assert ours == {**theirs, "alpha": alpha, "clients": clients}
+    assert found["FreeSolv-seed1-gat-fedavg"][0]["clients"] == 8
+
+
+def test_qm9_has_table_16s_hyper_parameters():
+    gat = cases("fedgraphnn/table20-qm9")["seed3-gat-fedavg"]
+    assert (gat.dataset.name, gat.partition.alpha, gat.partition.clients) == ("QM9", 3.0, 4)
+    widths = (gat.model.hidden, gat.model.node, gat.model.readout, gat.model.graph)
+    assert (gat.optimizer.lr, gat.model.dropout, widths) == (0.00015, 0.5, (128, 256, 256, 64))
+
+
+def test_the_sweeps_together_have_every_value_of_tables_9_and_10():
+    def values(name, pick):
+        return {pick(case) for case in cases(f"fedgraphnn/{name}").values()}
+
+    assert values("sweep-clients", lambda case: case.partition.clients) == set(range(4, 11))
+    heads = values("sweep-heads", lambda case: (case.algorithm.name, case.model.heads))
+    assert heads == {(name, count) for name in ("fedavg", "centralised") for count in range(1, 8)}
+    for width in ("hidden", "node", "readout", "graph"):
+        found = values("sweep-widths", lambda case, width=width: getattr(case.model, width))
+        assert found == {16, 32, 64, 128, 256}
+    rates = {0.00015, 0.0015, 0.015, 0.15}
+    assert values("sweep-federated", lambda case: case.optimizer.lr) == rates
+    assert values("sweep-centralised", lambda case: case.model.dropout) == {0.2, 0.3, 0.5, 0.6}
+
+
 def row(seed, last, best, maximum):
     results = Results([])
     (figure,) = (f for f in PAPER.figures() if (f.row, f.column) == ("GCN (FedAvg)", "FreeSolv"))
