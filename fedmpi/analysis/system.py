@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import TypeAdapter
 
+from fedmpi.datasets.atoms import ONE_HOT_WIDTH
 from fedmpi.datasets.moleculenet import MOLECULES
-from fedmpi.models.fedgraphnn_flops import published_flops
+from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops
 from fedmpi.models.options import FedGraphNNOptions, ModelOptions, Shape
 from fedmpi.store.reader import Run
 
@@ -31,8 +32,11 @@ _WALL_S = {
 }
 """Table 6's wall-clock times, of whole runs on eight GPUs, data loading and evaluation included."""
 
-_WIDTH = 8
-"""Input width of scalar8."""
+_WIDTHS = {"original": 8, "attributes": 8, "scalar8": 8, "onehot": ONE_HOT_WIDTH, "constant": 1}
+"""Input width of molecules by `dataset.features`; of the others it depends on the dataset."""
+
+_ALONE = ("centralised", "self-train")
+"""Algorithms whose clients send nothing to a server in a round."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +52,20 @@ class SystemRow:
     train_step_ms : float
         CPU time of a local step.
     published_s : float or None
-        The published seconds divided by `PUBLISHED_ROUNDS`.
+        The published seconds divided by `PUBLISHED_ROUNDS`; they are FedAvg's, of other algorithms None.
     without_sleeps_s : float or None
         The same less the released server's sleeps, `SLEEP_S` per client and round: an upper bound of
         what was work.
-    with_sleeps_s : float
-        Ours with those sleeps added.
+    with_sleeps_s : float or None
+        Ours with those sleeps added; None where clients send nothing.
     parameters : int
-    published_flops, flops : int
-        Forward FLOPs of an average molecule as the paper counts them; as they are, the mean over the
-        held-out molecules.
+    published_flops : int or None
+        Forward FLOPs of an average molecule as the paper counts them, of the run's own widths; None where
+        its features leave the input width open.
+    flops : int
+        They as they are, the mean over the held-out molecules.
+    slip : (str, str, str) or None
+        Where Table 6 prints another number of FLOPs than it counts: printed, counted, what went wrong.
     """
 
     dataset: str
@@ -68,10 +76,11 @@ class SystemRow:
     train_step_ms: float
     published_s: float | None
     without_sleeps_s: float | None
-    with_sleeps_s: float
+    with_sleeps_s: float | None
     parameters: int
-    published_flops: int
+    published_flops: int | None
     flops: int
+    slip: tuple[str, str, str] | None
 
 
 def system_rows(runs: Iterable[Run]) -> list[SystemRow]:
@@ -96,24 +105,39 @@ def _row(run: Run, options: FedGraphNNOptions) -> SystemRow:
     per_round = float(np.median(seconds[1:] if len(seconds) > 1 else seconds))  # the first prepares molecules
     steps = float(run.results["steps"].sum())
     cpu = float(np.nansum(run.measured("client_cpu_seconds")))
-    published = _WALL_S[kind].get(name)
-    whole = None if published is None else published / PUBLISHED_ROUNDS
-    sleeps = SLEEP_S * len(run.clients)
-    work = None if whole is None else max(whole - SLEEP_S * PUBLISHED_CLIENTS, 0.0)
-    shape = Shape(_WIDTH, len(run.partition["task_names"]))
-    nodes = int(MOLECULES[name].published[1])
+    algorithm = str(run.config["algorithm"]["name"])
+    whole, work = _published(name, kind) if algorithm == "fedavg" else (None, None)
     sizes = run.partition["sizes"][:, 1:].sum()
     return SystemRow(
         dataset=name,
-        algorithm=str(run.config["algorithm"]["name"]),
+        algorithm=algorithm,
         model=kind,
         ranks=life.ranks,
         round_s=per_round,
         train_step_ms=1e3 * cpu / steps,
         published_s=whole,
         without_sleeps_s=work,
-        with_sleeps_s=per_round + sleeps,
+        with_sleeps_s=None if algorithm in _ALONE else per_round + SLEEP_S * len(run.clients),
         parameters=int(max(life.provenance["parameters"])),
-        published_flops=published_flops(options, shape, nodes),
+        published_flops=_as_published(run, options),
         flops=round(float(run.results["evaluation_flops"][-1].sum()) / sizes),
+        slip=PUBLISHED_SLIPS.get((name, kind)),
     )
+
+
+def _published(name: str, kind: str) -> tuple[float | None, float | None]:
+    """Return Table 6's seconds per round, and what of them is left without sleeps; None where it has none."""
+    published = _WALL_S[kind].get(name)
+    if published is None:
+        return None, None
+    whole = published / PUBLISHED_ROUNDS
+    return whole, max(whole - SLEEP_S * PUBLISHED_CLIENTS, 0.0)
+
+
+def _as_published(run: Run, options: FedGraphNNOptions) -> int | None:
+    dataset = run.config["dataset"]
+    width = _WIDTHS.get(dataset["features"])
+    if width is None:
+        return None
+    shape = Shape(width, len(run.partition["task_names"]))
+    return published_flops(options, shape, int(MOLECULES[dataset["name"]].published[1]))

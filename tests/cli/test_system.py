@@ -43,6 +43,35 @@ def test_one_command_runs_and_prints_the_table(fedmpi, suite, tmp_path):
     assert "sleeps 0.3 s per client and round" in found.stdout
 
 
+def table_row(printed):
+    (row,) = (line for line in printed.splitlines() if line.startswith(" SIDER"))
+    return row.split()
+
+
+def test_a_centralised_run_has_no_seconds_of_fedavg_and_no_sleeps(fedmpi, suite, tmp_path):
+    data = prepare(tmp_path / "data")
+    options = ("--set", "algorithm=centralised", "--out", tmp_path / "runs", "--data", data)
+    cells = table_row(fedmpi("system", suite, *options).stdout)
+    assert (cells[1], cells[6:9]) == ("centralised", ["-", "-", "-"])
+
+
+def test_the_published_count_is_of_the_runs_own_input_width(fedmpi, suite, tmp_path):
+    data = prepare(tmp_path / "data")
+    options = ("--set", "dataset.features=onehot", "--set", "dataset.scaling=none")
+    places = ("--out", tmp_path / "runs", "--data", data)
+    cells = table_row(fedmpi("system", suite, *options, *places).stdout)
+    # 33 atoms: 2 (33 ((128 + 64) 64 + 64^2 + 64 3) + 64 + 64 + 3 + 33 (64 + 64))
+    assert cells[10] == "1,102.7K"
+
+
+def test_where_table_6_is_misprinted_the_row_says_so(fedmpi, suite, tmp_path):
+    data = prepare(tmp_path / "data")
+    places = ("--set", "model=fedgraphnn/gat", "--out", tmp_path / "runs", "--data", data)
+    done = fedmpi("system", suite, *places)
+    assert table_row(done.stdout)[10].endswith("K*")
+    assert "* Table 6 prints 703.4K for SIDER gat, counted its way it is 703.8K" in done.stdout
+
+
 def test_these_models_on_other_graphs_are_left_out():
     config = {"model": {"name": "fedgraphnn/gcn"}, "dataset": {"name": "MUTAG"}}
     run = Run(Path("mutag"), config, "", "", 2, "complete", "", 1, 1, (), {}, {}, ())
