@@ -88,11 +88,17 @@ def select(
     by: Annotated[
         str, typer.Option(help="Settings by which runs are grouped, with commas.")
     ] = "dataset.name,model.name,algorithm.name",
-    seeds: Annotated[str, typer.Option(help="Seeds of the suite of winners, with commas.")] = "1,2,3",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Seeds of the suite of winners, with commas; default: three that the sweep has not."
+        ),
+    ] = None,
     write: Annotated[Path | None, typer.Option(help="Suite of the winners to write.")] = None,
     rerun: Annotated[bool, typer.Option("--rerun", help="Run the winners with these seeds.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
     ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
+    set_: Set = None,
     out: Out = None,
     mirror: Mirror = None,
     data: Cache = None,
@@ -103,8 +109,8 @@ def select(
     from fedmpi.cli.run import Places
 
     places = Places(out, data, mirror, offline)
-    numbers = command.seed_list(seeds)
-    return command.select(runs, by.split(","), numbers, write, rerun, places, workers, ranks)
+    numbers = None if seeds is None else command.seed_list(seeds)
+    return command.select(runs, by.split(","), numbers, write, rerun, places, workers, ranks, set_ or [])
 
 
 @app.command()

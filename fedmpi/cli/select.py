@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count, islice
 from pathlib import Path
 
 from rich import box
 from rich.table import Table
 
-from fedmpi.analysis.discovery import each_run, folder_of
+from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.cli.run import Places
 from fedmpi.cli.terminal import console
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.engine.folders import holds_run
 from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
 
 
 def select(
-    target: Path, by: Sequence[str], seeds: Sequence[int], write: Path | None, rerun: bool, places: Places,
-    workers: int, ranks: int,
+    target: Path, by: Sequence[str], seeds: Sequence[int] | None, write: Path | None, rerun: bool,
+    places: Places, workers: int, ranks: int, overrides: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Print the winners; write the suite of them, and run it, where asked.
+
+    Parameters
+    ----------
+    seeds : sequence of int or None
+        Of the suite of winners; by default `free_seeds`.
+    overrides : sequence of str
+        Which of a suite's cases to select from, as ``fedmpi sweep`` takes them.
 
     Returns
     -------
@@ -28,23 +40,59 @@ def select(
         0, 2 if a run could not be read, or what the sweep of the winners returns.
     """
     complaints: list[str] = []
-    found = winners(each_run([target], complaints), by)
+    folders, cases = _folders(target, overrides)
+    runs = list(each_run(folders, complaints))
     for line in complaints:
         print(f"fedmpi: {line}", file=sys.stderr)
+    found = winners(runs, by)
     console(sys.stdout).print(_table(found, by))
-    name = f"{_name(target)}-winners"
+    complete = sum(run.status == "complete" for run in runs)
+    if complete < (cases or len(runs)):
+        print(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
+    name = f"{runs[0].config['suite']}-winners"
     suite = write or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
     if suite is not None:
-        try:
-            suite.write_text(as_suite(found, name, seeds))
-        except OSError as error:
-            raise BadInput(f"{suite}: cannot write there ({error.strerror})") from error
-        print(f"wrote {suite}; fedmpi sweep {suite} runs it")
+        _write(suite, as_suite(found, name, free_seeds(runs) if seeds is None else seeds))
     if rerun and suite is not None:
         from fedmpi.cli.sweep import sweep
 
         return sweep(str(suite), [], places, workers, ranks, None, [])
     return 2 if complaints else 0
+
+
+def _write(suite: Path, text: str) -> None:
+    try:
+        suite.write_text(text)
+    except OSError as error:
+        raise BadInput(f"{suite}: cannot write there ({error.strerror})") from error
+    print(f"wrote {suite}; fedmpi sweep {suite} runs it")
+
+
+def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int]:
+    """Return where the runs are, and how many cases there are meant to be, 0 where no suite says.
+
+    Raises
+    ------
+    BadInput
+        There is nothing there, or overrides for what is no suite.
+    """
+    known = target.suffix == ".toml" or str(target) in locations.bundled()
+    suite = read(locations.find(str(target)), overrides) if known and not target.is_dir() else None
+    if suite is None or suite.mode:
+        if overrides:
+            raise BadInput(f"--set chooses among a suite's cases, and {target} is no suite: name the suite")
+        return [target], 0
+    places = [locations.RUNS / suite.name / case.name for case in suite.cases]
+    begun = [place for place in places if holds_run(place)]
+    if not begun:
+        raise BadInput(f"{target}: none of its {len(places)} cases has run; run: fedmpi sweep {target}")
+    return begun, len(places)
+
+
+def free_seeds(runs: Iterable[Run]) -> list[int]:
+    """Return the first three seeds from 1 that no run has: on its own seed a winner was chosen."""
+    taken = {run.config["seed"] for run in runs}
+    return list(islice((seed for seed in count(1) if seed not in taken), 3))
 
 
 def seed_list(text: str) -> list[int]:
@@ -59,13 +107,6 @@ def seed_list(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         raise BadInput(f"--seeds {text}: give whole numbers with commas, such as 1,2,3") from error
-
-
-def _name(target: Path) -> str:
-    """Return the name of the suite whose runs these are."""
-    for run in each_run([folder_of(target)], []):
-        return str(run.config["suite"])
-    raise BadInput(f"{target}: no runs to select from")
 
 
 def _table(found: Sequence[Winner], by: Sequence[str]) -> Table:

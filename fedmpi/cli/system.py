@@ -55,7 +55,7 @@ def system(target: str, overrides: Sequence[str], places: Places, workers: int, 
         table.add_row(*_cells(row))
     console(sys.stdout).print(table)
     print(
-        f"Published seconds are Table 6's, FedAvg's over {PUBLISHED_ROUNDS} rounds (not stated), on eight GPUs.\n"
+        f"Published seconds are Table 6's, FedAvg's over {PUBLISHED_ROUNDS} rounds (not stated), on 8 GPUs.\n"
         f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much\n"
         "work, 'ours + sleeps' what our rounds would take with it. FLOP as published leaves out products\n"
         "with bare parameters."

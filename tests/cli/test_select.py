@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fedmpi.store.reader import load_run
+from pathlib import Path
+
+from fedmpi.cli.select import free_seeds
+from fedmpi.store.reader import Run, load_run
 from tests.mpi.molecules import prepare
 
 SUITE = """
@@ -31,6 +34,30 @@ def test_the_winner_is_named_and_run_again(fedmpi, tmp_path):
     again = load_run(folder)
     assert (again.config["seed"], again.status) == (5, "complete")
     assert again.config["optimizer"]["lr"] in (0.01, 0.0001)
+
+
+def test_a_part_of_a_suite_is_selected_from_and_says_what_is_missing(fedmpi, tmp_path):
+    (tmp_path / "sweep.toml").write_text(SUITE)
+    data = prepare(tmp_path / "data")
+    assert fedmpi("run", "sweep.toml", "--case", "1", "--data", data).returncode == 0
+    part = fedmpi("select", "sweep.toml", "--write", "winners.toml")
+    assert "1 of 2 cases are complete; the winners are of these." in part.stdout
+    assert "seed = [1, 2, 3]" in (tmp_path / "winners.toml").read_text()
+    whole = fedmpi("select", "sweep.toml", "--set", "optimizer.lr=0.0001")
+    assert (whole.returncode, "cases are complete" in whole.stdout) == (0, False)
+    none = fedmpi("select", "sweep.toml", "--set", "optimizer.lr=0.01")
+    assert none.returncode == 2
+    assert "none of its 1 cases has run; run: fedmpi sweep sweep.toml" in none.stderr
+    folder = fedmpi("select", "results", "--set", "optimizer.lr=0.01")
+    assert (folder.returncode, "results is no suite: name the suite" in folder.stderr) == (2, True)
+
+
+def test_winners_run_again_with_seeds_that_the_sweep_has_not():
+    def run(seed):
+        return Run(Path("x"), {"seed": seed}, "", "", 2, "complete", "", 1, 1, (), {}, {}, ())
+
+    assert free_seeds([run(1), run(1)]) == [2, 3, 4]
+    assert free_seeds([run(3), run(1)]) == [2, 4, 5]
 
 
 def test_seeds_that_are_no_numbers_are_refused(fedmpi, tmp_path):
