@@ -23,12 +23,14 @@ from fedmpi.engine.molecules import TASKS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
+from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.models.fast import FastNetwork, fast_network
+from fedmpi.models.fast_encoder import FastEncoder
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
 from fedmpi.models.molecules.fast import FastMolecules
-from fedmpi.models.options import FedGraphNNOptions, GinOptions, Shape
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
@@ -72,7 +74,8 @@ class States:
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[Shape, AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
-        self._scratch = Scratch()
+        self._encoders: dict[Shape, FastEncoder] = {}
+        self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
         first = self._shared[federation.shapes[0]]
@@ -143,14 +146,21 @@ class States:
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
-        shape = self._shapes[number]
-        return UnsupervisedPasses(
-            *federation.views(case, number),
-            self._models[shape],
-            unsupervised.make(case.objective),
-            ObjectiveFlops(case.objective, case.model, shape),
-            by_epoch=not case.objective.keeps_last_round,
-        )
+        shape, objective = self._shapes[number], unsupervised.make(case.objective)
+        model, flops = self._models[shape], ObjectiveFlops(case.objective, case.model, shape)
+        by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
+        if case.kernels == "compiled":
+            encoder = self._encoder(case, shape)
+            compiled = CompiledBatches(*graphs, objective, flops, encoder)
+            return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, encoder=encoder)
+        batches = TorchBatches(*graphs, objective, flops, self.device)
+        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
+
+    def _encoder(self, case: Case, shape: Shape) -> FastEncoder:
+        if shape not in self._encoders:
+            assert isinstance(case.model, GinEncoderOptions)  # the registry refused others
+            self._encoders[shape] = FastEncoder(case.model, self._models[shape], self._view_scratch)
+        return self._encoders[shape]
 
     def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastNetwork | FastMolecules:
         if shape in self._kernels:

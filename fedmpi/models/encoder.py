@@ -22,10 +22,20 @@ _MOMENTUM = 0.1
 
 @dataclass(frozen=True)
 class Encoding:
-    """Vectors of N nodes and of the B graphs that hold them, float32 [N, d] and [B, d]."""
+    """Vectors of nodes and of the B graphs that hold them.
+
+    Attributes
+    ----------
+    nodes : float32 [C, d]
+        One for each node; or for each class of nodes alike, see `counts`.
+    graphs : float32 [B, d]
+    counts : float32 [C] or None
+        Nodes of each class; None where every node has a vector of its own.
+    """
 
     nodes: Tensor
     graphs: Tensor
+    counts: Tensor | None = None
 
 
 class XavierLinear(nn.Linear):

@@ -37,7 +37,7 @@ NOTHING = Given(np.zeros((1, 1), np.float32), np.zeros(0, np.int32))
 
 @dataclass(frozen=True)
 class Convolved:
-    """What the backward pass needs of a convolution, float32 [n, h] each."""
+    """What the backward pass needs of a convolution, float32 [n, h] each (`summed` as wide as its input)."""
 
     summed: Floats
     inner: Floats
@@ -71,7 +71,7 @@ class FastConvolution:
     ) -> None:
         self._number, self._first, self._second, self._cut = number, first, second, cut
         self._mapped = mapped
-        self._width, self._scratch = first.width, scratch
+        self._width, self._depth, self._scratch = first.width, len(first.transposed), scratch
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -80,25 +80,28 @@ class FastConvolution:
 
     def apply(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Convolved:
         """Convolve the rows of `x` [p, h] by a matrix [n, p], and keep what `back` needs."""
-        names = [f"{name} {self._number}" for name in ("summed", "inner", "out")]
-        done = Convolved(*(self._scratch(name, matrix.num_rows, self._width) for name in names))
+        widths = {"summed": self._depth, "inner": self._width, "out": self._width}
+        done = Convolved(
+            *(self._scratch(f"{name} {self._number}", matrix.num_rows, each) for name, each in widths.items())
+        )
         self._convolve(matrix, x, done, given)
         return done
 
     def evaluate(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Floats:
         """Return the convolution, [n, h]; the next layer but one overwrites it."""
-        summed, inner = (self._scratch(name, TILE, self._width) for name in ("tile a", "tile b"))
+        widths = {"tile a": self._depth, "tile b": self._width}
+        summed, inner = (self._scratch(name, TILE, each) for name, each in widths.items())
         out = self._scratch(f"level {self._number % 2}", matrix.num_rows, self._width)
         self._convolve(matrix, x, Convolved(summed, inner, out), given)
         return out
 
     def back(self, gradient: Floats, done: Convolved, given: Given = NOTHING) -> Floats:
-        """Return the gradient of the sums from that of the output before it was cut, both [n, h].
+        """Return the gradient of the sums from that of the output before it was cut, [n, h].
 
         The gradients of the maps are stored, that of what was given is added to ``given.rows``.
         """
         first, second = self._first, self._second
-        result = self._scratch(f"summed gradient {self._number % 2}", len(gradient), self._width)
+        result = self._scratch(f"summed gradient {self._number % 2}", len(gradient), self._depth)
         kernels.convolve_back(
             gradient, done.inner, done.summed, first.weight, second.weight, first.weight_gradient,
             first.bias_gradient, second.weight_gradient, second.bias_gradient, result, given.rows, given.of,

@@ -76,7 +76,8 @@ class FastGin:
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
         self._head = FastHead(post, readout, options.layers, slots[-1].shape[0], self._dropout, scratch)
         normed = range(options.layers if options.norms else 0)
-        self._norms = [FastNorm(model, layer, self._width) for layer in normed]
+        kind = "norm" if "batch" in options.norms else "graph_norm"
+        self._norms = [FastNorm(model, f"{kind}.{layer}", self._width) for layer in normed]
 
     def prepare(self, graphs: GraphSet) -> Quotient:
         """Return graphs as `step` takes them, all or some of them."""

@@ -46,23 +46,24 @@ class Normalised:
 
 
 class FastNorm:
-    """Normalisation and ReLU after one convolution.
+    """Normalisation, by default with ReLU, after one convolution.
 
     Parameters
     ----------
     model : FlatModel
-        A GIN with ``norm.*`` (batch) or ``graph_norm.*`` layers.
-    layer : int
+    prefix : str
+        Name of the layer in the model; one with running statistics is batch normalisation.
     width : int
         Columns of the rows: the hidden width, padded.
+    cut : bool, optional
+        Whether the output is cut at 0.
     """
 
-    def __init__(self, model: FlatModel, layer: int, width: int) -> None:
+    def __init__(self, model: FlatModel, prefix: str, width: int, *, cut: bool = True) -> None:
         slots = {slot.name: slot for slot in (*model.slots, *model.statistics)}
-        self._is_batch = f"norm.{layer}.weight" in slots
-        prefix = f"{'norm' if self._is_batch else 'graph_norm'}.{layer}."
+        self._is_batch, self._cut = f"{prefix}.running_mean" in slots, cut
         names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
-        self._places = [slots[prefix + name] for name in names]
+        self._places = [slots[f"{prefix}.{name}"] for name in names]
         self._parameters, self._gradient = model.parameters.numpy(), model.gradient.numpy()
         self._values = np.ones((3, width), np.float32)
         self._gradients = np.zeros((3, width), np.float32)
@@ -70,7 +71,7 @@ class FastNorm:
         self._running: list[Floats] = []
         if self._is_batch:
             self._running = [
-                _view(self._parameters, slots[prefix + name]) for name in ("running_mean", "running_var")
+                _view(self._parameters, slots[f"{prefix}.{name}"]) for name in ("running_mean", "running_var")
             ]
 
     def load(self) -> None:
@@ -82,7 +83,7 @@ class FastNorm:
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> Normalised:
-        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, and cut at 0.
+        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``.
 
         Batches are one part. In evaluation, and for a batch of one node, they are normalised by the
         running statistics; training moves these.
@@ -100,7 +101,9 @@ class FastNorm:
             kernels.statistics(rows, row_of, parts.counts, parts.pointers, mean_scale, mean, square)
             if self._is_batch:
                 self._move(mean[0], square[0] * np.float32(nodes / (nodes - 1)))
-        kernels.normalise(rows, row_of, parts.pointers, mean_scale, weight, bias, mean, square, scaled, out)
+        kernels.normalise(
+            rows, row_of, parts.pointers, mean_scale, weight, bias, mean, square, scaled, out, self._cut
+        )
         return Normalised(parts, scaled, out, mean, square, fixed)
 
     def _move(self, mean: Floats, variance: Floats) -> None:
@@ -108,7 +111,7 @@ class FastNorm:
             running += _MOMENTUM * (found[: len(running)] - running)
 
     def back(self, gradient: Floats, done: Normalised) -> None:
-        """Turn the gradient after the normalisation into that before it, in place; store the parameters'."""
+        """Turn the gradient after the normalisation into that before it, in place; add the parameters'."""
         weight, _, mean_scale = self._values
         self._gradients[:] = 0
         kernels.normalise_back(
@@ -116,7 +119,7 @@ class FastNorm:
             done.square, done.fixed, *self._gradients,
         )  # fmt: skip
         for row, slot in zip(self._gradients, self._places, strict=False):
-            _view(self._gradient, slot)[:] = row[: slot.stop - slot.start]
+            _view(self._gradient, slot)[:] += row[: slot.stop - slot.start]
 
 
 def _view(vector: Floats, slot: Slot) -> Floats:

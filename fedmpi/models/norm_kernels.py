@@ -71,16 +71,19 @@ def normalise(
     square: Floats,
     scaled: Floats,
     out: Floats,
+    cut: bool,
 ) -> None:
-    """Set ``scaled = (x - alpha mean) / sqrt(square + eps)`` and ``out = relu(gamma scaled + beta)``.
+    """Set ``scaled = (x - alpha mean) / sqrt(square + eps)`` and ``out = gamma scaled + beta``.
 
     Parameters
     ----------
     scaled, out : float32 [Q, h]
     weight, bias : float32 [h]
         gamma and beta.
+    cut : bool
+        Whether `out` is cut at 0; NaN stays.
     """
-    width = rows.shape[1]
+    width, floor = rows.shape[1], np.float32(0.0 if cut else -np.inf)
     centre, inverse = np.empty(width, np.float32), np.empty(width, np.float32)
     for g in range(len(pointers) - 1):
         for j in range(width):
@@ -91,7 +94,7 @@ def normalise(
             for j in range(width):
                 target[j] = (row[j] - centre[j]) * inverse[j]
                 value = weight[j] * target[j] + bias[j]
-                result[j] = np.float32(0.0) if value <= 0.0 else value
+                result[j] = floor if value <= floor else value
 
 
 @compiled

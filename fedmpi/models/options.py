@@ -216,6 +216,8 @@ class _EncoderOptions(Options):
 class GinEncoderOptions(_EncoderOptions):
     """GIN as InfoGraph and FCLG use it: per layer an MLP, ReLU, BatchNorm; all layers side by side."""
 
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr"})
+
     name: Literal["gin-encoder"] = "gin-encoder"
 
     @property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedmpi.graphs.colours import ColouredGraphs
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast import fast_network
+from fedmpi.models.fast_encoder import FastEncoder
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.molecules.arrays import LABELS
 from fedmpi.models.molecules.fast import FastMolecules, Moments
@@ -14,6 +16,7 @@ from fedmpi.models.networks import build
 from fedmpi.models.options import (
     FedGraphNNOptions,
     FedStarOptions,
+    GinEncoderOptions,
     GinOptions,
     ModelOptions,
     MoleculeOptions,
@@ -27,6 +30,8 @@ def warm_up(options: ModelOptions) -> None:
     """Compile every kernel of a model that has fast ones, or take it from the cache."""
     if isinstance(options, FedGraphNNOptions):
         _warm_up_molecules(options)
+    elif isinstance(options, GinEncoderOptions):
+        _warm_up_encoder()
     elif isinstance(options, FedStarOptions):
         _warm_up(FedStarOptions(hidden=16, layers=2, walks=1, degrees=1))
     else:
@@ -47,6 +52,19 @@ def _warm_up_molecules(options: MoleculeOptions) -> None:
     fast.train(ready, [batch], [streams], descent, moments)
     fast.step(ready, batch, streams)
     fast.evaluate(ready, [batch])
+
+
+def _warm_up_encoder() -> None:
+    """Call what trains and evaluates an encoder, on a pair of nodes."""
+    options = GinEncoderOptions(hidden=16, layers=2)
+    model = FlatModel(build(options, Shape(1, 2)))
+    fast = FastEncoder(options, model, (Scratch(), Scratch()))
+    pair = Topology(np.array([0, 2]), np.array([0, 1, 2]), np.array([1, 0]))
+    graphs = GraphSet(pair, np.ones((1, 1), np.float32), np.zeros(2, np.int64), np.zeros(1, np.int64))
+    rows = ColouredGraphs(graphs, None, options.layers, by_node=True).take(None)
+    fast.encode(rows, training=False)
+    found = fast.encode(rows, training=True)
+    (found.nodes.sum() + found.graphs.sum()).backward()  # type: ignore[no-untyped-call]
 
 
 def _warm_up(options: ModelOptions) -> None:

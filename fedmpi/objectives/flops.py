@@ -64,13 +64,21 @@ class ObjectiveFlops:
             views = [self._gcn(model, view, executed)[1] for view in (original, other)]
             return _added(*views, Flops(3 * pair, 0))
         assert isinstance(model, GinEncoderOptions)
-        length, first = model.dimension, self._gin(model, original, executed)[1]
+        first = self._gin(model, original, executed)[1]
+        if isinstance(self.objective, InfoGraphOptions):
+            return _added(first, self.loss(counts))
+        assert other is not None
+        return _added(first, self._gin(model, other, executed)[1], self.loss(counts))
+
+    def loss(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of the loss of `GinEncoder`'s vectors and its gradient; heads belong to it."""
+        assert isinstance(self.model, GinEncoderOptions)
+        length = self.model.dimension
         if isinstance(self.objective, InfoGraphOptions):
             heads = 8 * (counts.nodes + counts.graphs) * length**2
-            return _added(first, Flops(3 * (heads + 2 * counts.nodes * counts.graphs * length), 0))
-        assert other is not None
+            return Flops(3 * (heads + 2 * counts.nodes * counts.graphs * length), 0)
         similarities = 8 * counts.graphs**2 * length
-        return _added(first, self._gin(model, other, executed)[1], Flops(3 * similarities, 0))
+        return Flops(3 * similarities, 0)
 
     def _gin(self, model: GinEncoderOptions, view: ViewCounts, executed: bool) -> tuple[Flops, Flops]:
         """Return forward, and forward with backward; the features need no gradient."""

@@ -19,7 +19,7 @@ class _Objective(Options):
     """Whether labels are trained on, and clients scored on held-out graphs; else embeddings are clustered."""
     smallest_batch: ClassVar[int] = 2
     """Batches of fewer graphs are left out: alone, a graph has nothing to be told apart from."""
-    kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr"})
     """Kernels that can train it."""
     model: ClassVar[str] = "gin-encoder"
     """The model that it trains; empty for those with a head."""
@@ -64,6 +64,7 @@ class _TwoViews(_Objective):
 class MvgrlOptions(_TwoViews):
     """MVGRL: the nodes of one view against the graphs of the other, by the JSD bound."""
 
+    kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
     model: ClassVar[str] = "mvgrl"
 
     name: Literal["mvgrl"] = "mvgrl"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.colours import Rows
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
-from fedmpi.models.mvgrl import MvgrlEncoder
+from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinEncoderOptions, ModelOptions, Shape
 from fedmpi.objectives import contrast
-from fedmpi.objectives.information import jensen_shannon
+from fedmpi.objectives.information import Classes, jensen_shannon
 from fedmpi.objectives.options import (
     FclgNodesOptions,
     FclgOptions,
@@ -31,11 +32,47 @@ from fedmpi.objectives.options import (
 
 @dataclass(frozen=True)
 class Views:
-    """A batch as it is, and its graphs under other matrices where the objective asks for them."""
+    """A batch as it is, and its graphs under other matrices where the objective asks for them.
 
-    original: Batch
-    diffused: WeightedBatch | None = None
+    For compiled kernels the views are `Rows`.
+    """
+
+    original: Batch | Rows
+    diffused: WeightedBatch | Rows | None = None
     adjacency: WeightedBatch | None = None
+
+
+class Encoder(Protocol):
+    """What gives vectors to a view's nodes and graphs."""
+
+    def encode(self, batch: Any, *, training: bool) -> Encoding:
+        """Encode, by the batch's own moments if `training`."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """What an objective trains.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        Holds the parameters; its heads are called.
+    encoder : Encoder or None
+        Encodes for objectives on one encoder: the module, or compiled kernels with its parameters.
+    """
+
+    module: nn.Module
+    encoder: Encoder | None
+
+    @classmethod
+    def of(cls, module: nn.Module) -> Network:
+        """Return the network that torch runs."""
+        return cls(module, module if isinstance(module, GinEncoder) else None)
+
+    def encode(self, batch: Any, *, training: bool) -> Encoding:
+        """Encode one view."""
+        assert self.encoder is not None
+        return self.encoder.encode(batch, training=training)
 
 
 @dataclass(frozen=True)
@@ -63,19 +100,22 @@ class Objective(Protocol):
         Which frozen copies of the model it contrasts with.
     by_node : bool
         Whether it contrasts what they say of nodes, not of graphs.
+    reads_nodes : bool
+        Whether it reads the vectors of nodes.
     """
 
     needs_received: bool
     needs_previous: bool
     by_node: bool
+    reads_nodes: bool
 
-    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+    def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the loss of a batch, a scalar."""
 
-    def vectors(self, network: nn.Module, views: Views) -> Tensor:
+    def vectors(self, network: Network, views: Views) -> Tensor:
         """Return the vectors of the graphs, [B, d], in evaluation."""
 
-    def contrasted(self, network: nn.Module, batch: Batch) -> Tensor:
+    def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
         """Return what a frozen copy says of a batch, [n, d]; asked of objectives that need copies only."""
 
 
@@ -85,20 +125,16 @@ class _OneEncoder:
     needs_received = False
     needs_previous = False
     by_node = False
+    reads_nodes = False
 
-    def vectors(self, network: nn.Module, views: Views) -> Tensor:
+    def vectors(self, network: Network, views: Views) -> Tensor:
         """Return the encoder's vectors of the original view."""
-        return self._encoded(network, views.original).graphs
+        return network.encode(views.original, training=False).graphs
 
-    def contrasted(self, network: nn.Module, batch: Batch) -> Tensor:
+    def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
         """Return the vectors of nodes or graphs of a batch, statistics as they are."""
-        found = self._encoded(network, batch)
+        found = network.encode(batch, training=False)
         return found.nodes if self.by_node else found.graphs
-
-    @staticmethod
-    def _encoded(network: nn.Module, batch: Batch) -> Encoding:
-        assert isinstance(network, GinEncoder)
-        return network.encode(batch, training=False)
 
 
 class FeedForward(nn.Module):
@@ -129,13 +165,19 @@ class InfoGraphNetwork(GinEncoder):
 class InfoGraph(_OneEncoder):
     """Sun, Hoffman, Verma and Tang 2020, Eq. 3 to 5, without prior."""
 
-    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+    reads_nodes = True
+
+    def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the negative bound between nodes and graphs."""
-        assert isinstance(network, InfoGraphNetwork)
-        batch = views.original
+        module, batch = network.module, views.original
+        assert isinstance(module, InfoGraphNetwork)
         found = network.encode(batch, training=True)
-        nodes, graphs = network.node_head(found.nodes), network.graph_head(found.graphs)
-        return jensen_shannon(nodes, graphs, batch.graph_of_node)
+        nodes, graphs = module.node_head(found.nodes), module.graph_head(found.graphs)
+        if isinstance(batch, Batch):
+            return jensen_shannon(nodes, graphs, batch.graph_of_node)
+        assert batch.alike is not None and found.counts is not None
+        classes = Classes(torch.from_numpy(batch.alike.class_of_node).long(), found.counts)
+        return jensen_shannon(nodes, graphs, torch.from_numpy(batch.graph_of_node), classes)
 
 
 class Mvgrl:
@@ -144,26 +186,29 @@ class Mvgrl:
     needs_received = False
     needs_previous = False
     by_node = False
+    reads_nodes = True
 
-    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+    def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the sum of both views' negative bounds."""
-        assert (
-            isinstance(network, MvgrlEncoder) and views.adjacency is not None and views.diffused is not None
-        )
-        pair = network.encode_pair(views.adjacency, views.diffused)
+        pair = self._encoded(network, views)
+        assert isinstance(views.original, Batch)
         owner = views.original.graph_of_node
         first = jensen_shannon(pair.adjacency.nodes, pair.diffused.graphs, owner)
         return first + jensen_shannon(pair.diffused.nodes, pair.adjacency.graphs, owner)
 
-    def vectors(self, network: nn.Module, views: Views) -> Tensor:
+    def vectors(self, network: Network, views: Views) -> Tensor:
         """Return the sum of both views' graph vectors."""
-        assert (
-            isinstance(network, MvgrlEncoder) and views.adjacency is not None and views.diffused is not None
-        )
-        pair = network.encode_pair(views.adjacency, views.diffused)
+        pair = self._encoded(network, views)
         return pair.adjacency.graphs + pair.diffused.graphs
 
-    def contrasted(self, network: nn.Module, batch: Batch) -> Tensor:
+    @staticmethod
+    def _encoded(network: Network, views: Views) -> PairEncoding:
+        module, (first, second) = network.module, (views.adjacency, views.diffused)
+        assert isinstance(module, MvgrlEncoder)
+        assert isinstance(first, WeightedBatch) and isinstance(second, WeightedBatch)
+        return module.encode_pair(first, second)
+
+    def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
         """Never be asked: no copy is needed."""
         raise AssertionError("MVGRL contrasts with no copies")
 
@@ -177,11 +222,11 @@ class Intra(_OneEncoder):
         self.options = options
         self.needs_received = not isinstance(options, IntraOptions)
         self.needs_previous = isinstance(options, FclgOptions | FclgNodesOptions)
-        self.by_node = isinstance(options, FclgNodesOptions)
+        self.by_node = self.reads_nodes = isinstance(options, FclgNodesOptions)
 
-    def loss(self, network: nn.Module, views: Views, frozen: Frozen) -> Tensor:
+    def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return Eq. 9."""
-        assert isinstance(network, GinEncoder) and views.diffused is not None
+        assert views.diffused is not None
         local = network.encode(views.original, training=True)
         other = network.encode(views.diffused, training=True)
         o = self.options
@@ -204,7 +249,9 @@ class Intra(_OneEncoder):
             case FclgOptions(inter_temperature=tau) | FclgNodesOptions(inter_temperature=tau):
                 if frozen.away is None:
                     return contrast.LOG_2
-                return contrast.inter(local.nodes if self.by_node else local.graphs, frozen.away, tau)
+                if self.by_node:
+                    return contrast.inter(local.nodes, frozen.away, tau, local.counts)
+                return contrast.inter(local.graphs, frozen.away, tau)
         raise AssertionError(self.options.name)
 
 

@@ -86,6 +86,27 @@ def test_mvgrl_trains_with_and_without_its_convolutions(runs):
         assert losses[2] < losses[0]
 
 
+@pytest.mark.parametrize("objective", ["infograph", "intra", "fclg", "fclg-h", "intra-kl", "intra-mse"])
+def test_compiled_kernels_train_as_torchs(runs, objective):
+    settings = {"rounds": 2, "local_epochs": 2, "optimizer.lr": 1e-3}
+    (fast,), (slow,) = (
+        runs(objective, **settings, kernels=kernels).values() for kernels in ("compiled", "csr")
+    )
+    # Adam divides by roots of squares, so a gradient near 0 may move a parameter either way.
+    assert np.allclose(fast.results["train_loss"], slow.results["train_loss"], rtol=5e-3)
+    assert np.allclose(fast.results["delta_norm"], slow.results["delta_norm"], rtol=2e-2)
+    assert np.array_equal(fast.results["model_flops"], slow.results["model_flops"])
+    assert np.array_equal(fast.results["samples"], slow.results["samples"])
+
+
+def test_compiled_kernels_are_the_default_on_one_thread(runs):
+    (run,) = runs("fclg", rounds=1).values()
+    assert run.config["kernels"] == "compiled"
+    model = '{name="mvgrl",hidden=8,layers=2}'
+    (other,) = runs("mvgrl", rounds=1, model=model).values()
+    assert other.config["kernels"] == "csr"
+
+
 def test_features_are_scaled_as_the_case_says(runs):
     (plain,), (scaled,) = (
         runs("intra", **{"rounds": 1, "dataset.scaling": scaling}).values()
@@ -101,7 +122,8 @@ def test_features_are_scaled_as_the_case_says(runs):
         ({"objective": "supervised"}, '"gin-encoder" has no head for a supervised objective'),
         ({"evaluation.clients": "participants"}, "the graphs of all clients are clustered together"),
         ({"evaluation.embeddings": "[4]"}, "there is no round 4"),
-        ({"kernels": "compiled"}, '"compiled" cannot run'),
+        ({"kernels": "grouped"}, '"grouped" cannot run gin-encoder as it is here: use "compiled", "csr"'),
+        ({"objective": "mvgrl", "model": "mvgrl", "kernels": "compiled"}, '"compiled" cannot run mvgrl'),
         ({"dataset.synthetic.domains": 2}, "deals out one dataset"),
         ({"batch_size": 1}, 'objective "fclg" needs 2 graphs at least'),
         ({"partition.clients": 32}, "needs 2 in a batch"),

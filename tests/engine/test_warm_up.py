@@ -43,6 +43,30 @@ def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model):
     assert "LATE" not in done.stdout
 
 
+UNSUPERVISED = """
+[case]
+rounds = 2
+local_epochs = 2
+batch_size = 8
+share = "all"
+model = "gin-encoder"
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
+partition = { name = "dominant-share", clients = 4 }
+
+[matrix]
+objective = ["fclg", "fclg-h", "infograph"]
+"""
+
+
+@pytest.mark.parametrize("case", ["0", "1", "2"])
+def test_a_run_without_labels_compiles_nothing_after_its_warm_up(case, tmp_path):
+    (tmp_path / "suite.toml").write_text(UNSUPERVISED)
+    command = [sys.executable, "-c", SCRIPT, "run", "suite.toml", "--case", case, "--out", "runs"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "round 2/2" in done.stdout
+    assert "LATE" not in done.stdout
+
+
 MOLECULES = """
 [case]
 rounds = 2

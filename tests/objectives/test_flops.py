@@ -7,7 +7,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.engine.unsupervised import UnsupervisedPasses, view_counts
+from fedmpi.engine.unsupervised import UnsupervisedPasses
+from fedmpi.engine.view_batches import TorchBatches, counts_of
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.models.dropout import DropoutStreams
@@ -48,15 +49,13 @@ def passes(objective, model, graphs):
     flat = FlatModel(unsupervised.network_of(objective, model, shape))
     flat.parameters.copy_(flat.initialise(1, 0))
     flops = ObjectiveFlops(objective, model, shape)
-    return UnsupervisedPasses(
-        graphs, graphs, flat, unsupervised.make(objective), flops, by_epoch=not objective.keeps_last_round
-    )
+    made = unsupervised.make(objective)
+    batches = TorchBatches(graphs, graphs, made, flops)
+    return UnsupervisedPasses(batches, flat, made, flops, by_epoch=not objective.keeps_last_round)
 
 
 def counts(step):
-    views = step.views
-    first = views.original if views.adjacency is None else views.adjacency
-    return view_counts(first), None if views.diffused is None else view_counts(views.diffused)
+    return counts_of(step.views)
 
 
 def dense_product(a, b, **_):

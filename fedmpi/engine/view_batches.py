@@ -1,0 +1,246 @@
+"""A client's graphs and their views as the kernels of unsupervised objectives take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.colours import ColouredGraphs, Rows
+from fedmpi.graphs.diffusion import normalised
+from fedmpi.graphs.packed import Int
+from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.models.fast_encoder import FastEncoder
+from fedmpi.models.flops import GraphCounts
+from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
+from fedmpi.objectives.unsupervised import Mvgrl, Objective, Views
+
+_LARGEST_PART = 1024
+"""Graphs that the compiled kernels encode at a time without gradients; bounds memory."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A batch's views, and which training graphs they are (None: all, in order)."""
+
+    views: Views
+    numbers: Int | None
+
+
+class ViewBatches(Protocol):
+    """Batches of one client's graphs."""
+
+    @property
+    def train_parts(self) -> list[Any]:
+        """Training graphs as they are, some at a time, as frozen copies see them."""
+
+    @property
+    def all_parts(self) -> list[Views]:
+        """What vectors are given to: all graphs, some at a time, with the other views where these count."""
+
+    def take(self, numbers: Int | None) -> Step:
+        """Return training graphs with their views; None stands for all, prepared once."""
+
+    def said_of(self, step: Step) -> Int | None:
+        """Return which rows of what a copy says of `train_parts` are of a batch; None for all, in order."""
+
+    def step_flops(self, views: Views) -> int:
+        """Return the FLOPs that a step on a batch does."""
+
+    def encoding_flops(self, batch: Any) -> int:
+        """Return the FLOPs that encoding graphs without gradients does."""
+
+    def vectors_flops(self, views: Views) -> int:
+        """Return the FLOPs that giving vectors to graphs does."""
+
+
+class TorchBatches:
+    """Batches as torch's CSR products take them.
+
+    Parameters
+    ----------
+    train, everything : ViewedGraphs
+        Training graphs, and all graphs of the client.
+    objective : Objective
+    flops : ObjectiveFlops
+    device : torch.device or str
+    """
+
+    def __init__(
+        self,
+        train: ViewedGraphs,
+        everything: ViewedGraphs,
+        objective: Objective,
+        flops: ObjectiveFlops,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self._train, self._everything, self._device = train, everything, device
+        self._flops, self._by_node = flops, objective.by_node
+        self._pairs = isinstance(objective, Mvgrl)
+        self._whole: Step | None = None
+
+    def take(self, numbers: Int | None) -> Step:
+        """Return training graphs with their views on the device."""
+        if numbers is not None:
+            return Step(self._views(self._train.take(numbers)), numbers)
+        if self._whole is None:
+            self._whole = Step(self._views(self._train), None)
+        return self._whole
+
+    @cached_property
+    def all_parts(self) -> list[Views]:
+        """What vectors are given to, on the device."""
+        parts = self._everything.parts()
+        return [self._views(part if self._pairs else part.plain) for part in parts]
+
+    @cached_property
+    def train_parts(self) -> list[Batch]:
+        """Training graphs as they are, on the device."""
+        if self._train is self._everything:
+            return [views.original for views in self.all_parts if isinstance(views.original, Batch)]
+        return [Batch.of(part.graphs, self._device) for part in self._train.parts()]
+
+    def _views(self, part: ViewedGraphs) -> Views:
+        original = Batch.of(part.graphs, self._device)
+        diffused = None if part.diffused is None else WeightedBatch.view_of(original, part.diffused)
+        if not self._pairs:
+            return Views(original, diffused)
+        return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
+
+    def said_of(self, step: Step) -> Int | None:
+        """Return the batch's nodes or graphs."""
+        if step.numbers is None or not self._by_node:
+            return step.numbers
+        return self._train.graphs.topology.nodes_of(step.numbers)
+
+    def step_flops(self, views: Views) -> int:
+        """Count by edges and nodes, as the CSR products work on them."""
+        return self._flops.step(*counts_of(views), executed=True).total
+
+    def encoding_flops(self, batch: Batch) -> int:
+        """Count by edges and nodes, as the CSR products work on them."""
+        return self._flops.encoding(view_counts(batch), executed=True).total
+
+    def vectors_flops(self, views: Views) -> int:
+        """Count by edges and nodes, as the CSR products work on them."""
+        return self._flops.vectors(*counts_of(views), executed=True).total
+
+
+class CompiledBatches:
+    """Batches as the compiled encoder takes them: rows of nodes alike.
+
+    Parameters
+    ----------
+    train, everything : ViewedGraphs
+        Training graphs, and all graphs of the client.
+    objective : Objective
+    flops : ObjectiveFlops
+    encoder : FastEncoder
+    """
+
+    def __init__(
+        self,
+        train: ViewedGraphs,
+        everything: ViewedGraphs,
+        objective: Objective,
+        flops: ObjectiveFlops,
+        encoder: FastEncoder,
+    ) -> None:
+        self._flops, self._encoder, self._by_node = flops, encoder, objective.by_node
+        depth, by_node = encoder.layers, objective.reads_nodes
+        self._original = ColouredGraphs(train.graphs, None, depth, by_node=by_node)
+        self._diffused = None
+        if train.diffused is not None:
+            self._diffused = ColouredGraphs(train.graphs, train.diffused, depth, by_node=False)
+        self._everything = self._original
+        if everything is not train:
+            self._everything = ColouredGraphs(everything.graphs, None, depth, by_node=False)
+        self._whole: Step | None = None
+
+    def take(self, numbers: Int | None) -> Step:
+        """Return training graphs with their views."""
+        if numbers is not None:
+            return Step(self._views(numbers), numbers)
+        if self._whole is None:
+            self._whole = Step(self._views(None), None)
+        return self._whole
+
+    def _views(self, numbers: Int | None) -> Views:
+        diffused = None if self._diffused is None else self._diffused.take(numbers)
+        return Views(self._original.take(numbers), diffused)
+
+    @cached_property
+    def train_parts(self) -> list[Rows]:
+        """Training graphs as they are."""
+        return _parts(self._original)
+
+    @cached_property
+    def all_parts(self) -> list[Views]:
+        """All graphs as they are."""
+        if self._everything is self._original:
+            return [Views(rows) for rows in self.train_parts]
+        return [Views(rows) for rows in _parts(self._everything)]
+
+    def said_of(self, step: Step) -> Int | None:
+        """Return the batch's graphs, or the places of its classes of nodes."""
+        if not self._by_node:
+            return step.numbers
+        assert isinstance(step.views.original, Rows) and step.views.original.alike is not None
+        return self._place_of_node[step.views.original.alike.first]
+
+    @cached_property
+    def _place_of_node(self) -> Int:
+        """Place of each training node's class in what a copy says, [N]."""
+        places, classes = [], 0
+        for rows in self.train_parts:
+            assert rows.alike is not None
+            places.append(classes + rows.alike.class_of_node.astype(np.int64))
+            classes += len(rows.alike.first)
+        return np.concatenate(places)
+
+    def step_flops(self, views: Views) -> int:
+        """Count the rows of every layer, and the loss by the vectors there are."""
+        rows = views.original
+        assert isinstance(rows, Rows)
+        vectors = rows.num_nodes if rows.alike is None else len(rows.alike.first)
+        total = self._flops.loss(GraphCounts(rows.num_graphs, vectors, rows.num_edges)).total
+        for view in (rows, views.diffused):
+            if isinstance(view, Rows):
+                total += self._encoder.flops(view, training=True)
+        return total
+
+    def encoding_flops(self, batch: Rows) -> int:
+        """Count the rows of every layer."""
+        return self._encoder.flops(batch, training=False)
+
+    def vectors_flops(self, views: Views) -> int:
+        """Count the rows of every layer."""
+        assert isinstance(views.original, Rows)
+        return self._encoder.flops(views.original, training=False)
+
+
+def _parts(graphs: ColouredGraphs) -> list[Rows]:
+    everything = np.arange(graphs.num_graphs)
+    cuts = range(0, len(everything), _LARGEST_PART)
+    return [graphs.take(everything[cut : cut + _LARGEST_PART]) for cut in cuts]
+
+
+def counts_of(views: Views) -> tuple[ViewCounts, ViewCounts | None]:
+    """Return what the first view works on (MVGRL's is the weighted adjacency), and the diffused one."""
+    first = views.original if views.adjacency is None else views.adjacency
+    diffused = None if views.diffused is None else view_counts(views.diffused)
+    return view_counts(first), diffused
+
+
+def view_counts(batch: Batch | Rows) -> ViewCounts:
+    """Return what a pass over one view works on, equal rows counted each."""
+    if isinstance(batch, Rows):
+        return ViewCounts(GraphCounts(batch.num_graphs, batch.num_nodes, batch.num_edges), batch.weighted)
+    t = batch.topology
+    counts = GraphCounts(t.num_graphs, t.num_nodes, t.num_edges)
+    return ViewCounts(counts, isinstance(batch, WeightedBatch))

@@ -1,0 +1,112 @@
+"""Objectives give the same losses and gradients on the compiled encoder as on torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.engine.unsupervised import UnsupervisedPasses
+from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
+from fedmpi.graphs.colours import ColouredGraphs
+from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
+from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.fast_encoder import FastEncoder
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinEncoderOptions, Shape
+from fedmpi.models.scratch import Scratch
+from fedmpi.objectives import unsupervised
+from fedmpi.objectives.flops import ObjectiveFlops
+from fedmpi.objectives.options import (
+    FclgNodesOptions,
+    FclgOptions,
+    InfoGraphOptions,
+    IntraKlOptions,
+    IntraMseOptions,
+    IntraOptions,
+)
+
+OBJECTIVES = [
+    InfoGraphOptions(),
+    IntraOptions(),
+    FclgOptions(),
+    FclgNodesOptions(),
+    FclgNodesOptions(previous="round"),
+    IntraKlOptions(inter_temperature=20.0),
+    IntraMseOptions(),
+]
+GIN = GinEncoderOptions(hidden=16, layers=3)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    raw = generate(SyntheticOptions(graphs=40), 1)
+    return ViewedGraphs(
+        build_features(raw, np.arange(40), "original"), diffuse(raw.topology, DiffusionOptions())
+    )
+
+
+def passes(options, graphs, kernels):
+    shape = Shape(graphs.graphs.feature_rows.shape[1], 2)
+    model = FlatModel(unsupervised.network_of(options, GIN, shape))
+    model.parameters.copy_(model.initialise(1, 0))
+    objective, flops = unsupervised.make(options), ObjectiveFlops(options, GIN, shape)
+    encoder = FastEncoder(GIN, model, (Scratch(), Scratch())) if kernels == "compiled" else None
+    if encoder is None:
+        batches = TorchBatches(graphs, graphs, objective, flops)
+    else:
+        batches = CompiledBatches(graphs, graphs, objective, flops, encoder)
+    by_epoch = not options.keeps_last_round
+    return model, UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, encoder=encoder)
+
+
+def moved(model, number):
+    """Change the parameters as training would, alike for both kernels."""
+    change = np.random.default_rng(number).standard_normal(model.trained).astype(np.float32)
+    for slot in model.slots:
+        model.parameters[slot.start : slot.stop] += 0.02 * torch.from_numpy(change[slot.start : slot.stop])
+
+
+def two_epochs(options, graphs, kernels):
+    """Return losses, gradients and counted work of four steps, and the vectors in evaluation."""
+    model, ours = passes(options, graphs, kernels)
+    last = model.parameters.clone()
+    moved(model, 9)
+    ours.begin_round(last if options.keeps_last_round else None)
+    found = []
+    for epoch in range(2):
+        for number, chosen in enumerate((np.array([3, 1, 17, 4, 30, 39]), None)):
+            done = ours.step(ours.batch(chosen), DropoutStreams(1, 0, 0, 0))
+            found.append((done.outcome.mean_loss, model.gradient.numpy().copy(), done))
+            moved(model, 2 * epoch + number)
+        ours.end_epoch()
+    ours.end_round()
+    return found, ours.evaluate(), model.parameters.numpy().copy()
+
+
+@pytest.mark.parametrize("options", OBJECTIVES, ids=lambda each: each.name)
+def test_losses_and_gradients_are_torchs(options, graphs):
+    fast, of_fast, ended = two_epochs(options, graphs, "compiled")
+    slow, of_slow, expected = two_epochs(options, graphs, "csr")
+    for (loss, gradient, done), (loss_, gradient_, done_) in zip(fast, slow, strict=True):
+        assert loss == pytest.approx(loss_, rel=1e-5)
+        assert np.abs(gradient - gradient_).max() <= 1e-4 * np.abs(gradient_).max()
+        assert done.model_flops == done_.model_flops
+    assert np.abs(of_fast.vectors - of_slow.vectors).max() <= 1e-5 * np.abs(of_slow.vectors).max()
+    assert of_fast.model_flops == of_slow.model_flops
+    assert np.abs(ended - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_flops_of_a_hand_counted_step():
+    # Two graphs of two joined nodes each, one feature: one row in every layer, 16 wide, one layer.
+    pairs = Topology(np.array([0, 2, 4]), np.arange(5), np.array([1, 0, 3, 2]))
+    graphs = GraphSet(pairs, np.ones((1, 1), np.float32), np.zeros(4, int), np.zeros(2, int))
+    options = GinEncoderOptions(hidden=16, layers=1)
+    fast = FastEncoder(options, FlatModel(build(options, Shape(1, 2))), (Scratch(), Scratch()))
+    rows = ColouredGraphs(graphs, None, 1, by_node=False).take(None)
+    dense, copied, pooled = 2 * 2 * 16 * 16, 2 * 16, 2 * 4 * 16
+    assert fast.flops(rows, training=False) == dense + copied + pooled
+    assert fast.flops(rows, training=True) == 3 * dense + copied + 2 * pooled + 10 * 16
