@@ -22,6 +22,11 @@ from fedmpi.graphs.streams import word
 from fedmpi.seeds import mixed
 
 
+_SETTLED = 1.1
+"""Where all depths together tell apart at most so many times the classes that depth 1 does, these are the
+colours of every depth: a few rows more, and structure that the layers have in common."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """Rows of one layer: one per colour of a batch of N nodes.
@@ -123,8 +128,11 @@ class ColouredGraphs:
         self._columns = np.array(topology.columns, np.int32)
         self._weights = ones if view is None else np.array(view.weights, np.float32)
         self._colours = self._refined(graphs.node_row.astype(np.int32), depth)
-        self._kinds = [int(colours.max(initial=-1)) + 1 for colours in self._colours]
-        self._classes = self._joint() if by_node else None
+        classes = self._joint()
+        if _kinds(classes) <= _SETTLED * _kinds(self._colours[1]):
+            self._colours[1:] = [classes] * depth
+        self._kinds = [_kinds(colours) for colours in self._colours]
+        self._classes = classes if by_node else None
         self._inputs = self._first_sums(graphs)
 
     @property
@@ -176,6 +184,10 @@ class ColouredGraphs:
         places: list[Short] = []
         inputs = self._inputs[:0]
         for depth in range(1, len(self._colours)):
+            if depth > 2 and self._colours[depth] is self._colours[depth - 2]:
+                layers.append(layers[-1])
+                places.append(places[-1])
+                continue
             of_node, first, place, counts = _numbered(self._colours[depth], self._kinds[depth], nodes)
             if depth == 1:
                 inputs, sums = self._inputs[self._colours[1][first]], _identity(len(first))
@@ -195,11 +207,14 @@ class ColouredGraphs:
         """Return the classes of a batch's nodes, if any are asked for."""
         if self._classes is None:
             return None
-        kinds = int(self._classes.max(initial=-1)) + 1
-        of_node, first, _, counts = _numbered(self._classes, kinds, nodes)
+        of_node, first, _, counts = _numbered(self._classes, _kinds(self._classes), nodes)
         colours = self._colours[1:]
         rows = tuple(place[each[first]] for place, each in zip(places, colours, strict=True))
         return Alike(first, of_node, counts, rows)
+
+
+def _kinds(colours: Short) -> int:
+    return int(colours.max(initial=-1)) + 1
 
 
 def _identity(size: int) -> Csr:

@@ -11,17 +11,23 @@ import numpy.typing as npt
 
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.simd import (
+    MIDDLE,
     NARROW,
     ROWS,
     WIDE,
+    column_middle,
     column_narrow,
     column_wide,
+    columns_middle,
     columns_narrow,
     columns_wide,
+    gather_middle,
     gather_narrow,
     gather_wide,
+    row_middle,
     row_narrow,
     row_wide,
+    rows_middle,
     rows_narrow,
     rows_wide,
 )
@@ -54,6 +60,9 @@ def rows_times(a: Floats, first: int, count: int, b: Floats, out: Floats, out_fi
         while j + WIDE <= width:
             rows_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += WIDE
+        if j + MIDDLE <= width:
+            rows_middle(a, at, depth, b, j, width, out, to + j, stride, depth)
+            j += MIDDLE
         while j < width:
             rows_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += NARROW
@@ -62,6 +71,9 @@ def rows_times(a: Floats, first: int, count: int, b: Floats, out: Floats, out_fi
         while j + WIDE <= width:
             row_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += WIDE
+        if j + MIDDLE <= width:
+            row_middle(a, at, depth, b, j, width, out, to + j, stride, depth)
+            j += MIDDLE
         while j < width:
             row_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += NARROW
@@ -88,6 +100,9 @@ def add_transposed_times(a: Floats, first: int, count: int, b: Floats, b_first: 
         while j + WIDE <= width:
             columns_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += WIDE
+        if j + MIDDLE <= width:
+            columns_middle(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            j += MIDDLE
         while j < width:
             columns_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += NARROW
@@ -96,6 +111,9 @@ def add_transposed_times(a: Floats, first: int, count: int, b: Floats, b_first: 
         while j + WIDE <= width:
             column_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += WIDE
+        if j + MIDDLE <= width:
+            column_middle(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            j += MIDDLE
         while j < width:
             column_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += NARROW
@@ -132,6 +150,9 @@ def combine(
         while j + WIDE <= width:
             gather_wide(weights, columns, start, x, j, width, out, at + j, entries)
             j += WIDE
+        if j + MIDDLE <= width:
+            gather_middle(weights, columns, start, x, j, width, out, at + j, entries)
+            j += MIDDLE
         while j < width:
             gather_narrow(weights, columns, start, x, j, width, out, at + j, entries)
             j += NARROW

@@ -30,6 +30,9 @@ _LANES = 16 if _WIDE_REGISTERS else 8
 WIDE = 64 if _WIDE_REGISTERS else NARROW
 """Columns of a wide call: as many as accumulators fit into the registers."""
 
+MIDDLE = 32 if _WIDE_REGISTERS else NARROW
+"""Columns of a call between: the hidden width of many encoders."""
+
 _FLOAT, _INDEX = ir.FloatType(), ir.IntType(64)
 
 
@@ -202,13 +205,18 @@ def _broadcast(builder: Any, value: Any, vector: Any) -> Any:
 
 rows_wide = _kernel(ROWS, WIDE, transposed=False)
 row_wide = _kernel(1, WIDE, transposed=False)
+rows_middle = _kernel(ROWS, MIDDLE, transposed=False)
+row_middle = _kernel(1, MIDDLE, transposed=False)
 rows_narrow = _kernel(ROWS, NARROW, transposed=False)
 row_narrow = _kernel(1, NARROW, transposed=False)
 columns_wide = _kernel(ROWS, WIDE, transposed=True)
 column_wide = _kernel(1, WIDE, transposed=True)
+columns_middle = _kernel(ROWS, MIDDLE, transposed=True)
+column_middle = _kernel(1, MIDDLE, transposed=True)
 columns_narrow = _kernel(ROWS, NARROW, transposed=True)
 column_narrow = _kernel(1, NARROW, transposed=True)
 gather_wide = _gathering_kernel(WIDE)
+gather_middle = _gathering_kernel(MIDDLE)
 gather_narrow = _gathering_kernel(NARROW)
 
 

@@ -10,28 +10,38 @@ from fedmpi.graphs.products import Floats, Ints, combine
 def gather_columns(rows: Floats, row_of: Ints, out: Floats, first: int, width: int) -> None:
     """Set `width` columns from `first` on of row c of `out` [C, w] to row ``row_of[c]`` of `rows` [K, h]."""
     for c in range(len(row_of)):
-        source, target = rows[row_of[c]], out[c]
+        row = row_of[c]
         for j in range(width):
-            target[first + j] = source[j]
+            out[c, first + j] = rows[row, j]
 
 
 @compiled
-def cut_columns(values: Floats, first: int, width: int, out: Floats) -> None:
-    """Set `out` [n, h] to columns ``first .. first + width`` of `values` [n, w], zeros behind them."""
-    for i in range(len(values)):
-        for j in range(width):
-            out[i, j] = values[i, first + j]
-        for j in range(width, out.shape[1]):
-            out[i, j] = 0.0
+def spread_graphs(
+    values: Floats, pointers: Ints, row_of_node: Ints, first: int, width: int, out: Floats
+) -> None:
+    """Set row k of `out` [K, h] to the sum, over its nodes, of `width` columns from `first` on of their graphs.
+
+    Parameters
+    ----------
+    values : float32 [B, w]
+    pointers, row_of_node : int32 [B + 1], int32 [N]
+        Nodes of each graph, and the row of each.
+    """
+    out[:] = 0.0
+    for g in range(len(values)):
+        for i in range(pointers[g], pointers[g + 1]):
+            row = row_of_node[i]
+            for j in range(width):
+                out[row, j] += values[g, first + j]
 
 
 @compiled
 def add_columns(values: Floats, row_of: Ints, first: int, width: int, out: Floats) -> None:
     """Add `width` columns from `first` on of row c of `values` [C, w] to row ``row_of[c]`` of `out`."""
     for c in range(len(row_of)):
-        source, target = values[c], out[row_of[c]]
+        row = row_of[c]
         for j in range(width):
-            target[j] += source[first + j]
+            out[row, j] += values[c, first + j]
 
 
 @compiled

@@ -137,9 +137,8 @@ class FastEncoder:
             if of_graphs is None:
                 gradient[:] = 0
             else:
-                upstream = scratch("graph gradient", rows.num_graphs, self._width)
-                kernels.cut_columns(of_graphs, first, o.hidden, upstream)
-                multiply(layer.pooling.transposed, upstream, gradient)
+                nodes = layer.pooling.pointers, layer.pooling.columns
+                kernels.spread_graphs(of_graphs, *nodes, first, o.hidden, gradient)
             if of_nodes is not None and rows.alike is not None:
                 kernels.add_columns(of_nodes, rows.alike.rows[number], first, o.hidden, gradient)
             if following is not None:
@@ -156,8 +155,10 @@ class FastEncoder:
         for layer in rows.layers:
             count = len(layer.counts)
             dense = 2 * count * (depth + width) * width
-            sums = 2 * (layer.sums.num_entries * depth + layer.pooling.num_entries * width)
-            total += 3 * dense + 2 * sums + _NORM_FLOPS * count * width if training else dense + sums
+            sums, pooled = 2 * layer.sums.num_entries * depth, layer.pooling.num_entries * width
+            total += dense + sums + 2 * pooled
+            if training:
+                total += 2 * dense + sums + pooled + _NORM_FLOPS * count * width
             depth = width
         identity = 2 * rows.layers[0].sums.num_entries * rows.inputs.shape[1]
         return total - identity if training else total

@@ -63,22 +63,24 @@ class FastNorm:
         slots = {slot.name: slot for slot in (*model.slots, *model.statistics)}
         self._is_batch, self._cut = f"{prefix}.running_mean" in slots, cut
         names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
-        self._places = [slots[f"{prefix}.{name}"] for name in names]
-        self._parameters, self._gradient = model.parameters.numpy(), model.gradient.numpy()
+        parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
+        places = [slots[f"{prefix}.{name}"] for name in names]
+        self._own = [_view(parameters, slot) for slot in places]
+        self._own_gradients = [_view(gradient, slot) for slot in places]
         self._values = np.ones((3, width), np.float32)
         self._gradients = np.zeros((3, width), np.float32)
         self._width = width
         self._running: list[Floats] = []
         if self._is_batch:
             self._running = [
-                _view(self._parameters, slots[f"{prefix}.{name}"]) for name in ("running_mean", "running_var")
+                _view(parameters, slots[f"{prefix}.{name}"]) for name in ("running_mean", "running_var")
             ]
 
     def load(self) -> None:
         """Take over the model's parameters; padded columns get scale and shift 0."""
         self._values[:2] = 0
-        for row, slot in zip(self._values, self._places, strict=False):
-            row[: slot.stop - slot.start] = _view(self._parameters, slot)
+        for row, own in zip(self._values, self._own, strict=False):
+            row[: len(own)] = own
 
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
@@ -118,8 +120,8 @@ class FastNorm:
             gradient, done.parts.counts, done.parts.pointers, done.scaled, mean_scale, weight, done.mean,
             done.square, done.fixed, *self._gradients,
         )  # fmt: skip
-        for row, slot in zip(self._gradients, self._places, strict=False):
-            _view(self._gradient, slot)[:] += row[: slot.stop - slot.start]
+        for row, own in zip(self._gradients, self._own_gradients, strict=False):
+            own += row[: len(own)]
 
 
 def _view(vector: Floats, slot: Slot) -> Floats:
