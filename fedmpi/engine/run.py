@@ -40,6 +40,7 @@ from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.tasks import rmse
 from fedmpi.models import vectors
 from fedmpi.models.warm_up import warm_up as compile_passes
+from fedmpi.objectives.warm_up import warm_up as compile_losses
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
@@ -171,6 +172,8 @@ def _warm_up(case: Case) -> None:
     reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
     if case.kernels == "compiled":
         compile_passes(case.model)
+        if not case.objective.supervised:
+            compile_losses()
 
 
 def _prepare(job: Job) -> None:

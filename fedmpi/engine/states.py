@@ -35,7 +35,7 @@ from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task
-from fedmpi.objectives.unsupervised import network_of
+from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
@@ -151,8 +151,9 @@ class States:
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
         if case.kernels == "compiled":
             encoder = self._encoder(case, shape)
+            network = Network.compiled(model, encoder, self._scratch)
             compiled = CompiledBatches(*graphs, objective, flops, encoder)
-            return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, encoder=encoder)
+            return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
         batches = TorchBatches(*graphs, objective, flops, self.device)
         return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
 

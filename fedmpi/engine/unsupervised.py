@@ -18,7 +18,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 from fedmpi.objectives import contrast
 from fedmpi.objectives.flops import ObjectiveFlops
-from fedmpi.objectives.unsupervised import Encoder, Frozen, Network, Objective
+from fedmpi.objectives.unsupervised import Frozen, Network, Objective
 
 
 class UnsupervisedPasses:
@@ -38,7 +38,7 @@ class UnsupervisedPasses:
     flops : ObjectiveFlops
     by_epoch : bool
         Whether the previous model is that of the epoch before.
-    encoder : Encoder, optional
+    network : Network, optional
         Compiled kernels bound to `model`; by default torch runs its module.
     """
 
@@ -50,10 +50,10 @@ class UnsupervisedPasses:
         flops: ObjectiveFlops,
         *,
         by_epoch: bool,
-        encoder: Encoder | None = None,
+        network: Network | None = None,
     ) -> None:
         self._batches = batches
-        self._network = Network.of(model.module) if encoder is None else Network(model.module, encoder)
+        self._network = network or Network.of(model.module)
         self._model, self._objective, self._flops = model, objective, flops
         self._by_epoch = by_epoch
         self._received: Tensor | None = None

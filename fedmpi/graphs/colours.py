@@ -21,7 +21,6 @@ from fedmpi.graphs.quotient import Words, equal
 from fedmpi.graphs.streams import word
 from fedmpi.seeds import mixed
 
-
 _SETTLED = 1.1
 """Where all depths together tell apart at most so many times the classes that depth 1 does, these are the
 colours of every depth: a few rows more, and structure that the layers have in common."""
@@ -55,8 +54,8 @@ class Alike:
     ----------
     first : int64 [C]
         A node of each class, numbered over all graphs of the client.
-    class_of_node : int32 [N]
-        Class of each node of the batch.
+    pooling : Csr [B, C]
+        Graphs by classes, an entry for each node.
     counts : float32 [C]
         Nodes of each class.
     rows : tuple of int32 [C]
@@ -64,9 +63,14 @@ class Alike:
     """
 
     first: Int
-    class_of_node: Short
+    pooling: Csr
     counts: Float
     rows: tuple[Short, ...]
+
+    @property
+    def class_of_node(self) -> Short:
+        """Class of each node of the batch, int32 [N]."""
+        return self.pooling.columns
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Rows:
     layers : tuple of Layer
     alike : Alike or None
         None where no vectors of nodes are asked for.
-    graph_of_node : int64 [N]
+    num_nodes : int
     num_edges : int
         Directed edges.
     weighted : bool
@@ -90,7 +94,7 @@ class Rows:
     inputs: Float
     layers: tuple[Layer, ...]
     alike: Alike | None
-    graph_of_node: Int
+    num_nodes: int
     num_edges: int
     weighted: bool
 
@@ -98,11 +102,6 @@ class Rows:
     def num_graphs(self) -> int:
         """Number of graphs B."""
         return self.layers[0].pooling.num_rows
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes N."""
-        return len(self.graph_of_node)
 
 
 class ColouredGraphs:
@@ -199,18 +198,18 @@ class ColouredGraphs:
         edges = int(
             (self._row_ptr[self._graph_ptr[chosen + 1]] - self._row_ptr[self._graph_ptr[chosen]]).sum()
         )
-        graph_of_node = np.repeat(np.arange(len(chosen)), sizes)
-        alike = self._alike(nodes, places)
-        return Rows(inputs, tuple(layers), alike, graph_of_node, edges, self.weighted)
+        alike = self._alike(nodes, graph_ptr, places)
+        return Rows(inputs, tuple(layers), alike, len(nodes), edges, self.weighted)
 
-    def _alike(self, nodes: Int, places: list[Short]) -> Alike | None:
+    def _alike(self, nodes: Int, graph_ptr: Short, places: list[Short]) -> Alike | None:
         """Return the classes of a batch's nodes, if any are asked for."""
         if self._classes is None:
             return None
         of_node, first, _, counts = _numbered(self._classes, _kinds(self._classes), nodes)
         colours = self._colours[1:]
         rows = tuple(place[each[first]] for place, each in zip(places, colours, strict=True))
-        return Alike(first, of_node, counts, rows)
+        pooling = Csr(graph_ptr, of_node, np.ones(len(nodes), np.float32), len(first))
+        return Alike(first, pooling, counts, rows)
 
 
 def _kinds(colours: Short) -> int:

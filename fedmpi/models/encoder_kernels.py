@@ -19,7 +19,7 @@ def gather_columns(rows: Floats, row_of: Ints, out: Floats, first: int, width: i
 def spread_graphs(
     values: Floats, pointers: Ints, row_of_node: Ints, first: int, width: int, out: Floats
 ) -> None:
-    """Set row k of `out` [K, h] to the sum, over its nodes, of `width` columns from `first` on of their graphs.
+    """Set row k of `out` [K, h] to the sum of `width` columns, from `first` on, of its nodes' graphs.
 
     Parameters
     ----------

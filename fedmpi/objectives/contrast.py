@@ -48,7 +48,7 @@ def apart(received: Tensor, previous: Tensor) -> Tensor:
     return normalize(previous, dim=1) - normalize(received, dim=1)
 
 
-def inter(local: Tensor, away: Tensor, temperature: float, counts: Tensor | None = None) -> Tensor:
+def inter(local: Tensor, away: Tensor, temperature: float) -> Tensor:
     """Return Eq. 7, or Eq. 8 for nodes, a scalar: nearer to the received model than to the previous one.
 
     Two-way cross-entropy as in MOON (Li, He and Song 2021), similarity by the cosine.
@@ -57,12 +57,9 @@ def inter(local: Tensor, away: Tensor, temperature: float, counts: Tensor | None
     ----------
     local, away : float32 [n, d]
         Vectors of graphs (or nodes) under the local model, and `apart` of the same.
-    counts : float32 [n], optional
-        How many nodes each vector stands for; by default one.
     """
     excess = (normalize(local, dim=1) * away).sum(dim=1)  # of equal copies exactly 0, its gradient too
-    terms = softplus(excess / temperature)
-    return terms.mean() if counts is None else (counts * terms).sum() / counts.sum()
+    return softplus(excess / temperature).mean()
 
 
 def divergence(local: Tensor, received: Tensor, temperature: float) -> Tensor:

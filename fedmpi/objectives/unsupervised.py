@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,11 +14,14 @@ from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.colours import Rows
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
+from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinEncoderOptions, ModelOptions, Shape
-from fedmpi.objectives import contrast
-from fedmpi.objectives.information import Classes, jensen_shannon
+from fedmpi.models.scratch import Scratch
+from fedmpi.objectives import compiled, contrast
+from fedmpi.objectives.fast_feed_forward import FastFeedForward
+from fedmpi.objectives.information import jensen_shannon
 from fedmpi.objectives.options import (
     FclgNodesOptions,
     FclgOptions,
@@ -28,6 +32,9 @@ from fedmpi.objectives.options import (
     MvgrlOptions,
     ObjectiveOptions,
 )
+
+_HEADS = ("node_head", "graph_head")
+"""InfoGraph's heads in `InfoGraphNetwork`."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +63,28 @@ class Network:
     Attributes
     ----------
     module : torch.nn.Module
-        Holds the parameters; its heads are called.
+        Holds the parameters.
     encoder : Encoder or None
         Encodes for objectives on one encoder: the module, or compiled kernels with its parameters.
+    heads : tuple of callables
+        InfoGraph's for nodes and graphs, of either kind.
     """
 
     module: nn.Module
     encoder: Encoder | None
+    heads: tuple[Callable[[Tensor], Tensor], ...] = ()
 
     @classmethod
     def of(cls, module: nn.Module) -> Network:
         """Return the network that torch runs."""
-        return cls(module, module if isinstance(module, GinEncoder) else None)
+        heads = (module.node_head, module.graph_head) if isinstance(module, InfoGraphNetwork) else ()
+        return cls(module, module if isinstance(module, GinEncoder) else None, heads)
+
+    @classmethod
+    def compiled(cls, model: FlatModel, encoder: Encoder, scratch: Scratch) -> Network:
+        """Return the network that compiled kernels run."""
+        names = _HEADS if isinstance(model.module, InfoGraphNetwork) else ()
+        return cls(model.module, encoder, tuple(FastFeedForward(model, name, scratch) for name in names))
 
     def encode(self, batch: Any, *, training: bool) -> Encoding:
         """Encode one view."""
@@ -169,15 +186,13 @@ class InfoGraph(_OneEncoder):
 
     def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the negative bound between nodes and graphs."""
-        module, batch = network.module, views.original
-        assert isinstance(module, InfoGraphNetwork)
+        batch, (node_head, graph_head) = views.original, network.heads
         found = network.encode(batch, training=True)
-        nodes, graphs = module.node_head(found.nodes), module.graph_head(found.graphs)
+        nodes, graphs = node_head(found.nodes), graph_head(found.graphs)
         if isinstance(batch, Batch):
             return jensen_shannon(nodes, graphs, batch.graph_of_node)
-        assert batch.alike is not None and found.counts is not None
-        classes = Classes(torch.from_numpy(batch.alike.class_of_node).long(), found.counts)
-        return jensen_shannon(nodes, graphs, torch.from_numpy(batch.graph_of_node), classes)
+        assert batch.alike is not None
+        return compiled.jensen_shannon(nodes, graphs, batch.alike.pooling.transposed)
 
 
 class Mvgrl:
@@ -249,9 +264,11 @@ class Intra(_OneEncoder):
             case FclgOptions(inter_temperature=tau) | FclgNodesOptions(inter_temperature=tau):
                 if frozen.away is None:
                     return contrast.LOG_2
-                if self.by_node:
-                    return contrast.inter(local.nodes, frozen.away, tau, local.counts)
-                return contrast.inter(local.graphs, frozen.away, tau)
+                if not self.by_node:
+                    return contrast.inter(local.graphs, frozen.away, tau)
+                if local.counts is None:
+                    return contrast.inter(local.nodes, frozen.away, tau)
+                return compiled.inter(local.nodes, frozen.away, local.counts, tau)
         raise AssertionError(self.options.name)
 
 

@@ -43,7 +43,7 @@ def test_a_batch_numbers_what_occurs_in_it():
     rows = ColouredGraphs(GRAPHS, None, 2, by_node=True).take(np.array([2, 1]))
     assert [layer.counts.tolist() for layer in rows.layers] == [[2, 2, 1], [2, 2, 1]]
     assert rows.alike.first.tolist() == [4, 5, 3]
-    assert rows.graph_of_node.tolist() == [0, 0, 0, 0, 1]
+    assert rows.alike.pooling.pointers.tolist() == [0, 4, 5]
     assert rows.num_edges == 6
 
 

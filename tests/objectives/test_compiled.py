@@ -54,13 +54,14 @@ def passes(options, graphs, kernels):
     model = FlatModel(unsupervised.network_of(options, GIN, shape))
     model.parameters.copy_(model.initialise(1, 0))
     objective, flops = unsupervised.make(options), ObjectiveFlops(options, GIN, shape)
-    encoder = FastEncoder(GIN, model, (Scratch(), Scratch())) if kernels == "compiled" else None
-    if encoder is None:
-        batches = TorchBatches(graphs, graphs, objective, flops)
-    else:
-        batches = CompiledBatches(graphs, graphs, objective, flops, encoder)
     by_epoch = not options.keeps_last_round
-    return model, UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, encoder=encoder)
+    if kernels == "csr":
+        batches, network = TorchBatches(graphs, graphs, objective, flops), None
+    else:
+        encoder = FastEncoder(GIN, model, (Scratch(), Scratch()))
+        batches = CompiledBatches(graphs, graphs, objective, flops, encoder)
+        network = unsupervised.Network.compiled(model, encoder, Scratch())
+    return model, UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, network=network)
 
 
 def moved(model, number):
