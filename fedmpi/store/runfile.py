@@ -279,8 +279,7 @@ def _value(group: h5py.Group, name: str, value: Any, dtype: str | None = None) -
 def _add(group: h5py.Group, field: Field, values: Array, names: tuple[str, ...] | None = None) -> None:
     """Write a dataset in full, so that its space is taken now, with the attributes that explain it."""
     dataset = group.create_dataset(field.name, data=values)
-    dataset.attrs["unit"] = field.unit
-    dataset.attrs["meaning"] = field.meaning
+    dataset.attrs["unit"], dataset.attrs["meaning"] = field.unit, field.meaning
     dataset.attrs["kind"] = field.kind
     dataset.attrs["better"] = field.better or ""
     dataset.attrs["axes"] = _texts(field.axes)
