@@ -66,11 +66,13 @@ def _ahead_by_clusters(each: Setting) -> Markup:
 def _ahead_by_score(each: Setting) -> Markup:
     """Say which cell has the best score, and that of the next."""
     first, *others = ranked(each)
+    if not others:
+        return Markup("<strong>{}</strong> has a test {} of {:.4f} in the last round ({}).").format(
+            first.label, each.score, over_seeds(first).mean, direction(each.higher)
+        )
     text = Markup("<strong>{}</strong> has the best test {} in the last round, {:.4f} ({})").format(
         first.label, each.score, over_seeds(first).mean, direction(each.higher)
     )
-    if not others:
-        return text + "."
     return text + Markup(", before {} with {:.4f}.").format(others[0].label, over_seeds(others[0]).mean)
 
 
@@ -85,6 +87,10 @@ def _gap(first: Cell, second: Cell) -> Markup:
     gap = estimate(100 * np.array(gaps))
     if gap.mean == 0:
         return Markup("and so has {}").format(second.label)
+    if gap.mean < 0:  # it leads by the mean over its own seeds
+        return Markup("but {:.2f} points behind {} over the seeds that both have").format(
+            -gap.mean, second.label
+        )
     if gap.count < 2:
         return Markup("{:.2f} points ahead of {} (one seed: no interval)").format(gap.mean, second.label)
     verdict = "more than" if gap.mean > gap.half else "within"

@@ -103,6 +103,17 @@ def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run
     assert "has the highest test accuracy in the last round, 75.00 %, and so has Fed" in tied.html("page", [])
 
 
+def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(tmp_path, make_run):
+    page, fedprox = Page(), {"algorithm": "fedprox"}
+    runs = [
+        make_run(tmp_path / "a", [[0.7]]),
+        make_run(tmp_path / "b", [[0.6]], settings=fedprox),
+        make_run(tmp_path / "c", [[0.9]], seed=42, settings=fedprox),
+    ]
+    page.digests = [digest(load_run(run), None) for run in runs]
+    assert "but 10.00 points behind FedAvg over the seeds that both have" in page.html("page", [])
+
+
 def test_markdown(tmp_path, make_run, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     make_run(tmp_path / "b", [[0.9, 0.8]], seed=42)
