@@ -1,7 +1,8 @@
-"""The collectives of a round on flat buffers, counted: calls, payload bytes, seconds."""
+"""The collectives of a round on flat buffers, and how ranks wait in them; counted: calls, bytes, seconds."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -15,10 +16,16 @@ NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 """Order of the collectives in every count."""
 
 _SHORTEST_NAP_S = 50e-6
-"""Shortest sleep between two looks at a pending barrier; a look and its sleep cost about as much CPU time."""
+"""Shortest sleep between two looks at a pending call; a look and its sleep cost about as much CPU time."""
 
 _LONGEST_NAP_S = 0.1
-"""Longest sleep between two looks at a barrier that is not due yet."""
+"""Longest sleep between two looks at a call that is not due yet."""
+
+_BRIEF_S = 1e-3
+"""A wait that is expected to be shorter begins without sleep, for as long."""
+
+_TESTS = 3
+"""Tests of a request in one look: a call of several messages takes one for each."""
 
 _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
@@ -35,10 +42,20 @@ class Collectives:
     The payload of a call on a rank is the size of the buffer that this rank hands
     to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what
     the rank contributes; Scatterv, what it receives; Ibarrier, nothing.
+
+    A call with a `place` is waited for asleep: who waits leaves the core to those that compute. How long the
+    last calls at that place took says when to look. Others are blocking MPI calls or, where `crowded`, the
+    same without blocking and looked at as often as others leave the core.
+
+    Parameters
+    ----------
+    comm : communicator
+    crowded : bool
+        Whether ranks have to share cores anywhere; the same on all.
     """
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self._comm = comm
+    def __init__(self, comm: MPI.Intracomm, crowded: bool = False) -> None:
+        self._comm, self.crowded = comm, crowded
         self.calls = np.zeros(len(NAMES), np.int64)
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
@@ -62,18 +79,24 @@ class Collectives:
     def _time(self, name: str, start: float) -> None:
         self.seconds[NAMES.index(name)] += time.perf_counter() - start
 
-    def bcast(self, buffer: Buffer) -> Buffer:
+    def bcast(self, buffer: Buffer, place: str = "") -> Buffer:
         """Send rank 0's buffer to all, in place; every rank brings an array of the same size."""
         self.count("Bcast", buffer.nbytes)
         start = time.perf_counter()
-        self._comm.Bcast(buffer, root=0)
+        if place or self.crowded:
+            self._wait(self._comm.Ibcast(buffer, root=0), place)
+        else:
+            self._comm.Bcast(buffer, root=0)
         self._time("Bcast", start)
         return buffer
 
-    def gatherv(self, part: Array, counts: Sequence[int], *, counted: bool = False) -> Array | None:
+    def gatherv(
+        self, part: Array, counts: Sequence[int], place: str = "", *, counted: bool = False
+    ) -> Array | None:
         """Concatenate 1-d parts of `counts[rank]` elements at rank 0, in rank order; None elsewhere.
 
-        ``counted`` says that the caller has counted this call already.
+        The other ranks go on as soon as their part has left. ``counted`` says that the caller has counted
+        this call already.
         """
         if not counted:
             self.count("Gatherv", part.nbytes)
@@ -82,7 +105,11 @@ class Collectives:
         # A predefined type: `mpi4py.util.dtlib` would make a new one that nobody frees.
         kind = MPI.Datatype.fromcode(part.dtype.char)
         target = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
-        self._comm.Gatherv([part, len(part), kind], target, root=0)
+        source = [part, len(part), kind]
+        if place or self.crowded:
+            self._wait(self._comm.Igatherv(source, target, root=0), place)
+        else:
+            self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
         return whole
 
@@ -109,39 +136,54 @@ class Collectives:
         self.count("Reduce", part.nbytes)
         start = time.perf_counter()
         total = np.empty_like(part) if self.is_root else None
-        self._comm.Reduce(part, total, op=MPI.SUM, root=0)
+        if self.crowded:
+            self._wait(self._comm.Ireduce(part, total, op=MPI.SUM, root=0))
+        else:
+            self._comm.Reduce(part, total, op=MPI.SUM, root=0)
         self._time("Reduce", start)
         return total
 
     def wait_for_all(self, place: str = "") -> float:
-        """Sleep until every rank is here; return the seconds waited.
+        """Sleep until every rank is here; return the seconds waited."""
+        self.count("Ibarrier", 0)
+        start = time.perf_counter()
+        self._sleep(self._comm.Ibarrier(), place)
+        self._time("Ibarrier", start)
+        return time.perf_counter() - start
 
-        A barrier that is looked at between sleeps keeps waiting ranks off the
-        cores on which others still compute. How long the waits at the same named `place`
-        took in the last rounds says when to look.
+    def _wait(self, request: MPI.Request, place: str = "") -> None:
+        """Wait for a call of this rank: asleep at a `place`, else leaving the core to whoever wants it."""
+        if place:
+            self._sleep(request, place)
+        else:
+            while not request.Test():
+                os.sched_yield()
+
+    def _sleep(self, request: MPI.Request, place: str) -> None:
+        """Sleep until a call is done.
 
         Measured: a rank that slept through a wait of 250 ms used 11 ms of CPU time with a look every 0.1 ms
         around its end, which two workers on two cores had to do without.
         """
-        self.count("Ibarrier", 0)
         start = time.perf_counter()
-        request = self._comm.Ibarrier()
         earlier = self._waits.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected = min(earlier, default=0.0)
         asleep = 0.0
-        while not request.Test():
-            asleep = nap(time.perf_counter() - start, expected)
-            time.sleep(asleep)
-        self._time("Ibarrier", start)
+        while not any(request.Test() for _ in range(_TESTS)):
+            elapsed = time.perf_counter() - start
+            asleep = nap(elapsed, expected) if max(elapsed, expected) > _BRIEF_S else 0.0
+            if asleep:
+                time.sleep(asleep)
+            else:
+                os.sched_yield()
         waited = time.perf_counter() - start
         # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
         # for one that stood still would make each other wait for ever.
         earlier.append(waited - asleep / 2)
-        return waited
 
 
 def nap(elapsed: float, expected: float) -> float:
-    """Return the seconds until the next look at a barrier that is expected to take so many.
+    """Return the seconds until the next look at a call that is expected to take so many.
 
     Half of what is left until shortly before it is due; then few; where it is late, more again,
     at most a hundredth of the wait.

@@ -34,14 +34,14 @@ def weighted_exponent(delta: Delta, weight: int) -> int:
 
 
 @compiled
-def _fix(delta: Delta, weight: float, scale: float, bound: float, out: npt.NDArray[np.int64]) -> bool:
-    """Round ``delta * weight * scale`` (exact in float64) to integers; False if one is beyond the bound."""
-    largest = 0.0
+def _add_fixed(delta: Delta, weight: float, scale: float, bound: float, out: npt.NDArray[np.int64]) -> bool:
+    """Add ``delta * weight * scale``, exact in float64 and rounded; False if an element is out of bounds."""
+    beyond = 0
     for i in range(len(delta)):
         scaled = np.float64(delta[i]) * weight * scale
-        largest = max(largest, abs(scaled))
-        out[i] = np.int64(np.rint(scaled))
-    return largest <= bound
+        beyond += int(abs(scaled) > bound)
+        out[i] += np.int64(np.rint(scaled))
+    return beyond == 0
 
 
 class Exact:
@@ -58,10 +58,14 @@ class Exact:
 
     def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
         """Return one client's summand."""
-        summand = np.empty(len(delta), np.int64)
-        fits = _fix(delta, float(weight), 2.0**self._shift, 2.0**self._bits, summand)
-        assert fits, "a delta exceeds its group's exponent"
+        summand = np.zeros(len(delta), np.int64)
+        self.add(delta, weight, summand)
         return summand
+
+    def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
+        """Add one client's summand to a sum, in place."""
+        fits = _add_fixed(delta, float(weight), 2.0**self._shift, 2.0**self._bits, total)
+        assert fits, "a delta exceeds its group's exponent"
 
     def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
         """Return the same summand for a delta on a device, without bringing it to the host."""
@@ -69,7 +73,7 @@ class Exact:
 
     def decode(self, total: npt.NDArray[Any]) -> Floats:
         """Return the weighted mean from the sum of the summands."""
-        mean: Floats = np.ldexp(total.astype(np.float64), -self._shift) / self._total
+        mean: Floats = total.astype(np.float64) * 2.0**-self._shift / self._total
         return mean
 
 
@@ -84,6 +88,10 @@ class Float32:
     def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
         """Return one client's summand."""
         return (delta * np.float32(weight)).astype(np.float32)
+
+    def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
+        """Add one client's summand to a sum, in place."""
+        total += self.encode(delta, weight)
 
     def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
         """Return the same summand for a delta on a device."""
@@ -108,6 +116,10 @@ class Fixed32:
         """Return one client's summand; elements beyond the clip are cut."""
         share = np.clip(delta.astype(np.float64), -self._clip, self._clip) * (weight / self._total)
         return np.rint(np.ldexp(share, self._shift)).astype(np.int32)
+
+    def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
+        """Add one client's summand to a sum, in place."""
+        total += self.encode(delta, weight)
 
     def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
         """Return the same summand for a delta on a device."""

@@ -28,14 +28,14 @@ def advice(environment: Mapping[str, str], library: str, ranks: Sequence[Mapping
         `rank`, `host` and `cores` of each, as `World.describe` has them; may be empty.
     """
     threads = int(environment.get("OMP_NUM_THREADS", "0") or 0)
-    crowded = _crowded(ranks, max(threads, 1))
+    hosts = crowded(ranks, max(threads, 1))
     lines = shared_cores(ranks, max(threads, 1))
     if threads != 1 and len(ranks) > 1:
         lines.append("OMP_NUM_THREADS: set 1; more threads a rank only by `threads` of the suite")
     if environment.get("OMP_WAIT_POLICY", "").upper() != "PASSIVE":
         lines.append("OMP_WAIT_POLICY: set PASSIVE, or threads that wait keep cores from those that compute")
-    if "MPICH" in library and crowded and environment.get("MPIR_CVAR_ENABLE_HEAVY_YIELD") != "1":
-        lines.append(f"MPIR_CVAR_ENABLE_HEAVY_YIELD: set 1, since ranks outnumber cores on {crowded[0]}")
+    if "MPICH" in library and hosts and environment.get("MPIR_CVAR_ENABLE_HEAVY_YIELD") != "1":
+        lines.append(f"MPIR_CVAR_ENABLE_HEAVY_YIELD: set 1, since ranks outnumber cores on {hosts[0]}")
     if "Open MPI" in library:
         lines += _open_mpi(environment, ranks)
     if any(
@@ -60,7 +60,7 @@ def _open_mpi(environment: Mapping[str, str], ranks: Sequence[Mapping[str, Any]]
 def shared_cores(ranks: Sequence[Mapping[str, Any]], threads: int) -> list[str]:
     """Return a line per host on which ranks must share cores: fewer cores in all than ranks times threads."""
     lines = []
-    for host in _crowded(ranks, threads):
+    for host in crowded(ranks, threads):
         number = sum(rank["host"] == host for rank in ranks)
         cores = {core for rank in ranks if rank["host"] == host for core in rank["cores"]}
         lines.append(
@@ -83,7 +83,7 @@ def shared_devices(ranks: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _crowded(ranks: Sequence[Mapping[str, Any]], threads: int) -> list[str]:
+def crowded(ranks: Sequence[Mapping[str, Any]], threads: int) -> list[str]:
     """Return the hosts on which some ranks have fewer cores in all than they have threads."""
     groups: dict[tuple[str, tuple[int, ...]], int] = defaultdict(int)
     cores: dict[str, set[int]] = defaultdict(set)

@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from fedmpi.comm import launch
 from fedmpi.comm.collectives import Collectives
+from fedmpi.comm.settings import crowded
 from fedmpi.errors import BadInput, FedmpiError
 
 T = TypeVar("T")
@@ -36,8 +37,9 @@ class World:
         _check_size(self.size)
         local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
         self.local_rank: int = local.rank
+        places = local.allgather({"host": "", "cores": sorted(os.sched_getaffinity(0))})
         local.Free()
-        self.collectives = Collectives(self.comm)
+        self.collectives = Collectives(self.comm, self.any(bool(crowded(places, 1))))
 
     @property
     def is_root(self) -> bool:

@@ -47,10 +47,12 @@ class Evaluator:
     def run(self, round: int, participants: Ints) -> Gathered | None:
         """Score the new models; return every client's scores and every rank's meter on rank 0."""
         rows, single = self._score(round, participants)
-        with self._meter.phase("wait"):
-            self._world.collectives.wait_for_all("evaluation")
         self._world.collectives.count("Gatherv", self._table.nbytes(self._world.rank))
-        closing = self._table.gather(self._meter.snapshot(), rows, single, counted=True)
+        header = np.zeros(self._meter.width) if self._world.is_root else self._meter.snapshot()
+        with self._meter.phase("wait"):
+            closing = self._table.gather(header, rows, single, "evaluation", counted=True)
+        if closing is not None:
+            closing.headers[0] = self._meter.snapshot()  # the round lasts until here
         self.lost = -1 if closing is None else self._first_lost(closing)
         return closing
 

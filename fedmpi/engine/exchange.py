@@ -166,8 +166,10 @@ class Exchange:
         for member in members:
             if int(member) in deltas:
                 delta, weight = deltas[int(member)], int(weights[member])
-                is_tensor = isinstance(delta, Tensor)
-                total += (reduction.encode_tensor if is_tensor else reduction.encode)(delta, weight)  # type: ignore[arg-type]
+                if isinstance(delta, Tensor):
+                    total += reduction.encode_tensor(delta, weight)
+                else:
+                    reduction.add(delta, weight, total)
         return reduction, total
 
     def _update_spanning(

@@ -99,6 +99,7 @@ class ClientTable:
         header: npt.ArrayLike,
         rows: Floats,
         flags: npt.NDArray[np.uint8] | None = None,
+        place: str = "",
         *,
         counted: bool = False,
     ) -> Gathered | None:
@@ -106,7 +107,7 @@ class ClientTable:
         numbers = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
         part = np.concatenate([numbers.view(np.uint8), np.zeros(0, np.uint8) if flags is None else flags])
         sizes = [self.nbytes(rank) for rank in range(self._collectives.size)]
-        whole = self._collectives.gatherv(part, sizes, counted=counted)
+        whole = self._collectives.gatherv(part, sizes, place, counted=counted)
         if whole is None:
             return None
         width = len(self._columns)

@@ -123,9 +123,10 @@ class Rounds:
             self.meter.executed_flops += trained.executed_flops
         deltas = trained.deltas
         with self.meter.phase("wait"):
-            self.world.collectives.wait_for_all("training")
-        with self.meter.phase("communicate"):
-            gathered = self._training.gather([float(stop.requested)], trained.rows, trained.reports)
+            asked = [float(stop.requested)]
+            gathered = self._training.gather(asked, trained.rows, trained.reports, "training")
+        if gathered is not None:
+            gathered.headers[0] = float(stop.requested)  # rank 0 may have been asked while it waited
         plan = self._decide(round, gathered, participants, checkpoint)
         if plan.lost_client >= 0:
             raise self._diverged(round - 1, plan.lost_client)
@@ -168,8 +169,8 @@ class Rounds:
         if gathered is not None:
             with self.meter.phase("server"):
                 message = self._plan(round, gathered, participants, checkpoint).pack()
-        with self.meter.phase("communicate"):
-            self.world.collectives.bcast(message)
+        with self.meter.phase("communicate" if self.world.is_root else "wait"):
+            self.world.collectives.bcast(message, "plan")
         return RoundPlan.unpack(message)
 
     def _plan(self, round: int, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:

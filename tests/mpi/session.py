@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run a
 
 from fedmpi.benchmarks import federation  # noqa: E402
 from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
-from fedmpi.comm.collectives import NAMES  # noqa: E402
+from fedmpi.comm.collectives import NAMES, Collectives  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
@@ -69,9 +69,9 @@ def jobs(root, overrides=(), resume=False):
     }
 
 
-def check_counts(world):
-    """Bytes and calls counted are those of the messages."""
-    collectives = world.collectives
+def check_counts(world, crowded):
+    """Bytes and calls counted are those of the messages, however ranks wait for them."""
+    collectives = Collectives(world.comm, crowded)
     before = collectives.calls.copy(), collectives.payload_bytes.copy()
     collectives.bcast(np.zeros(10, np.float32))
     collectives.gatherv(np.zeros(world.rank + 1, np.int64), [rank + 1 for rank in range(world.size)])
@@ -92,6 +92,22 @@ def check_counts(world):
         "Scatterv": 8,
         "Ibarrier": 0,
     }
+
+
+def check_nobody_waits_for_a_gather(world):
+    """At a named place rank 0 alone waits for who comes late; the others go on."""
+    counts = [3] * world.size
+    late = world.size - 1
+    if world.rank == late:
+        time.sleep(1)
+    start = time.perf_counter()
+    part = np.full(3, world.rank)
+    whole = world.collectives.gatherv(part, counts, "somewhere")
+    waited = time.perf_counter() - start
+    if world.is_root:
+        assert np.array_equal(whole, np.repeat(np.arange(world.size), 3))
+    assert waited > 0.5 if world.is_root and late else waited < 0.5
+    world.comm.Barrier()
 
 
 def check_a_hold_up_is_not_remembered(world):
@@ -186,8 +202,8 @@ class Recorder:
 
     def __getattr__(self, name):
         call = getattr(self._comm, name)
-        sending = ("Bcast", "Scatterv") if self._comm.rank == 0 else ()
-        if name not in ("Gatherv", "Reduce", *sending):
+        sending = ("Ibcast", "Bcast", "Scatterv") if self._comm.rank == 0 else ()
+        if name not in ("Igatherv", "Gatherv", "Ireduce", "Reduce", *sending):
             return call
 
         def recorded(buffer, *arguments, **options):
@@ -289,8 +305,12 @@ def check_resume_of_a_servers_state(world, root):
 def main(root: Path) -> None:
     """Run every check, then fail on purpose."""
     world = World()
-    check_collectives(world)
-    check_counts(world)
+    crowded = world.collectives.crowded
+    for world.collectives.crowded in (False, True):
+        check_collectives(world)
+        check_counts(world, world.collectives.crowded)
+    check_nobody_waits_for_a_gather(world)
+    world.collectives.crowded = crowded
     check_a_hold_up_is_not_remembered(world)
     check_errors_are_everybodys(world)
     check_idle_ranks_are_named(world, root)
