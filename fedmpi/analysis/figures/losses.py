@@ -1,4 +1,4 @@
-"""Test loss or accuracy by round: mean and standard deviation over clients (GCFL, Figure 4; FedCCH, 3).
+"""Loss, accuracy or clusters by round: mean and standard deviation over clients (GCFL, Figure 4; FedCCH, 3).
 
 The paper calls these training curves and draws the test loss. It does not say
 whether its band is over clients of one seed or of five; here a client's loss
@@ -29,13 +29,16 @@ class Options(BaseModel):
     Attributes
     ----------
     field : str
-        ``test_loss``, ``val_loss``, ``train_loss``, or an accuracy of these splits.
+        ``test_loss``, ``val_loss``, ``train_loss``, an accuracy of these splits, or ``domain_agreement``, the
+        adjusted Rand index of clusters and domains, whose mean over rounds then stands in the legend.
     first_round : int
         Where the lines begin: the losses of the very first rounds may flatten all that follows.
     log : bool
         Logarithmic axis.
     band : bool
         One standard deviation over clients around each line.
+    smooth : int
+        Rounds whose mean is drawn at the last of them.
     panels : str
         A panel per ``dataset``, or (``settings``) per configuration but for algorithm and rounds.
     """
@@ -43,12 +46,19 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     field: Literal[
-        "test_loss", "val_loss", "train_loss", "test_accuracy", "val_accuracy", "train_accuracy"
+        "test_loss",
+        "val_loss",
+        "train_loss",
+        "test_accuracy",
+        "val_accuracy",
+        "train_accuracy",
+        "domain_agreement",
     ] = "test_loss"
     first_round: int = Field(1, ge=1)
     log: bool = False
     panels: Literal["settings", "dataset"] = "settings"
     band: bool = True
+    smooth: int = Field(1, ge=1)
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
@@ -73,8 +83,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             _line(axis, cell, options, label, look)
         axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
         axis.set_xlabel("round")
-        unit = " (nat)" if options.field.endswith("loss") else ""
-        axis.set_ylabel(f"{options.field.replace('val', 'validation').replace('_', ' ')}{unit}")
+        axis.set_ylabel(_quantity(options.field))
         axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
         if options.log:
             axis.set_yscale("log")
@@ -83,9 +92,25 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
     seeds = seeds_text([tuple(cell.runs) for cell in found])
-    band = "; thin: one standard deviation over clients around it" if options.band else ""
-    style.add_caption(figure, f"Thick: mean over clients{band} ({seeds}).")
+    style.add_caption(figure, f"{_lines_are(options)} ({seeds}).")
     return figure
+
+
+def _quantity(field: str) -> str:
+    """Return what an axis shows, with its unit."""
+    if field == "domain_agreement":
+        return "adjusted Rand index with domains"
+    unit = " (nat)" if field.endswith("loss") else ""
+    return f"{field.replace('val', 'validation').replace('_', ' ')}{unit}"
+
+
+def _lines_are(options: Options) -> str:
+    """Return what the caption says of the lines."""
+    over = f", and of {options.smooth} rounds," if options.smooth > 1 else ""
+    if options.field == "domain_agreement":
+        return f"Mean over runs{over} of clusters against domains"
+    band = "; thin: one standard deviation over clients around it" if options.band else ""
+    return f"Thick: mean over clients{over}{band}"
 
 
 def _lines(members: Sequence[Cell]) -> list[tuple[str, Cell, dict[str, Any]]]:
@@ -95,17 +120,41 @@ def _lines(members: Sequence[Cell]) -> list[tuple[str, Cell, dict[str, Any]]]:
 
 
 def _line(axis: Axes, cell: Cell, options: Options, label: str, look: dict[str, Any]) -> None:
-    values = cell.mean(lambda run: run.results[options.field])
-    mean, spread = _over_clients(values)
+    values = cell.mean(lambda run: _by_client(run, options.field))
+    mean, spread = (_smooth(line, options.smooth) for line in _over_clients(values))
+    if options.field == "domain_agreement":
+        label = f"{label}: mean {np.nanmean(values):.2f}"
     rounds = np.flatnonzero(~np.isnan(mean))
     rounds = rounds[rounds + 1 >= options.first_round]
     axis.plot(rounds + 1, mean[rounds], label=label, **look)
-    if not options.band:
+    if not options.band or options.field == "domain_agreement":
         return
     low, high = mean - spread, mean + spread
     axis.fill_between(rounds + 1, low[rounds], high[rounds], color=look["color"], alpha=0.08, linewidth=0)
     for edge in (low, high):  # bands lie on each other: their edges tell them apart
         axis.plot(rounds + 1, edge[rounds], **{**look, "linewidth": 0.5, "alpha": 0.8})
+
+
+def _by_client(run: Run, field: str) -> Float:
+    """Return a field [R, n]; [R, 1] where it is of the whole run."""
+    if field not in run.results:
+        raise BadInput(f"{run.folder}: has no {field}")
+    values: Float = run.results[field]
+    if np.isnan(values).all():
+        raise BadInput(f"{run.folder}: {field} is never defined there; all its datasets may be of one domain")
+    return values if values.ndim == 2 else values[:, None]
+
+
+def _smooth(values: Float, rounds: int) -> Float:
+    """Return means of so many rounds at the last of them, NaN before."""
+    if rounds == 1:
+        return values
+    means = np.full(len(values), np.nan)
+    if len(values) >= rounds:
+        windows = np.lib.stride_tricks.sliding_window_view(values, rounds)
+        with np.errstate(invalid="ignore"):
+            means[rounds - 1 :] = np.nansum(windows, axis=1) / (~np.isnan(windows)).sum(axis=1)
+    return means
 
 
 def _over_clients(values: Float) -> tuple[Float, Float]:

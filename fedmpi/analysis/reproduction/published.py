@@ -25,7 +25,7 @@ REFERENCE = "self-train"
 
 _FIGURES = ("paper", "table", "row", "column", "metric", "value", "spread", "seeds", "suite", "cases", "note")
 _CLAIMS = ("paper", "kind", "claim", "suite", "cases", "against")
-KINDS = ("lead", "improved")
+KINDS = ("lead", "level", "improved")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class Claim:
     ----------
     kind : str
         ``lead``: the average of `cases` is above that of `against`, by as much as published.
+        ``level``: the average of `cases` is at least that of `against`, as text or a figure says.
         ``improved``: so many clients of `cases` gain over `against` as the published ratio says.
     """
 
@@ -118,7 +119,7 @@ def read_claims(path: Path) -> list[Claim]:
     claims = [Claim(**row) for row in _rows(path, _CLAIMS)]
     for claim in claims:
         if claim.kind not in KINDS:
-            raise BadInput(f"{path}: kind {claim.kind}: there are {' and '.join(KINDS)}")
+            raise BadInput(f"{path}: kind {claim.kind}: there are {', '.join(KINDS)}")
     return claims
 
 

@@ -47,8 +47,8 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
     """Judge claims; a family are those of one kind under one rule.
 
     A lead is confirmed where ours is surely no more than the margin below the
-    published one. A number of improved clients is confirmed where ours is
-    surely less than a client off.
+    published one, or below none where cases are only said to be as good. A number
+    of improved clients is confirmed where ours is surely less than a client off.
 
     Raises
     ------
@@ -100,9 +100,9 @@ def _questions(
     ours, other = (results.one(claim.suite, cases)[0] for cases in (claim.cases, claim.against))
     found = {}
     for rule, column in RULES.items():
-        if claim.kind == "lead":
+        if claim.kind in ("lead", "level"):
             lead = measures.lead(ours, other, column)
-            least = published_lead(claim, figures) - MARGIN
+            least = (published_lead(claim, figures) if claim.kind == "lead" else 0.0) - MARGIN
             found[rule] = (Question(lead, least, math.inf), signed(lead))
             continue
         gains = measures.gains(ours, other, column)
@@ -116,6 +116,8 @@ def _questions(
 
 
 def _printed(claim: Claim, figures: Sequence[Published]) -> str:
+    if claim.kind == "level":
+        return "at least +0"
     if claim.kind == "improved":
         return _figure(figures, claim.suite, claim.cases, "ratio").printed
     ours, other = (_figure(figures, claim.suite, cases, "average") for cases in (claim.cases, claim.against))

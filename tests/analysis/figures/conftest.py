@@ -12,10 +12,11 @@ from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, res
 def record(tmp_path):
     """Return a function that records a made-up complete run and reads it back.
 
-    Settings are merged into the configuration; results are arrays [round][client] by name.
+    Settings are merged into the configuration; results are arrays [round][client] by name, `extra` the
+    fields among them that an algorithm adds.
     """
 
-    def make(settings, clients=("a", "b"), **results):
+    def make(settings, clients=("a", "b"), extra=(), **results):
         rounds = len(next(iter(results.values())))
         config = {
             "suite": "made/up",
@@ -28,23 +29,25 @@ def record(tmp_path):
             **settings,
         }
         folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
-        with RunRecord.create(folder, config=config, clients=clients, rounds=rounds, partition={}) as run:
+        with RunRecord.create(
+            folder, config=config, clients=clients, rounds=rounds, partition={}, extra=extra
+        ) as run:
             run.begin_life(0, 1, ["Bcast"], {})
             for index in range(rounds):
                 rows = {name: np.asarray(values)[index] for name, values in results.items()}
-                run.write_round(index, *_rows(len(clients), rows))
+                run.write_round(index, *_rows(len(clients), rows, extra))
             run.finish("complete", "")
         return load_run(folder)
 
     return make
 
 
-def _rows(num_clients, given):
+def _rows(num_clients, given, extra):
     sizes = axis_sizes(num_clients, 1, 1)
-    results = blank_round(result_fields(), sizes)
+    results = blank_round(result_fields(extra), sizes)
     results["participated"][:] = 1
     for name, values in given.items():
-        results[name][:] = values
+        results[name][...] = values
     return results, blank_round(measurement_fields(), sizes)
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.analysis.figures.style import caption
 from fedmpi.errors import BadInput
 
@@ -60,3 +61,16 @@ def test_accuracies_in_a_panel_per_dataset_whatever_the_model_and_without_bands(
     assert axis.get_ylabel() == "test accuracy"
     labels = [text.get_text() for text in axis.get_legend().get_texts()]
     assert labels == ["FedAvg, norm = batch", "FedAvg, norm = graph"]
+
+
+def test_agreement_of_clusters_is_smoothed_and_its_mean_is_named(record, draw):
+    field, *_ = FedCch(FedCchOptions(name="fedcch")).fields(2)
+    runs = [record({}, extra=[field], domain_agreement=[0.0, 0.5, 1.0, np.nan])]
+    (axis,) = draw("losses", runs, field="domain_agreement", smooth=2).axes
+    assert axis.lines[0].get_xydata().tolist() == [[2.0, 0.25], [3.0, 0.75], [4.0, 1.0]]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["FedAvg: mean 0.50"]
+    assert len(axis.lines) == 1
+    with pytest.raises(BadInput, match="may be of one domain"):
+        draw("losses", [record({}, extra=[field], domain_agreement=[np.nan])], field="domain_agreement")
+    with pytest.raises(BadInput, match="has no domain_agreement"):
+        draw("losses", [record({}, test_loss=[[1.0, 1.0]])], field="domain_agreement")

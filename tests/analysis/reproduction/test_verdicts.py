@@ -52,3 +52,11 @@ def test_without_runs_a_claim_is_open():
 def test_a_claim_about_no_published_cell_is_refused():
     with pytest.raises(BadInput, match="method=gcfl-plus-dws: a claim about it, but no published average"):
         verdicts([claim("lead", "gcfl-plus-dws")], FIGURES, Results([]))
+
+
+def test_as_good_is_judged_against_no_lead_whatever_the_tables_print(make_rows):
+    rows = make_rows("gcfl-plus", {10: [0.70], 42: [0.701], 79: [0.699]}, options=PLUS)
+    rows += make_rows("fedavg", {10: [0.70], 42: [0.70], 79: [0.70]})
+    (found,) = verdicts([claim("level", "fedavg")], FIGURES, Results(rows))
+    assert found.published == "at least +0"
+    assert str(found.judged["last round"]) == "**confirmed**"
