@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -226,6 +227,8 @@ def _alone(command: str, threads: int) -> dict[str, Any]:
         raise BadInput(f"bench {command} measures one process: start it without mpiexec")
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
+    if sys.stderr.isatty():
+        sys.stderr.write(f"fedmpi bench {command}: measuring; this can take some minutes\n")
     checkout = checkout_state()
     launch.set_defaults(threads)
     return checkout

@@ -246,6 +246,12 @@ def _announce(
             f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients and a server: "
             f"ranks {', '.join(map(str, idle))} are idle"
         )
+    one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size
+    if job.algorithm.penalises and one_step:
+        observer.note(
+            f"{job.algorithm.name}: every client takes one step per round (batch_size, local_epochs), "
+            "where a proximal term is zero: such results are FedAvg's"
+        )
     for member in job.source.members(job.case.dataset.name):
         if refused := job.source.refused_of(member):
             observer.note(

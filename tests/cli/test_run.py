@@ -55,10 +55,12 @@ def test_self_train_sends_nothing_and_fedavg_the_convolutions(fedmpi, tiny_suite
 
 def test_fedprox_equals_fedavg_when_a_round_is_one_step(fedmpi, tiny_suite, tmp_path):
     # w = w_t at the first step of a round, so the proximal gradient is zero there.
-    fedmpi("run", tiny_suite, "--out", "runs")
+    said = fedmpi("run", tiny_suite, "--out", "runs")
+    assert (said.stdout + said.stderr).count("fedprox: every client takes one step per round") == 1
     runs = [load_run(tmp_path / "runs" / name).results["parameter_digest"] for name in ("fedavg", "fedprox")]
     assert np.array_equal(*runs)
-    fedmpi("run", tiny_suite, "--out", "runs", "--set", "local_epochs=2")
+    said = fedmpi("run", tiny_suite, "--out", "runs", "--set", "local_epochs=2")
+    assert "takes one step" not in said.stdout + said.stderr
     runs = [
         load_run(tmp_path / "runs" / f"{name}-local_epochs=2").results["parameter_digest"]
         for name in ("fedavg", "fedprox")
