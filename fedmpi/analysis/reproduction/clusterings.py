@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from fedmpi.analysis.reproduction.cells import HEADLINE, Compared
-from fedmpi.analysis.reproduction.judgement import CONFIRMED, REFUTED
+from fedmpi.analysis.reproduction import measures
+from fedmpi.analysis.reproduction.cells import HEADLINE, MARGIN, Compared
+from fedmpi.analysis.reproduction.judgement import CONFIRMED, REFUTED, Question, judge
 from fedmpi.analysis.reproduction.published import CLUSTERING
+from fedmpi.analysis.reproduction.statistics import Estimate
 from fedmpi.analysis.reproduction.tables import markdown, number, signed
 
 _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range", "ours - paper", "holds?")
@@ -36,10 +39,38 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
             "figures": markdown(
                 _HEADINGS, [_row(each) for each in members if each.published.metric == metric]
             ),
+            "leads": leads([each for each in members if each.published.metric == metric]),
         }
         for metric in CLUSTERING
     ]
     return {"name": name, "suite": members[0].published.suite, "metrics": metrics}
+
+
+def leads(found: Sequence[Compared]) -> str:
+    """Return the leads of the paper's own method over each other one: published, ours, and whether it holds.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+        The figures of one metric of one table: a family of judgements. The paper's method has its name.
+    """
+    own = {each.published.column: each for each in found if each.published.row == each.published.paper}
+    others = [each for each in found if each.published.row != each.published.paper]
+    gaps = [_lead(own[each.published.column], each) for each in others]
+    judged = judge([Question(ours, published - MARGIN, math.inf) for published, ours in gaps])
+    entries: dict[str, dict[str, str]] = {}
+    for each, (published, ours), answer in zip(others, gaps, judged, strict=True):
+        text = f"{published:+.4f}; {signed(ours)}; {answer}"
+        entries.setdefault(each.published.row, {})[each.published.column] = text
+    name = found[0].published.paper
+    rows = [[f"{name} over {method}", *(line[column] for column in own)] for method, line in entries.items()]
+    return markdown(["published; ours; holds?", *own], rows)
+
+
+def _lead(own: Compared, other: Compared) -> tuple[float, Estimate | None]:
+    """Return the published lead and ours, paired by repetition."""
+    ours = measures.lead(own.cell, other.cell, CLUSTERING[own.published.metric])
+    return own.published.value - other.published.value, ours
 
 
 def _row(each: Compared) -> list[str]:
