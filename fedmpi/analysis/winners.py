@@ -34,9 +34,11 @@ class Winner:
     score : str
         Name of the score.
     val, test : float
-        Its scores in the round of best validation.
+        Its scores in the round of best validation, means over seeds.
     test_maximum : float
         The best test score of any round and setting: what choosing on test data reports.
+    draws : bool
+        Whether the runs' seeds draw their partitions as well.
     """
 
     group: tuple[str, ...]
@@ -47,12 +49,14 @@ class Winner:
     val: float
     test: float
     test_maximum: float
+    draws: bool
 
 
 def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
     """Return the winner of every group of complete runs.
 
-    Every run counts at its round of best validation; the best of these wins, the first of equals.
+    Every run counts at its round of best validation; the setting whose runs are best on average wins, the
+    first of equals.
 
     Parameters
     ----------
@@ -75,13 +79,27 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
 
 
 def curve(run: Run) -> Headline:
-    """Return a run's scores by round: its headline, or the mean accuracy over clients."""
+    """Return a run's scores by round: its headline, or the mean accuracy over clients.
+
+    Clusters are scored by labels whatever the round, and no round is chosen: the last alone counts.
+    """
+    clusters = run.results.get("clustering_accuracy")
+    if clusters is not None:
+        last = np.flatnonzero(~np.isnan(clusters))[-1:]
+        val = np.full(len(clusters), np.nan)
+        val[last] = clusters[last]
+        return Headline("clustering accuracy", True, val, clusters)
     accuracies = (mean_accuracy(run.results[f"{part}_accuracy"]) for part in ("val", "test"))
     return headline(run.results) or Headline("accuracy", True, *accuracies)
 
 
 def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
-    """Return a suite, TOML, that runs the winners with these seeds."""
+    """Return a suite, TOML, that runs the winners with these seeds.
+
+    Where the sweep's seeds also drew its partitions, the new seeds do so too.
+    """
+    draws = all(winner.draws for winner in found)
+    axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in seeds]
     lines = [
         f'name = "{name}"',
         'description = "Winners of a sweep, chosen by validation, with other seeds"',
@@ -90,11 +108,13 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
         "[case]",
         "",
         "[matrix]",
-        f"seed = {list(seeds)}",
+        f"seed = {_toml(axis) if draws else list(seeds)}",
         "winner = [",
     ]
     for winner in found:
         kept = {k: v for k, v in winner.config.items() if k not in ("suite", "name", "seed")}
+        if draws:
+            kept["partition"] = {k: v for k, v in kept["partition"].items() if k != "seed"}
         label = re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group))
         lines.append(f"    {_toml({'label': label, **kept})},")
     return "\n".join([*lines, "]", ""])
@@ -102,14 +122,21 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
 
 def _winner(group: tuple[str, ...], members: Sequence[tuple[Run, Headline]]) -> Winner:
     sign = 1 if members[0][1].higher else -1
-    scored = [(run, found, _best(found)) for run, found in members]
-    run, found, val = max(scored, key=lambda each: sign * each[2])
-    if np.isinf(val):
+    settings: dict[str, list[tuple[Run, Headline]]] = {}
+    for run, found in members:
+        settings.setdefault(option_text(run.config), []).append((run, found))
+    scores = {text: float(np.mean([_best(found) for _, found in tried])) for text, tried in settings.items()}
+    options = max(scores, key=lambda text: sign * scores[text])
+    if np.isinf(scores[options]):
         raise BadInput(f"{', '.join(group)}: no run has a validation score to select by")
-    maximum = max((each.as_published for _, each, _ in scored), key=lambda value: sign * value)
-    tried = len({option_text(run.config) for run, _ in members})
-    options, test = option_text(run.config), found.best_by_validation
-    return Winner(group, run.config, options, tried, found.name, val, test, maximum)
+    chosen = settings[options]
+    test = float(np.mean([found.best_by_validation for _, found in chosen]))
+    maximum = max((each.as_published for _, each in members), key=lambda value: sign * value)
+    run, found = chosen[0]
+    seeds = {(run.config["seed"], run.config["partition"]["seed"]) for run, _ in members}
+    draws = len(seeds) > 1 and all(seed == split for seed, split in seeds)
+    val = scores[options]
+    return Winner(group, run.config, options, len(settings), found.name, val, test, maximum, draws)
 
 
 def _best(found: Headline) -> float:

@@ -46,6 +46,8 @@ def select(
         print(f"fedmpi: {line}", file=sys.stderr)
     found = winners(runs, by)
     console(sys.stdout).print(_table(found, by))
+    if any(each.score.startswith("clustering") for each in found):
+        print("Clusters are scored by labels, and by these the settings were chosen: report other seeds.")
     complete = sum(run.status == "complete" for run in runs)
     if complete < (cases or len(runs)):
         print(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")

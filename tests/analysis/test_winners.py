@@ -81,3 +81,30 @@ def test_the_suite_of_the_winners_runs_their_settings_with_other_seeds(configs, 
     for case in cases:
         own = {**case.config(), "suite": "demo/sweep", "name": configs[0]["name"], "seed": 0}
         assert own == configs[0]
+
+
+def test_settings_are_compared_by_their_means_over_seeds(configs):
+    def repeated(config, seed):
+        return {**config, "seed": seed, "partition": {**config["partition"], "seed": seed}}
+
+    runs = [run(repeated(configs[0], seed), [rmse], [rmse]) for seed, rmse in ((1, 0.1), (2, 2.1))]
+    runs += [run(repeated(configs[1], seed), [rmse], [rmse]) for seed, rmse in ((1, 1.0), (2, 1.0))]
+    (winner,) = winners(runs, ["dataset.name"])
+    assert winner.config["optimizer"]["lr"] == 0.01
+    assert (winner.val, winner.test, winner.candidates) == (1.0, 1.0, 2)
+    assert winner.draws
+    assert 'seed = [{ label = "seed7", seed = 7, partition = { seed = 7 } }]' in as_suite(
+        [winner], "a/b", [7]
+    )
+
+
+def test_of_clusters_the_last_round_counts_and_none_is_chosen(configs):
+    runs = []
+    for config, scores in zip(configs, ([0.9, 0.5], [0.5, 0.6]), strict=True):
+        made = run(config, [np.nan] * 2, [np.nan] * 2)
+        made.results["clustering_accuracy"] = np.array(scores)
+        runs.append(made)
+    (winner,) = winners(runs, ["dataset.name"])
+    assert winner.config["optimizer"]["lr"] == 0.01
+    assert (winner.score, winner.val, winner.test) == ("clustering accuracy", 0.6, 0.6)
+    assert winner.test_maximum == 0.9
