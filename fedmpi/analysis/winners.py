@@ -133,7 +133,7 @@ def _winner(group: tuple[str, ...], members: Sequence[tuple[Run, Headline]]) -> 
     test = float(np.mean([found.best_by_validation for _, found in chosen]))
     maximum = max((each.as_published for _, each in members), key=lambda value: sign * value)
     run, found = chosen[0]
-    seeds = {(run.config["seed"], run.config["partition"]["seed"]) for run, _ in members}
+    seeds = {(run.config["seed"], run.config["partition"].get("seed")) for run, _ in members}
     draws = len(seeds) > 1 and all(seed == split for seed, split in seeds)
     val = scores[options]
     return Winner(group, run.config, options, len(settings), found.name, val, test, maximum, draws)

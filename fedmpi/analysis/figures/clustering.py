@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from pydantic import BaseModel, ConfigDict
 
 from fedmpi.analysis.figures import style
@@ -23,7 +24,7 @@ from fedmpi.store.reader import Run
 _REPETITION = ("suite", "name", "seed", "partition.seed")
 """Settings in which repetitions differ: a repetition draws its split anew."""
 
-_METHOD = ("objective", "algorithm", "model", "optimizer", "batch_size")
+_METHOD = ("objective", "algorithm", "model", "optimizer", "batch_size", "kernels")
 
 _TITLES = {"clustering_accuracy": "clustering accuracy (%)", "clustering_f1": "macro F1 (%)"}
 
@@ -56,7 +57,10 @@ class _Curve:
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
-    """Return a panel per dataset with a line per method: mean over repetitions, and their range."""
+    """Return a panel per dataset with a line per method: mean over repetitions, and their range.
+
+    Of accuracies a thin line shows the share of the largest class: what one cluster for all would score.
+    """
     for run in runs:
         if CLUSTERING[0] not in run.results:
             raise BadInput(f"{run.folder}: not of an unsupervised objective; leave it out")
@@ -74,11 +78,21 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         curves = [_curve(members, options, apart) for members in lines]
         counts |= {len(values) for curve in curves for values in curve.points.values()}
         _panel(axis, curves, options)
+        if options.field == CLUSTERING[0]:
+            axis.axhline(_largest_class(lines[0][0]), color="black", linewidth=0.6, linestyle=":")
         axis.set_title(heading, loc="left")
     number = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     what = "by round" if options.by == "round" else "after the last round"
-    style.add_caption(figure, f"Score {what}: mean over {number} repetitions; shaded, their range.")
+    repetitions = f"{number} repetition{'' if number == '1' else 's'}"
+    dots = "; dotted: the largest class's share" if options.field == CLUSTERING[0] else ""
+    style.add_caption(figure, f"Score {what}: mean over {repetitions}; shaded, their range{dots}.")
     return figure
+
+
+def _largest_class(run: Run) -> float:
+    """Return the share of the largest class in percent."""
+    counts = run.partition["class_counts"].sum(axis=0)
+    return float(100 * counts.max() / counts.sum())
 
 
 def _grouped(runs: Sequence[Run], apart: Sequence[str]) -> list[list[Run]]:
@@ -127,4 +141,6 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
         axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
     axis.set_xlabel({"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " ")))
     axis.set_ylabel(_TITLES[options.field])
-    axis.legend(loc="best", ncols=2)
+    if options.by == "round":
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.legend(loc="best", ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
