@@ -51,7 +51,14 @@ def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -
     measurements = []
     for exchange in _all_exchanges(world, sizes):
         measurements.append(_measure(world, exchange, repetitions, warmup))
-    settings = {"ranks": world.size, "sizes": list(sizes), "repetitions": repetitions, "warmup": warmup}
+    crowded = world.collectives.crowded
+    settings = {
+        "ranks": world.size,
+        "crowded": crowded,
+        "sizes": list(sizes),
+        "repetitions": repetitions,
+        "warmup": warmup,
+    }
     return Report("comm", settings, measurements, {}, _statements(measurements))
 
 

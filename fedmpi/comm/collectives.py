@@ -18,6 +18,9 @@ NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 _SHORTEST_NAP_S = 50e-6
 """Shortest sleep between two looks at a pending call; a look and its sleep cost about as much CPU time."""
 
+_DUE_NAP_S = 1e-3
+"""Longest sleep when a call is due: a large message moves over a network in looks only."""
+
 _LONGEST_NAP_S = 0.1
 """Longest sleep between two looks at a call that is not due yet."""
 
@@ -26,6 +29,11 @@ _BRIEF_S = 1e-3
 
 _TESTS = 3
 """Tests of a request in one look: a call of several messages takes one for each."""
+
+_PIECE_BYTES = 1 << 16
+"""Part of a large message for which a look takes one more test, of at most `_MOST_TESTS`."""
+
+_MOST_TESTS = 1000
 
 _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
@@ -44,8 +52,9 @@ class Collectives:
     the rank contributes; Scatterv, what it receives; Ibarrier, nothing.
 
     A call with a `place` is waited for asleep: who waits leaves the core to those that compute. How long the
-    last calls at that place took says when to look. Others are blocking MPI calls or, where `crowded`, the
-    same without blocking and looked at as often as others leave the core.
+    last calls at that place took says when to look. Others are blocking MPI calls; where ranks are `crowded`
+    they are looked at for a moment between yields of the core, then between sleeps. ``blocking`` calls block
+    there too: not every MPI that knows GPUs takes their memory without.
 
     Parameters
     ----------
@@ -79,12 +88,12 @@ class Collectives:
     def _time(self, name: str, start: float) -> None:
         self.seconds[NAMES.index(name)] += time.perf_counter() - start
 
-    def bcast(self, buffer: Buffer, place: str = "") -> Buffer:
+    def bcast(self, buffer: Buffer, place: str = "", *, blocking: bool = False) -> Buffer:
         """Send rank 0's buffer to all, in place; every rank brings an array of the same size."""
         self.count("Bcast", buffer.nbytes)
         start = time.perf_counter()
-        if place or self.crowded:
-            self._wait(self._comm.Ibcast(buffer, root=0), place)
+        if (place or self.crowded) and not blocking:
+            self._sleep(self._comm.Ibcast(buffer, root=0), place)
         else:
             self._comm.Bcast(buffer, root=0)
         self._time("Bcast", start)
@@ -95,8 +104,8 @@ class Collectives:
     ) -> Array | None:
         """Concatenate 1-d parts of `counts[rank]` elements at rank 0, in rank order; None elsewhere.
 
-        The other ranks go on as soon as their part has left. ``counted`` says that the caller has counted
-        this call already.
+        The other ranks go on as soon as their part has left; a large part leaves when rank 0 takes it.
+        ``counted`` says that the caller has counted this call already.
         """
         if not counted:
             self.count("Gatherv", part.nbytes)
@@ -107,14 +116,21 @@ class Collectives:
         target = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
         source = [part, len(part), kind]
         if place or self.crowded:
-            self._wait(self._comm.Igatherv(source, target, root=0), place)
+            size = part.nbytes if whole is None else whole.nbytes
+            self._sleep(self._comm.Igatherv(source, target, root=0), place, size)
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
         return whole
 
     def scatterv(
-        self, whole: Array | None, counts: Sequence[int], dtype: npt.DTypeLike, part: Any = None
+        self,
+        whole: Array | None,
+        counts: Sequence[int],
+        dtype: npt.DTypeLike,
+        part: Any = None,
+        *,
+        blocking: bool = False,
     ) -> Any:
         """Hand `counts[rank]` elements of rank 0's 1-d array to each rank, in rank order, in `part` if given.
 
@@ -127,19 +143,29 @@ class Collectives:
         start = time.perf_counter()
         kind = MPI.Datatype.fromcode(np.dtype(dtype).char)
         source = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
-        self._comm.Scatterv(source, [part, len(part), kind], root=0)
+        target = [part, len(part), kind]
+        if self.crowded and not blocking:
+            self._sleep(self._comm.Iscatterv(source, target, root=0))
+        else:
+            self._comm.Scatterv(source, target, root=0)
         self._time("Scatterv", start)
         return part
 
-    def reduce(self, part: Any) -> Array | None:
-        """Sum arrays of one shape over ranks at rank 0; None elsewhere."""
+    def reduce(self, part: Any, *, blocking: bool = False) -> Array | None:
+        """Sum arrays of one shape over ranks at rank 0; None elsewhere.
+
+        An MPI may add in another order in blocking calls than in others, and floats show it: theirs is the
+        same call wherever a run is continued.
+        """
         self.count("Reduce", part.nbytes)
         start = time.perf_counter()
         total = np.empty_like(part) if self.is_root else None
-        if self.crowded:
-            self._wait(self._comm.Ireduce(part, total, op=MPI.SUM, root=0))
-        else:
+        if blocking or not (self.crowded or part.dtype.kind == "f"):
             self._comm.Reduce(part, total, op=MPI.SUM, root=0)
+        elif self.crowded:
+            self._sleep(self._comm.Ireduce(part, total, op=MPI.SUM, root=0))
+        else:
+            self._comm.Ireduce(part, total, op=MPI.SUM, root=0).Wait()
         self._time("Reduce", start)
         return total
 
@@ -151,16 +177,11 @@ class Collectives:
         self._time("Ibarrier", start)
         return time.perf_counter() - start
 
-    def _wait(self, request: MPI.Request, place: str = "") -> None:
-        """Wait for a call of this rank: asleep at a `place`, else leaving the core to whoever wants it."""
-        if place:
-            self._sleep(request, place)
-        else:
-            while not request.Test():
-                os.sched_yield()
+    def _sleep(self, request: MPI.Request, place: str = "", size: int = 0) -> None:
+        """Sleep until a call of so many bytes is done.
 
-    def _sleep(self, request: MPI.Request, place: str) -> None:
-        """Sleep until a call is done.
+        A wait that is not expected to be long begins with yields: who yields all the time still gets its
+        share of a core.
 
         Measured: a rank that slept through a wait of 250 ms used 11 ms of CPU time with a look every 0.1 ms
         around its end, which two workers on two cores had to do without.
@@ -168,8 +189,8 @@ class Collectives:
         start = time.perf_counter()
         earlier = self._waits.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected = min(earlier, default=0.0)
-        asleep = 0.0
-        while not any(request.Test() for _ in range(_TESTS)):
+        asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
+        while not any(request.Test() for _ in range(tests)):
             elapsed = time.perf_counter() - start
             asleep = nap(elapsed, expected) if max(elapsed, expected) > _BRIEF_S else 0.0
             if asleep:
@@ -188,7 +209,7 @@ def nap(elapsed: float, expected: float) -> float:
     Half of what is left until shortly before it is due; then few; where it is late, more again,
     at most a hundredth of the wait.
     """
-    shortest = max(_SHORTEST_NAP_S, expected / 512)
+    shortest = max(_SHORTEST_NAP_S, min(expected / 512, _DUE_NAP_S))
     left = 0.9 * expected - elapsed
     if left > 2 * shortest:
         return min(left / 2, _LONGEST_NAP_S)

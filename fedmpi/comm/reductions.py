@@ -39,7 +39,7 @@ def _add_fixed(delta: Delta, weight: float, scale: float, bound: float, out: npt
     beyond = 0
     for i in range(len(delta)):
         scaled = np.float64(delta[i]) * weight * scale
-        beyond += int(abs(scaled) > bound)
+        beyond += int(not abs(scaled) <= bound)  # NaN too
         out[i] += np.int64(np.rint(scaled))
     return beyond == 0
 

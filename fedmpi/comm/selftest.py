@@ -65,14 +65,14 @@ def check_device_buffers(world: World, device: Any) -> str:
     piece = torch.zeros(rank + 1, device=on)
     if device.type == "cuda" and rank:
         torch.cuda.current_stream(device).synchronize()
-    total = collectives.reduce(part.numpy() if rank == 0 else part)
+    total = collectives.reduce(part.numpy() if rank == 0 else part, blocking=True)
     exact = 2**61 // size * size + size * (size - 1) // 2
     _require("Reduce from device memory", total is None or bool(np.all(total == exact)), rank)
-    collectives.bcast(got.numpy() if rank == 0 else got)
+    collectives.bcast(got.numpy() if rank == 0 else got, blocking=True)
     _require("Bcast to device memory", bool(torch.equal(got, sent)), rank)
     counts = [other + 1 for other in range(size)]
     whole = np.repeat(np.arange(size, dtype=np.float32), counts) if rank == 0 else None
-    collectives.scatterv(whole, counts, np.float32, piece.numpy() if rank == 0 else piece)
+    collectives.scatterv(whole, counts, np.float32, piece.numpy() if rank == 0 else piece, blocking=True)
     _require("Scatterv to device memory", bool(torch.all(piece == rank)), rank)
     return f"Reduce, Bcast, Scatterv in memory of {device.type}: right"
 

@@ -37,9 +37,10 @@ class World:
         _check_size(self.size)
         local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
         self.local_rank: int = local.rank
+        threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
         places = local.allgather({"host": "", "cores": sorted(os.sched_getaffinity(0))})
         local.Free()
-        self.collectives = Collectives(self.comm, self.any(bool(crowded(places, 1))))
+        self.collectives = Collectives(self.comm, self.any(bool(crowded(places, threads))))
 
     @property
     def is_root(self) -> bool:

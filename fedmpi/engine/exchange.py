@@ -93,7 +93,7 @@ class Exchange:
         self._collectives = collectives
         self._rank = rank
         self._hosts = hosts
-        self._options = reduction
+        self._options, self._blocking = reduction, reduction.buffers == "device"
         self._algorithm = algorithm
         self._size = size
         self.models = models
@@ -181,7 +181,7 @@ class Exchange:
     ) -> None:
         if not groups:
             return
-        total = self._collectives.reduce(self._ready([sums[g][1] for g in groups]))
+        total = self._collectives.reduce(self._ready([sums[g][1] for g in groups]), blocking=self._blocking)
         if total is not None:
             for group, row in zip(groups, total, strict=True):
                 self._update(group, sums[group][0], row, plan, participants)
@@ -206,7 +206,7 @@ class Exchange:
         if all(rows == groups for rows in needed[1:]):
             nothing = np.empty(self._size, np.float32)
             sent = [self.models[g] if self._collectives.is_root else nothing for g in groups]
-            rows = self._collectives.bcast(self._ready(sent))
+            rows = self._collectives.bcast(self._ready(sent), blocking=self._blocking)
             mine = groups
         else:
             whole = None
@@ -216,7 +216,7 @@ class Exchange:
             place = None
             if self.device is not None:
                 place = self._ready([torch.empty(counts[self._rank], device=self.device)])[0]
-            rows = self._collectives.scatterv(whole, counts, np.float32, place)
+            rows = self._collectives.scatterv(whole, counts, np.float32, place, blocking=self._blocking)
             rows = rows.reshape(len(mine), self._size)
         for group, row in zip(mine, rows, strict=True):
             self.models[group] = _copy(row)

@@ -156,7 +156,7 @@ class Rounds:
 
         Where nothing is saved after a round, the next round's plan says so instead.
         """
-        verdict = self.world.collectives.bcast(np.array([self._evaluator.lost], np.int64))
+        verdict = self.world.collectives.bcast(np.array([self._evaluator.lost], np.int64), "verdict")
         if verdict[0] >= 0:
             raise self._diverged(round, int(verdict[0]))
 

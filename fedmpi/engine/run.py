@@ -133,7 +133,6 @@ def _test_buffers(case: Case, world: World, states: States, observer: Observer) 
     """Where MPI shall read and write device memory, see first whether it can."""
     if case.reduction.buffers == "host":
         return
-    world.collectives.crowded = False  # not every MPI that knows GPUs can sum without blocking
     if world.is_root:
         observer.note('testing device buffers; if the run ends here, use reduction.buffers = "host"')
     line = world.together(partial(check_device_buffers, world, states.device))

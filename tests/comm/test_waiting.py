@@ -1,4 +1,4 @@
-"""How long a rank sleeps between looks at a barrier."""
+"""How long a rank sleeps between looks at a call."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from fedmpi.comm.collectives import nap
 
 
 def looks(wait: float, expected: float) -> list[float]:
-    """Return when a rank that sleeps as long as it is told looks at a barrier that ends after `wait` seconds."""
+    """Return when a rank that sleeps as long as it is told looks at a call that ends after `wait` seconds."""
     times = [0.0]
     while times[-1] < wait:
         times.append(times[-1] + nap(times[-1], expected))
@@ -23,7 +23,7 @@ def test_half_of_what_is_left_is_slept_but_never_long():
     assert nap(0.0, 400.0) == 0.1
 
 
-def test_looks_are_frequent_when_the_barrier_is_due_and_rarer_when_it_is_late():
+def test_looks_are_frequent_when_the_call_is_due_and_rarer_when_it_is_late():
     assert nap(0.049, 0.05) == pytest.approx(0.05 / 512)
     assert nap(0.103, 0.05) == pytest.approx(375e-6)
     assert nap(5.0, 0.05) == pytest.approx(0.05)
@@ -32,8 +32,8 @@ def test_looks_are_frequent_when_the_barrier_is_due_and_rarer_when_it_is_late():
 @pytest.mark.parametrize("expected", [0.01, 0.05, 0.25, 2.0])
 def test_a_wait_as_expected_costs_few_looks_and_little_of_its_length(expected):
     times = looks(expected, expected)
-    assert len(times) < 80
-    assert times[-1] - expected < max(expected / 400, 60e-6)
+    assert len(times) < 80 + 100 * expected  # a look per millisecond of its last tenth
+    assert times[-1] - expected < min(max(expected / 400, 60e-6), 1.1e-3)
 
 
 @pytest.mark.parametrize("wait", [0.3, 3.0, 30.0])

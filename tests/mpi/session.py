@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,7 @@ from fedmpi.engine.signals import StopRequest  # noqa: E402
 from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
 from fedmpi.registry.check import Checked  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
+from fedmpi.store.reader import load_run  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
@@ -276,6 +278,42 @@ def check_interruption(world, root, case):
             clients.Client.train_locally = original
 
 
+class IsAskedLater(Silent):
+    """Asks for an end of the run a moment after the first round, while the others train the second."""
+
+    def __init__(self, stop):
+        super().__init__()
+        self._stop = stop
+
+    def round(self, report):
+        if report.round == 0:
+            threading.Timer(0.2, setattr, (self._stop, "requested", True)).start()
+
+
+def check_rank_0_may_be_asked_while_it_waits(world, root):
+    """A wish to stop that rank 0 gets while others train counts for that round."""
+    job = jobs(root / "asked")["fedavg"]
+    if world.size == 1:
+        return
+    original, stop = clients.Client.train_locally, StopRequest()
+
+    def train(self, case, algorithm, round):
+        time.sleep(1.0 if round == 1 else 0.0)
+        return original(self, case, algorithm, round)
+
+    clients.Client.train_locally = train
+    try:
+        run(job, world, IsAskedLater(stop), stop)
+    except Interrupted as error:
+        assert "after round 2 of" in str(error)
+    else:
+        raise AssertionError("was not interrupted")
+    finally:
+        clients.Client.train_locally = original
+    if world.is_root:  # whose round lasts until all scores are there
+        assert load_run(job.folder).measured("round_seconds")[1] > 1.0
+
+
 class StopsAfter(Silent):
     """Asks for an end of the run after so many rounds."""
 
@@ -324,6 +362,7 @@ def main(root: Path) -> None:
     check_divergence(world, root)
     for case in INTERRUPTED:
         check_interruption(world, root, case)
+    check_rank_0_may_be_asked_while_it_waits(world, root)
     check_resume_of_a_servers_state(world, root)
     if world.is_root:
         (root / "checks-passed").touch()

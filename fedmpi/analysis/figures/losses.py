@@ -36,7 +36,8 @@ class Options(BaseModel):
     log : bool
         Logarithmic axis.
     band : bool
-        One standard deviation over clients around each line.
+        One standard deviation over clients around each line; of `domain_agreement`, which is of all
+        clients together, there is none.
     smooth : int
         Rounds whose mean is drawn at the last of them.
     panels : str
@@ -66,10 +67,10 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     panels: dict[str, list[Cell]] = {}
     found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
     for cell in found:
-        if options.first_round > cell.config["rounds"]:
-            raise BadInput(
-                f"losses: first_round = {options.first_round}, but {cell.algorithm} has fewer rounds"
-            )
+        for name in ("first_round", "smooth"):
+            if getattr(options, name) > cell.config["rounds"]:
+                value = getattr(options, name)
+                raise BadInput(f"losses: {name} = {value}, but {cell.algorithm} has fewer rounds")
         same = cell.dataset if options.panels == "dataset" else key(cell.config, "algorithm", "rounds")
         panels.setdefault(same, []).append(cell)
     firsts = [members[0] for members in panels.values()]
@@ -106,7 +107,7 @@ def _quantity(field: str) -> str:
 
 def _lines_are(options: Options) -> str:
     """Return what the caption says of the lines."""
-    over = f", and of {options.smooth} rounds," if options.smooth > 1 else ""
+    over = f" and of {options.smooth} rounds" if options.smooth > 1 else ""
     if options.field == "domain_agreement":
         return f"Mean over runs{over} of clusters against domains"
     band = "; thin: one standard deviation over clients around it" if options.band else ""
@@ -140,7 +141,7 @@ def _by_client(run: Run, field: str) -> Float:
     if field not in run.results:
         raise BadInput(f"{run.folder}: has no {field}")
     values: Float = run.results[field]
-    if np.isnan(values).all():
+    if field == "domain_agreement" and np.isnan(values).all():
         raise BadInput(f"{run.folder}: {field} is never defined there; all its datasets may be of one domain")
     return values if values.ndim == 2 else values[:, None]
 

@@ -53,7 +53,7 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
     Raises
     ------
     BadInput
-        A claim is about a cell that no table prints.
+        A lead or a number of clients is claimed of a cell that no table prints.
     """
     asked = {claim: _questions(claim, figures, results) for claim in claims}
     judged: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}

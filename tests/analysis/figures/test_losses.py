@@ -74,3 +74,12 @@ def test_agreement_of_clusters_is_smoothed_and_its_mean_is_named(record, draw):
         draw("losses", [record({}, extra=[field], domain_agreement=[np.nan])], field="domain_agreement")
     with pytest.raises(BadInput, match="has no domain_agreement"):
         draw("losses", [record({}, test_loss=[[1.0, 1.0]])], field="domain_agreement")
+
+
+def test_means_of_rounds_are_said_in_the_caption_and_need_so_many_rounds(record, draw):
+    run = record({}, test_loss=[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    picture = draw("losses", [run], smooth=2, band=False)
+    assert picture.axes[0].lines[0].get_xydata().tolist() == [[2.0, 1.5], [3.0, 2.5]]
+    assert "Thick: mean over clients and of 2 rounds (seed 10)." in caption(picture)
+    with pytest.raises(BadInput, match="smooth = 4, but fedavg has fewer rounds"):
+        draw("losses", [run], smooth=4)
