@@ -19,7 +19,8 @@ _SHORTEST_NAP_S = 50e-6
 """Shortest sleep between two looks at a pending call; a look and its sleep cost about as much CPU time."""
 
 _DUE_NAP_S = 1e-3
-"""Longest sleep when a call is due: a large message moves over a network in looks only."""
+"""Longest sleep when a call is due: a large message moves over a network in looks only. Shortest where
+nobody waits for the one that sleeps."""
 
 _LONGEST_NAP_S = 0.1
 """Longest sleep between two looks at a call that is not due yet."""
@@ -100,12 +101,19 @@ class Collectives:
         return buffer
 
     def gatherv(
-        self, part: Array, counts: Sequence[int], place: str = "", *, counted: bool = False
+        self,
+        part: Array,
+        counts: Sequence[int],
+        place: str = "",
+        *,
+        patient: bool = False,
+        counted: bool = False,
     ) -> Array | None:
         """Concatenate 1-d parts of `counts[rank]` elements at rank 0, in rank order; None elsewhere.
 
         The other ranks go on as soon as their part has left; a large part leaves when rank 0 takes it.
-        ``counted`` says that the caller has counted this call already.
+        ``patient`` says that nobody waits for rank 0 after it, which then looks seldom; ``counted``, that the
+        caller has counted this call already.
         """
         if not counted:
             self.count("Gatherv", part.nbytes)
@@ -117,7 +125,8 @@ class Collectives:
         source = [part, len(part), kind]
         if place or self.crowded:
             size = part.nbytes if whole is None else whole.nbytes
-            self._sleep(self._comm.Igatherv(source, target, root=0), place, size)
+            least = _DUE_NAP_S if patient and self.is_root else _SHORTEST_NAP_S
+            self._sleep(self._comm.Igatherv(source, target, root=0), place, size, least)
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
@@ -177,8 +186,10 @@ class Collectives:
         self._time("Ibarrier", start)
         return time.perf_counter() - start
 
-    def _sleep(self, request: MPI.Request, place: str = "", size: int = 0) -> None:
-        """Sleep until a call of so many bytes is done.
+    def _sleep(
+        self, request: MPI.Request, place: str = "", size: int = 0, least: float = _SHORTEST_NAP_S
+    ) -> None:
+        """Sleep until a call of so many bytes is done, at least so long at a time.
 
         A wait that is not expected to be long begins with yields: who yields all the time still gets its
         share of a core.
@@ -192,7 +203,8 @@ class Collectives:
         asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
         while not any(request.Test() for _ in range(tests)):
             elapsed = time.perf_counter() - start
-            asleep = nap(elapsed, expected) if max(elapsed, expected) > _BRIEF_S else 0.0
+            brief = max(elapsed, expected) <= _BRIEF_S and least < _DUE_NAP_S
+            asleep = 0.0 if brief else nap(elapsed, expected, least)
             if asleep:
                 time.sleep(asleep)
             else:
@@ -203,18 +215,18 @@ class Collectives:
         earlier.append(waited - asleep / 2)
 
 
-def nap(elapsed: float, expected: float) -> float:
+def nap(elapsed: float, expected: float, least: float = _SHORTEST_NAP_S) -> float:
     """Return the seconds until the next look at a call that is expected to take so many.
 
     Half of what is left until shortly before it is due; then few; where it is late, more again,
-    at most a hundredth of the wait.
+    at most a hundredth of the wait; `least` at the least.
     """
-    shortest = max(_SHORTEST_NAP_S, min(expected / 512, _DUE_NAP_S))
-    left = 0.9 * expected - elapsed
+    shortest = max(least, min(expected / 256, _DUE_NAP_S))
+    left = 0.96 * expected - elapsed
     if left > 2 * shortest:
         return min(left / 2, _LONGEST_NAP_S)
     late = elapsed - 2 * expected
-    return min(max(late / 8, shortest), max(10 * _SHORTEST_NAP_S, elapsed / 100))
+    return min(max(late / 8, shortest), max(10 * least, elapsed / 100))
 
 
 def _displacements(counts: Sequence[int]) -> list[int]:

@@ -50,7 +50,8 @@ class Evaluator:
         self._world.collectives.count("Gatherv", self._table.nbytes(self._world.rank))
         header = np.zeros(self._meter.width) if self._world.is_root else self._meter.snapshot()
         with self._meter.phase("wait"):
-            closing = self._table.gather(header, rows, single, "evaluation", counted=True)
+            place = "evaluation"
+            closing = self._table.gather(header, rows, single, place, patient=True, counted=True)
         if closing is not None:
             closing.headers[0] = self._meter.snapshot()  # the round lasts until here
         self.lost = -1 if closing is None else self._first_lost(closing)

@@ -101,13 +101,14 @@ class ClientTable:
         flags: npt.NDArray[np.uint8] | None = None,
         place: str = "",
         *,
+        patient: bool = False,
         counted: bool = False,
     ) -> Gathered | None:
         """Gather a header, and rows and flags of clients ascending by id; None away from rank 0."""
         numbers = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
         part = np.concatenate([numbers.view(np.uint8), np.zeros(0, np.uint8) if flags is None else flags])
         sizes = [self.nbytes(rank) for rank in range(self._collectives.size)]
-        whole = self._collectives.gatherv(part, sizes, place, counted=counted)
+        whole = self._collectives.gatherv(part, sizes, place, patient=patient, counted=counted)
         if whole is None:
             return None
         width = len(self._columns)
