@@ -13,10 +13,8 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from fedmpi.comm import launch
@@ -24,19 +22,24 @@ from fedmpi.comm import launch
 launch.set_defaults(1)
 sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
 
-from fedmpi.benchmarks import federation  # noqa: E402
 from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
-from fedmpi.comm.collectives import NAMES, Collectives  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.engine import clients  # noqa: E402
 from fedmpi.engine.run import Job, run  # noqa: E402
 from fedmpi.engine.signals import StopRequest  # noqa: E402
-from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
-from fedmpi.registry.check import Checked  # noqa: E402
+from fedmpi.errors import Diverged, Interrupted  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
 from fedmpi.store.reader import load_run  # noqa: E402
+from tests.mpi.calls import (  # noqa: E402
+    OnlyBuffers,
+    check_a_hold_up_is_not_remembered,
+    check_counts,
+    check_errors_are_everybodys,
+    check_nobody_waits_for_a_gather,
+)
+from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
@@ -69,95 +72,6 @@ def jobs(root, overrides=(), resume=False):
         p.checked.case.name: Job(p.checked.case, p.checked.algorithm, p.folder, source, resume, {})
         for p in plan
     }
-
-
-def check_counts(world, crowded):
-    """Bytes and calls counted are those of the messages, however ranks wait for them."""
-    collectives = Collectives(world.comm, crowded)
-    before = collectives.calls.copy(), collectives.payload_bytes.copy()
-    collectives.bcast(np.zeros(10, np.float32))
-    collectives.gatherv(np.zeros(world.rank + 1, np.int64), [rank + 1 for rank in range(world.size)])
-    collectives.reduce(np.zeros((3, 5), np.int64))
-    collectives.scatterv(np.zeros(2 * world.size, np.float32), [2] * world.size, np.float32)
-    calls, payload = collectives.calls - before[0], collectives.payload_bytes - before[1]
-    assert dict(zip(NAMES, calls.tolist(), strict=True)) == {
-        "Bcast": 1,
-        "Gatherv": 1,
-        "Reduce": 1,
-        "Scatterv": 1,
-        "Ibarrier": 0,
-    }
-    assert dict(zip(NAMES, payload.tolist(), strict=True)) == {
-        "Bcast": 40,
-        "Gatherv": 8 * (world.rank + 1),
-        "Reduce": 120,
-        "Scatterv": 8,
-        "Ibarrier": 0,
-    }
-
-
-def check_nobody_waits_for_a_gather(world):
-    """At a named place rank 0 alone waits for who comes late; the others go on."""
-    counts = [3] * world.size
-    late = world.size - 1
-    if world.rank == late:
-        time.sleep(1)
-    start = time.perf_counter()
-    part = np.full(3, world.rank)
-    whole = world.collectives.gatherv(part, counts, "somewhere")
-    waited = time.perf_counter() - start
-    if world.is_root:
-        assert np.array_equal(whole, np.repeat(np.arange(world.size), 3))
-    assert waited > 0.5 if world.is_root and late else waited < 0.5
-    world.comm.Barrier()
-
-
-def check_a_hold_up_is_not_remembered(world):
-    """Ranks that once waited long for one that stood still do not make each other wait from then on."""
-    if world.rank == world.size - 1:
-        time.sleep(3)
-    for place in ("first", "second"):
-        world.collectives.wait_for_all(place)
-    start = time.perf_counter()
-    for _ in range(10):
-        for place in ("first", "second"):
-            world.collectives.wait_for_all(place)
-    assert time.perf_counter() - start < 3  # each wait was three seconds when it was remembered
-
-
-def check_errors_are_everybodys(world):
-    """An error of rank 0, or of any one rank, is raised on all."""
-
-    def refuse():
-        raise BadInput(f"refused on {world.rank}")
-
-    for action in (lambda: world.agree(refuse), lambda: world.together(refuse)):
-        try:
-            action()
-        except BadInput as error:
-            assert str(error) == "refused on 0"
-            assert error.agreed
-        else:
-            raise AssertionError("nothing was raised")
-    last = world.size - 1
-    try:
-        world.together(lambda: refuse() if world.rank == last else None)
-    except BadInput as error:
-        assert str(error) == f"refused on {last}"
-    else:
-        raise AssertionError("nothing was raised")
-
-
-class OnlyBuffers:
-    """A communicator without the calls that pickle: what carries model data may not need them."""
-
-    def __init__(self, comm):
-        self._comm = comm
-
-    def __getattr__(self, name):
-        pickles = name[0].islower() and name not in ("rank", "size")
-        assert not pickles, f"{name} pickles"
-        return getattr(self._comm, name)
 
 
 def check_idle_ranks_are_named(world, root):
@@ -194,51 +108,6 @@ def check_divergence(world, root):
         assert "round 1: client synthetic-0" in str(error)
     else:
         raise AssertionError("did not diverge")
-
-
-class Recorder:
-    """A communicator that keeps what this rank sends."""
-
-    def __init__(self, comm):
-        self._comm, self.sent = comm, []
-
-    def __getattr__(self, name):
-        call = getattr(self._comm, name)
-        sending = ("Ibcast", "Bcast", "Scatterv") if self._comm.rank == 0 else ()
-        if name not in ("Igatherv", "Gatherv", "Ireduce", "Reduce", *sending):
-            return call
-
-        def recorded(buffer, *arguments, **options):
-            array = buffer[0] if isinstance(buffer, list) else buffer
-            self.sent.append(np.asarray(array).tobytes())
-            return call(buffer, *arguments, **options)
-
-        return recorded
-
-
-def messages_of_a_round(world, job, disturbed):
-    """Return what this rank sends up to the evaluation if, after training, tensors are overwritten."""
-    ready = federation.prepare(Checked(job.case, job.algorithm), job.source, world)
-    rounds, recorder = ready.rounds, Recorder(world.comm)
-    original = clients.Client.train_locally
-
-    def train(self, case, algorithm, round):
-        done = original(self, case, algorithm, round)
-        for slot in self.model.slots:
-            if slot.name.startswith(disturbed):
-                self.row[slot.start : slot.stop] += 1 + self.id
-        return replace(done, wall_s=0.0, cpu_s=0.0)
-
-    def evaluate(*arguments):
-        world.collectives._comm = recorder._comm
-        return evaluate_as_ever(*arguments)
-
-    evaluate_as_ever, rounds._evaluator._score = rounds._evaluator._score, evaluate
-    clients.Client.train_locally = train
-    world.collectives._comm = recorder
-    rounds.run(0, stop=StopRequest(), checkpoint=False)
-    clients.Client.train_locally = original
-    return recorder.sent, len(rounds.clients)
 
 
 def check_the_personalised_factor_stays_at_home(world, root):

@@ -1,0 +1,99 @@
+"""What ranks say to each other outside of any run: counts, waits and errors of the collectives; for session.py."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from fedmpi.comm.collectives import NAMES, Collectives
+from fedmpi.errors import BadInput
+
+
+def check_counts(world, crowded):
+    """Bytes and calls counted are those of the messages, however ranks wait for them."""
+    collectives = Collectives(world.comm, crowded)
+    before = collectives.calls.copy(), collectives.payload_bytes.copy()
+    collectives.bcast(np.zeros(10, np.float32))
+    collectives.gatherv(np.zeros(world.rank + 1, np.int64), [rank + 1 for rank in range(world.size)])
+    collectives.reduce(np.zeros((3, 5), np.int64))
+    collectives.scatterv(np.zeros(2 * world.size, np.float32), [2] * world.size, np.float32)
+    calls, payload = collectives.calls - before[0], collectives.payload_bytes - before[1]
+    assert dict(zip(NAMES, calls.tolist(), strict=True)) == {
+        "Bcast": 1,
+        "Gatherv": 1,
+        "Reduce": 1,
+        "Scatterv": 1,
+        "Ibarrier": 0,
+    }
+    assert dict(zip(NAMES, payload.tolist(), strict=True)) == {
+        "Bcast": 40,
+        "Gatherv": 8 * (world.rank + 1),
+        "Reduce": 120,
+        "Scatterv": 8,
+        "Ibarrier": 0,
+    }
+
+
+def check_nobody_waits_for_a_gather(world):
+    """At a named place rank 0 alone waits for who comes late; the others go on."""
+    counts = [3] * world.size
+    late = world.size - 1
+    if world.rank == late:
+        time.sleep(1)
+    start = time.perf_counter()
+    part = np.full(3, world.rank)
+    whole = world.collectives.gatherv(part, counts, "somewhere")
+    waited = time.perf_counter() - start
+    if world.is_root:
+        assert np.array_equal(whole, np.repeat(np.arange(world.size), 3))
+    assert waited > 0.5 if world.is_root and late else waited < 0.5
+    world.comm.Barrier()
+
+
+def check_a_hold_up_is_not_remembered(world):
+    """Ranks that once waited long for one that stood still do not make each other wait from then on."""
+    if world.rank == world.size - 1:
+        time.sleep(3)
+    for place in ("first", "second"):
+        world.collectives.wait_for_all(place)
+    start = time.perf_counter()
+    for _ in range(10):
+        for place in ("first", "second"):
+            world.collectives.wait_for_all(place)
+    assert time.perf_counter() - start < 3  # each wait was three seconds when it was remembered
+
+
+def check_errors_are_everybodys(world):
+    """An error of rank 0, or of any one rank, is raised on all."""
+
+    def refuse():
+        raise BadInput(f"refused on {world.rank}")
+
+    for action in (lambda: world.agree(refuse), lambda: world.together(refuse)):
+        try:
+            action()
+        except BadInput as error:
+            assert str(error) == "refused on 0"
+            assert error.agreed
+        else:
+            raise AssertionError("nothing was raised")
+    last = world.size - 1
+    try:
+        world.together(lambda: refuse() if world.rank == last else None)
+    except BadInput as error:
+        assert str(error) == f"refused on {last}"
+    else:
+        raise AssertionError("nothing was raised")
+
+
+class OnlyBuffers:
+    """A communicator without the calls that pickle: what carries model data may not need them."""
+
+    def __init__(self, comm):
+        self._comm = comm
+
+    def __getattr__(self, name):
+        pickles = name[0].islower() and name not in ("rank", "size")
+        assert not pickles, f"{name} pickles"
+        return getattr(self._comm, name)

@@ -1,0 +1,57 @@
+"""Every byte that a rank sends in a round; for session.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fedmpi.benchmarks import federation
+from fedmpi.engine import clients
+from fedmpi.engine.signals import StopRequest
+from fedmpi.registry.check import Checked
+
+
+class Recorder:
+    """A communicator that keeps what this rank sends."""
+
+    def __init__(self, comm):
+        self._comm, self.sent = comm, []
+
+    def __getattr__(self, name):
+        call = getattr(self._comm, name)
+        sending = ("Ibcast", "Bcast", "Scatterv") if self._comm.rank == 0 else ()
+        if name not in ("Igatherv", "Gatherv", "Ireduce", "Reduce", *sending):
+            return call
+
+        def recorded(buffer, *arguments, **options):
+            array = buffer[0] if isinstance(buffer, list) else buffer
+            self.sent.append(np.asarray(array).tobytes())
+            return call(buffer, *arguments, **options)
+
+        return recorded
+
+
+def messages_of_a_round(world, job, disturbed):
+    """Return what this rank sends up to the evaluation if, after training, tensors are overwritten."""
+    ready = federation.prepare(Checked(job.case, job.algorithm), job.source, world)
+    rounds, recorder = ready.rounds, Recorder(world.comm)
+    original = clients.Client.train_locally
+
+    def train(self, case, algorithm, round):
+        done = original(self, case, algorithm, round)
+        for slot in self.model.slots:
+            if slot.name.startswith(disturbed):
+                self.row[slot.start : slot.stop] += 1 + self.id
+        return replace(done, wall_s=0.0, cpu_s=0.0)
+
+    def evaluate(*arguments):
+        world.collectives._comm = recorder._comm
+        return evaluate_as_ever(*arguments)
+
+    evaluate_as_ever, rounds._evaluator._score = rounds._evaluator._score, evaluate
+    clients.Client.train_locally = train
+    world.collectives._comm = recorder
+    rounds.run(0, stop=StopRequest(), checkpoint=False)
+    clients.Client.train_locally = original
+    return recorder.sent, len(rounds.clients)
