@@ -1,4 +1,4 @@
-"""The collectives and reductions of a round over sizes, against pickled point-to-point of the same data."""
+"""The collectives and reductions of a round over sizes, against the same data pickled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates, ratios
 from fedmpi.comm import reductions
 from fedmpi.comm.benchmark import Pickled, line_up, slowest
 from fedmpi.comm.world import World
@@ -34,6 +34,7 @@ class _Exchange:
     payload_bytes: int
     steps: dict[str, Action]
     pickled: Action | None = None
+    """Point-to-point messages from rank 0; towards it mpi4py's gather of pickles."""
 
 
 def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -> Report:
@@ -152,6 +153,9 @@ def _measure(world: World, exchange: _Exchange, repetitions: int, warmup: int) -
     }
     steps = seconds[:, : len(exchange.steps)].sum(axis=1)
     figures["collective_seconds"] = Samples.of("s", steps)
+    if exchange.payload_bytes:
+        gigabytes = [exchange.payload_bytes / 1e9] * len(steps)
+        figures["payload_rate"] = rates("GB/s", gigabytes, figures["collective_seconds"])
     if exchange.pickled is not None:
         figures["pickled_ratio"] = ratios(figures["pickled_seconds"], figures["collective_seconds"])
     labels: dict[str, str | int] = {

@@ -6,7 +6,7 @@ what one can, whatever the ranks say to each other. The processes here say nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -22,10 +22,14 @@ from fedmpi.errors import RunFailed
 from fedmpi.registry.check import Checked
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
     from multiprocessing.synchronize import Event, Semaphore
 
 _START_S = 300.0
 """Patience with a companion that loads its data and compiles."""
+
+_LOOK_S = 1.0
+"""Between two looks whether companions still live."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def measure(
     prepared = prepare(checked, source, world)
     alone: list[float] = []
     beside: list[float] = []
-    with deterministic(True), _companions(checked, source, processes - 1) as gate:
+    with deterministic(True), _companions(checked, source, processes - 1) as (gate, helpers):
         for number in range(warmup + repetitions):
             for samples, busy in ((alone, False), (beside, True)):
                 if busy:
@@ -64,6 +68,7 @@ def measure(
                 _round(prepared, number)
                 seconds = watch.wall
                 gate.go.clear()
+                _refuse_dead(helpers)
                 if number >= warmup:
                     samples.append(seconds)
     one, many = Samples.of("s", alone), Samples.of("s", beside)
@@ -81,14 +86,15 @@ def measure(
 
 def _round(prepared: Prepared, number: int) -> None:
     """Train and evaluate every client once."""
-    rounds = prepared.rounds
-    for client in rounds.clients.values():
-        client.train_locally(prepared.case, rounds.algorithm, number)
-        client.evaluate()
+    for group in prepared.groups:
+        prepared.train(group, number)
+        prepared.evaluate(group)
 
 
 @contextmanager
-def _companions(checked: Checked, source: DataSource, count: int) -> Iterator[_Gate]:
+def _companions(
+    checked: Checked, source: DataSource, count: int
+) -> Iterator[tuple[_Gate, Sequence[BaseProcess]]]:
     """Start processes that run rounds while the gate is open, and end them."""
     context = get_context("spawn")  # MPI and compiled kernels do not survive a fork
     gate = _Gate(context.Event(), context.Event(), context.Semaphore(0))
@@ -96,9 +102,8 @@ def _companions(checked: Checked, source: DataSource, count: int) -> Iterator[_G
     for helper in helpers:
         helper.start()
     try:
-        if not all(gate.ready.acquire(timeout=_START_S) for _ in helpers):
-            raise RunFailed(f"bench cores: a process beside this one was not ready in {_START_S:.0f} s")
-        yield gate
+        _wait_until_ready(gate, helpers)
+        yield gate, helpers
     finally:
         gate.end.set()
         gate.go.set()
@@ -108,17 +113,30 @@ def _companions(checked: Checked, source: DataSource, count: int) -> Iterator[_G
                 helper.kill()
 
 
+def _wait_until_ready(gate: _Gate, helpers: Sequence[BaseProcess]) -> None:
+    watch = Stopwatch()
+    for _ in helpers:
+        while not gate.ready.acquire(timeout=_LOOK_S):
+            _refuse_dead(helpers)
+            if watch.wall > _START_S:
+                raise RunFailed(f"bench cores: a process beside this one was not ready in {_START_S:.0f} s")
+
+
+def _refuse_dead(helpers: Sequence[BaseProcess]) -> None:
+    if not all(helper.is_alive() for helper in helpers):
+        raise RunFailed("bench cores: a process beside this one has ended; what it said is above")
+
+
 def _work(checked: Checked, source: DataSource, gate: _Gate) -> None:
     """Run clients' rounds in a companion for as long as the gate is open."""
     prepared = prepare(checked, source, load_world().World())
-    clients = list(prepared.rounds.clients.values())
     _round(prepared, 0)
     gate.ready.release()
     number = 0
     with deterministic(True):
         while not gate.end.is_set():
             gate.go.wait()
-            client = clients[number % len(clients)]
-            client.train_locally(prepared.case, prepared.rounds.algorithm, number)
-            client.evaluate()
+            group = prepared.groups[number % len(prepared.groups)]
+            prepared.train(group, number)
+            prepared.evaluate(group)
             number += 1

@@ -10,22 +10,27 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from fedmpi.benchmarks.samples import Measurement, Report, Samples
 from fedmpi.clock import Stopwatch
 from fedmpi.config.suite import CaseSettings
 from fedmpi.datasets import tu
+from fedmpi.datasets.features import build as build_graphs
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.case import Case
 from fedmpi.engine.federation import assemble
 from fedmpi.errors import BadInput
+from fedmpi.graphs.quotient import quotient, refinements
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import build
 
 DEFAULT = ("PROTEINS", "NCI1", "gcfl/molecules")
 
 _CLIENTS = 10
+_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,13 @@ def measure(names: Sequence[str], source: DataSource, repetitions: int) -> Repor
         for member in source.members(name):
             _archive(source, member)
         _case(name, source)
-    measurements = [each for name in names for each in _measure(name, source, repetitions)]
+    measurements, rows = [], {}
+    for name in names:
+        found, rows[name] = _measure(name, source, repetitions)
+        measurements += found
     settings = {"datasets": list(names), "repetitions": repetitions, "warmup": 0}
-    return Report("data", settings, measurements, {}, _statements(measurements))
+    statements = _statements(measurements) + [_rows_statement(*each) for each in rows.items()]
+    return Report("data", settings, measurements, {"rows": rows}, statements)
 
 
 def _archive(source: DataSource, member: str) -> Path:
@@ -78,9 +87,12 @@ def _case(name: str, source: DataSource) -> Case:
     return build("bench", CaseSettings("data", {"dataset": name, "partition": partition})).case
 
 
-def _measure(name: str, source: DataSource, repetitions: int) -> list[Measurement]:
+def _measure(
+    name: str, source: DataSource, repetitions: int
+) -> tuple[list[Measurement], dict[str, list[float]]]:
     """Repeat all stages of a dataset; every submitted piece gets a fresh interpreter."""
     taken: dict[tuple[str, str], list[_Stage]] = {}
+    rows: dict[str, list[float]] = {}
     pieces = {"parse": _parse, "prepare": _prepare, "clients": _clients}
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=spawn, max_tasks_per_child=1) as fresh:
@@ -90,18 +102,20 @@ def _measure(name: str, source: DataSource, repetitions: int) -> list[Measuremen
                 for process, piece in pieces.items():
                     for stage in fresh.submit(piece, name, empty).result():
                         taken.setdefault((process, stage.name), []).append(stage)
-    return [
+                rows = rows or fresh.submit(_rows, name, empty).result()
+    found = [
         Measurement(
             {"dataset": name, "process": process, "stage": stage},
             {
-                "wall_seconds": Samples.of("s", (each.wall_s for each in found)),
-                "cpu_seconds": Samples.of("s", (each.cpu_s for each in found)),
-                "peak_bytes": Samples.of("B", (each.peak_bytes for each in found)),
-                "added_bytes": Samples.of("B", (each.peak_bytes - each.start_bytes for each in found)),
+                "wall_seconds": Samples.of("s", (each.wall_s for each in stages)),
+                "cpu_seconds": Samples.of("s", (each.cpu_s for each in stages)),
+                "peak_bytes": Samples.of("B", (each.peak_bytes for each in stages)),
+                "added_bytes": Samples.of("B", (each.peak_bytes - each.start_bytes for each in stages)),
             },
         )
-        for (process, stage), found in taken.items()
+        for (process, stage), stages in taken.items()
     ]
+    return found, rows
 
 
 def _parse(name: str, source: DataSource) -> list[_Stage]:
@@ -130,6 +144,33 @@ def _clients(name: str, source: DataSource) -> list[_Stage]:
     stages.append(_stage("pack", watch, start))
     assert len(held) == len(partition.clients)  # and so lived until its memory was read
     return stages
+
+
+def _rows(name: str, source: DataSource) -> dict[str, list[float]]:
+    """Return which shares of a dataset's nodes, and of the terms of their sums, the compiled kernels compute.
+
+    With dropout: after equal neighbourhoods are merged. Without: nodes that differ up to 1, 2, 3 steps away;
+    those of one step are the rows of the first layer, dropout or not.
+    """
+    case = _case(name, source)
+    nodes = terms = kept = summed = 0
+    alike = np.zeros(_DEPTH, np.int64)
+    for raw in load_all(case.dataset, source):
+        graphs = build_graphs(raw, np.arange(raw.topology.num_graphs), case.dataset.features)
+        twins = quotient(graphs)
+        nodes, terms = nodes + graphs.topology.num_nodes, terms + len(graphs.topology.columns)
+        kept, summed = kept + twins.num_rows, summed + len(twins.closed.columns)
+        alike += [each.count for each in refinements(graphs.topology, graphs.node_row, _DEPTH)]
+    return {"with_dropout": [kept / nodes, summed / (terms + nodes)], "alike": (alike / nodes).tolist()}
+
+
+def _rows_statement(name: str, rows: dict[str, list[float]]) -> str:
+    kept, summed = (f"{100 * share:.1f} %" for share in rows["with_dropout"])
+    alike = ", ".join(f"{100 * share:.1f}" for share in rows["alike"])
+    return (
+        f"{name}: computed with dropout {kept} of the nodes and {summed} of the terms of their sums; "
+        f"different up to 1, 2, {_DEPTH} steps {alike} % of the nodes"
+    )
 
 
 def _stage(name: str, watch: Stopwatch, start_bytes: int) -> _Stage:

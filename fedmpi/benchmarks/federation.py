@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.case import Case
 from fedmpi.engine.federation import Federation, assemble, deal
+from fedmpi.engine.groups import Group
 from fedmpi.engine.rounds import Rounds
 from fedmpi.engine.states import States
 from fedmpi.partition.partition import Partition
@@ -29,6 +30,21 @@ class Prepared:
     partition: Partition
     federation: Federation
     rounds: Rounds
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """The clients as their kernels take them: one by one or several at once."""
+        return self.rounds.states.groups
+
+    def train(self, group: Group, round: int) -> tuple[int, int]:
+        """Train a group's clients for a round; return the FLOPs by model and as executed."""
+        done = group.train(self.case, self.rounds.algorithm, round, set(self.rounds.clients)).values()
+        return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
+
+    def evaluate(self, group: Group) -> tuple[int, int]:
+        """Evaluate a group's clients on held-out graphs; return the FLOPs by model and as executed."""
+        done = group.evaluate(set(self.rounds.clients)).values()
+        return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
 
 
 def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:

@@ -39,18 +39,24 @@ class GinBytes:
         indices = layers * (counts.edges + counts.nodes) + counts.graphs
         return _FLOAT_BYTES * features + _INDEX_BYTES * indices
 
+    def _norms(self, counts: GraphCounts, arrays: int) -> int:
+        """Return the bytes of all normalisations, each reading and writing so many arrays of nodes."""
+        layers = len(self.options.norms) * self.options.layers
+        return _FLOAT_BYTES * layers * arrays * counts.nodes * self.options.hidden
+
     def forward(self, counts: GraphCounts) -> int:
         """Return the bytes of one forward pass."""
-        return sum(_operands(shape) for shape in self._products(counts)) + self._sums(counts)
+        products = sum(_operands(shape) for shape in self._products(counts))
+        return products + self._sums(counts) + self._norms(counts, 2)
 
     def training(self, counts: GraphCounts) -> int:
         """Return the bytes of one forward and backward pass; the features need no gradient.
 
         Each product has two companions of the same three operands in the backward pass, for the weights and
-        for the input.
+        for the input; a normalisation reads its input and the gradient and writes one.
         """
         first, *rest = (_operands(shape) for shape in self._products(counts))
-        return 2 * first + 3 * sum(rest) + 2 * self._sums(counts)
+        return 2 * first + 3 * sum(rest) + 2 * self._sums(counts) + self._norms(counts, 5)
 
 
 def _operands(shape: tuple[int, int, int]) -> int:

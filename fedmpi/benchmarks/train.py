@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import cProfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
+from fedmpi.engine.groups import Group
 from fedmpi.models.flops import GraphCounts
 from fedmpi.models.options import GinOptions
 from fedmpi.registry.check import Checked
@@ -49,8 +51,16 @@ class _Limits:
         return least_seconds(gflop, gigabytes, self.layer, self.bandwidth)
 
 
-def measure(checked: Checked, source: DataSource, world: World, repetitions: int, warmup: int) -> Report:
+def measure(
+    checked: Checked, source: DataSource, world: World, repetitions: int, warmup: int, functions: int = 0
+) -> Report:
     """Time rounds of local training and of evaluation, without averaging between them.
+
+    Parameters
+    ----------
+    functions : int
+        How many functions to name by their own time in one more round of each phase, taken under Python's
+        profiler; a compiled kernel counts as part of the function that calls it.
 
     Returns
     -------
@@ -63,6 +73,7 @@ def measure(checked: Checked, source: DataSource, world: World, repetitions: int
     rows = _nodes_per_step(prepared)
     with deterministic(True):
         phases = _rounds(prepared, device, repetitions, warmup)
+        profiles = _profiles(prepared, warmup + repetitions, functions) if functions else {}
     dense = machine.dense_sweep(device, prepared.case.model.hidden, rows, repetitions)
     triad = machine.streaming(device, repetitions)
     limits = _Limits(
@@ -71,7 +82,7 @@ def measure(checked: Checked, source: DataSource, world: World, repetitions: int
         triad.figures["rate"].maximum,
     )
     moved = _counted_gigabytes(prepared)
-    found = [_measurement(name, phase, moved[name], limits) for name, phase in phases.items()]
+    found = [_measurement(name, phase, moved.get(name), limits) for name, phase in phases.items()]
     results: dict[str, Any] = {
         "nodes_per_step": rows,
         "square_gflops": limits.square,
@@ -79,19 +90,21 @@ def measure(checked: Checked, source: DataSource, world: World, repetitions: int
         "triad_gigabytes_per_second": limits.bandwidth,
         "counted_gigabytes": moved,
         "model_gflop": {name: phase.model_gflop[-1] for name, phase in phases.items()},
-        "least_seconds": {n: limits.seconds(phase.model_gflop[-1], moved[n]) for n, phase in phases.items()},
+        "least_seconds": {n: limits.seconds(phases[n].model_gflop[-1], each) for n, each in moved.items()},
     }
+    if profiles:
+        results["functions"] = profiles
     settings = {"case": prepared.case.config(), "repetitions": repetitions, "warmup": warmup}
     statements = [_machine_statement(limits, rows, prepared.case.model.hidden)]
     statements += [_phase_statement(each, results) for each in found]
+    statements += [_functions_statement(name, shares) for name, shares in profiles.items()]
     return Report("train", settings, [*found, *dense, triad], results, statements)
 
 
 def _rounds(prepared: Prepared, device: torch.device, repetitions: int, warmup: int) -> dict[str, _Phase]:
     phases = {name: _Phase([], [], [], []) for name in ("train", "evaluate")}
     for number in range(warmup + repetitions):
-        actions = {"train": partial(_train, prepared, number), "evaluate": partial(_evaluate, prepared)}
-        for name, action in actions.items():
+        for name, action in _actions(prepared, number).items():
             wall, cpu, counted, executed = _timed(action, device)
             if number >= warmup:
                 phase = phases[name]
@@ -102,6 +115,37 @@ def _rounds(prepared: Prepared, device: torch.device, repetitions: int, warmup: 
     return phases
 
 
+def _actions(prepared: Prepared, number: int) -> dict[str, Callable[[], tuple[int, int]]]:
+    """Return the phases of a round."""
+    return {
+        "train": partial(_of_all, prepared, partial(prepared.train, round=number)),
+        "evaluate": partial(_of_all, prepared, prepared.evaluate),
+    }
+
+
+def _profiles(prepared: Prepared, number: int, functions: int) -> dict[str, dict[str, float]]:
+    """Return by phase the functions that take the most time of their own, as shares of the phase."""
+    found = {}
+    for name, action in _actions(prepared, number).items():
+        profiler = cProfile.Profile()
+        profiler.runcall(action)
+        profiler.create_stats()
+        own: dict[str, float] = {}
+        for (file, _, function), (_, _, seconds, _, _) in profiler.stats.items():
+            label = function if file == "~" else f"{Path(file).stem}.{function}"
+            own[label] = own.get(label, 0.0) + seconds
+        total = sum(own.values())
+        largest = sorted(own, key=lambda label: -own[label])[:functions]
+        found[name] = {label: own[label] / total for label in largest}
+    return found
+
+
+def _functions_statement(name: str, shares: Mapping[str, float]) -> str:
+    return f"{name}, own time: " + ", ".join(
+        f"{label} {100 * share:.1f} %" for label, share in shares.items()
+    )
+
+
 def _timed(action: Callable[[], tuple[int, int]], device: torch.device) -> tuple[float, float, int, int]:
     machine.synchronise(device)
     watch = Stopwatch()
@@ -110,41 +154,32 @@ def _timed(action: Callable[[], tuple[int, int]], device: torch.device) -> tuple
     return watch.wall, watch.cpu, counted, executed
 
 
-def _train(prepared: Prepared, number: int) -> tuple[int, int]:
-    """Train every client for one round; return the FLOPs by model and as executed."""
-    rounds, counted, executed = prepared.rounds, 0, 0
-    for client in rounds.clients.values():
-        done = client.train_locally(prepared.case, rounds.algorithm, number)
-        counted, executed = counted + done.model_flops, executed + done.executed_flops
-    return counted, executed
+def _of_all(prepared: Prepared, action: Callable[[Group], tuple[int, int]]) -> tuple[int, int]:
+    """Do something with every group of clients; return the FLOPs by model and as executed."""
+    done = [action(group) for group in prepared.groups]
+    return sum(counted for counted, _ in done), sum(executed for _, executed in done)
 
 
-def _evaluate(prepared: Prepared) -> tuple[int, int]:
-    """Evaluate every client on its held-out graphs; return the FLOPs by model and as executed."""
-    counted = executed = 0
-    for client in prepared.rounds.clients.values():
-        done = client.evaluate()
-        counted, executed = counted + done.model_flops, executed + done.executed_flops
-    return counted, executed
-
-
-def _measurement(name: str, phase: _Phase, gigabytes: float, limits: _Limits) -> Measurement:
+def _measurement(name: str, phase: _Phase, gigabytes: float | None, limits: _Limits) -> Measurement:
     wall = Samples.of("s", phase.wall)
     model = rates("GFLOP/s", phase.model_gflop, wall)
     executed = rates("GFLOP/s", phase.executed_gflop, wall)
-    traffic = rates("GB/s", [gigabytes] * len(phase.wall), wall)
-    least = limits.seconds(phase.model_gflop[-1], gigabytes)
     figures = {
         "wall_seconds": wall,
         "cpu_seconds": Samples.of("s", phase.cpu),
         "model_rate": model,
         "executed_rate": executed,
-        "counted_bandwidth": traffic,
         "model_peak_share": Samples.of("1", (rate / limits.square for rate in model.values)),
         "executed_peak_share": Samples.of("1", (rate / limits.square for rate in executed.values)),
-        "bandwidth_share": Samples.of("1", (rate / limits.bandwidth for rate in traffic.values)),
-        "roofline_share": Samples.of("1", (least / seconds for seconds in wall.values)),
     }
+    if gigabytes is not None:
+        traffic = rates("GB/s", [gigabytes] * len(phase.wall), wall)
+        least = limits.seconds(phase.model_gflop[-1], gigabytes)
+        figures |= {
+            "counted_bandwidth": traffic,
+            "bandwidth_share": Samples.of("1", (rate / limits.bandwidth for rate in traffic.values)),
+            "roofline_share": Samples.of("1", (least / seconds for seconds in wall.values)),
+        }
     return Measurement({"phase": name}, figures)
 
 
@@ -165,12 +200,11 @@ def _counts(prepared: Prepared, dataset: int, graphs: Ints) -> GraphCounts:
 
 
 def _counted_gigabytes(prepared: Prepared) -> dict[str, float]:
-    """Return the counted bytes of a round by phase, in GB; NaN for models that nobody counted them of."""
+    """Return the counted bytes of a round by phase, in GB; nothing for models that nobody counted them of."""
     model = prepared.case.model
     if not isinstance(model, GinOptions):
-        return {"train": math.nan, "evaluate": math.nan}
+        return {}
     train = evaluate = 0
-    assert isinstance(prepared.case.model, GinOptions)
     for split, shape in zip(prepared.partition.clients, prepared.federation.shapes, strict=True):
         counted = GinBytes(model, shape.width, shape.classes)
         train += counted.training(_counts(prepared, split.dataset, split.train)) * prepared.case.local_epochs
@@ -189,12 +223,17 @@ def _machine_statement(limits: _Limits, rows: int, hidden: int) -> str:
 def _phase_statement(found: Measurement, results: dict[str, Any]) -> str:
     name = str(found.labels["phase"])
     median = {key: each.median for key, each in found.figures.items()}
-    work, moved = results["model_gflop"][name], results["counted_gigabytes"][name]
+    work, moved = results["model_gflop"][name], results["counted_gigabytes"].get(name)
+    taken = f"{1e3 * median['wall_seconds']:.1f} ms"
+    speed = (
+        f"{median['model_rate']:.1f} GFLOP/s by model and {median['executed_rate']:.1f} executed "
+        f"({100 * median['model_peak_share']:.0f} and {100 * median['executed_peak_share']:.0f} % of square "
+        "products)"
+    )
+    if moved is None:
+        return f"{name}: {work:.2f} GFLOP counted, bytes for GIN only; {taken}: {speed}"
     return (
         f"{name}: {work:.2f} GFLOP and {moved:.2f} GB counted ({work / moved:.1f} FLOP/B), so at least "
-        f"{1e3 * results['least_seconds'][name]:.1f} ms; {1e3 * median['wall_seconds']:.1f} ms, "
-        f"{100 * median['roofline_share']:.0f} % of what that allows: {median['model_rate']:.1f} GFLOP/s by "
-        f"model and {median['executed_rate']:.1f} executed ({100 * median['model_peak_share']:.0f} and "
-        f"{100 * median['executed_peak_share']:.0f} % of square products), "
-        f"{100 * median['bandwidth_share']:.0f} % of the streaming bandwidth"
+        f"{1e3 * results['least_seconds'][name]:.1f} ms; {taken}, {100 * median['roofline_share']:.0f} % of "
+        f"what that allows: {speed}, {100 * median['bandwidth_share']:.0f} % of the streaming bandwidth"
     )

@@ -24,6 +24,9 @@ app = typer.Typer(
 _SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
 """Those of GCFL's five repetitions, in their order, and more."""
 
+_MOST_FLOATS = 100_000_000
+"""Beyond it a rank holds gigabytes of copies."""
+
 Repetitions = Annotated[int, typer.Option(min=1, help="Measured repetitions; all are kept.")]
 Warmup = Annotated[int, typer.Option(min=0, help="Repetitions before, not measured.")]
 
@@ -39,6 +42,10 @@ def train(
     set_: Set = None,
     repetitions: Repetitions = 10,
     warmup: Warmup = 3,
+    functions: Annotated[
+        int,
+        typer.Option(min=0, help="Also name so many functions by their own time, from one profiled round."),
+    ] = 0,
     as_json: Json = False,
     mirror: Mirror = None,
     data: Cache = None,
@@ -53,7 +60,7 @@ def train(
     from fedmpi.datasets.source import DataSource
 
     source = DataSource.from_environment(data, mirror, offline)
-    report = measure(checked, source, _world(), repetitions, warmup)
+    report = measure(checked, source, _world(), repetitions, warmup, functions)
     return _show(report, as_json, checkout, {"threads": checked.case.threads})
 
 
@@ -91,13 +98,14 @@ def cores(
 @app.command()
 def comm(
     sizes: Annotated[
-        list[int] | None, typer.Option("--size", min=1, help="Floats per rank; may be repeated.")
+        list[int] | None,
+        typer.Option("--size", min=1, max=_MOST_FLOATS, help="Floats per rank; may be repeated."),
     ] = None,
     repetitions: Repetitions = 20,
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time collectives and reductions on the ranks that mpiexec starts, against pickled point-to-point."""
+    """Time collectives and reductions on the ranks that mpiexec starts, against the same data pickled."""
     from fedmpi.comm.start import load_world
     from fedmpi.store.provenance import checkout_state
 
@@ -137,7 +145,10 @@ def record(
 
 @app.command("data")
 def data_(
-    names: Annotated[list[str] | None, typer.Argument(help="Datasets or groups of the mirror.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Datasets or groups of the mirror; default PROTEINS NCI1 gcfl/molecules."),
+    ] = None,
     repetitions: Repetitions = 3,
     as_json: Json = False,
     mirror: Mirror = None,
@@ -176,7 +187,8 @@ def peers(
     _refuse_idle_options(
         accuracy, {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
     )
-    cases = _peer_cases(settings or ("proteins" if accuracy else "proteins,nci1,molecules"))
+    default = "proteins" if accuracy else "proteins,nci1,molecules"
+    cases = _peer_cases(default if settings is None else settings)
     checkout = _alone("peers", 1)
     from fedmpi.benchmarks.peer_accuracy import compare_accuracies
     from fedmpi.benchmarks.peers import compare_times

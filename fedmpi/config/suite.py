@@ -88,7 +88,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     settings: list[Settings] = []
     for override in overrides:
         key, value = parse_override(override)
-        if not _reduce(axes, key, value):
+        if not _reduce(path, axes, key, value):
             suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
@@ -197,10 +197,17 @@ def _refuse_idle(
                 raise BadInput(f"{path}: where: {key} is neither an axis nor set in any case")
 
 
-def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
-    """Keep of an axis what agrees with an override; False when the axes do not set its key."""
+def _reduce(path: Path, axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
+    """Keep of an axis what agrees with an override; False when the axes do not set its key.
+
+    An axis that is a setting takes values that it does not list; one that only names choices does not.
+    """
     if key in axes:
+        labels = [choice.label for choice in axes[key]]
         kept = [choice for choice in axes[key] if choice.label in (str(value), _label(key, value))]
+        if not kept and all(look_up(choice.change, key) is None for choice in axes[key]):
+            valid = f"{closest(str(value), labels)} (valid: {', '.join(labels)})"
+            raise BadInput(f"{path}: --set {key}={value}: the axis {key} has no such value{valid}")
         plain = nested(key, value)
         axes[key] = kept or [_Choice(_label(key, value), plain)]
         return True

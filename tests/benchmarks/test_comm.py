@@ -38,6 +38,7 @@ def test_all_exchanges_on_two_ranks(name, tmp_path):
         figures = each["figures"]
         assert {len(figure["samples"]) for figure in figures.values()} == {2}
         assert ("pickled_ratio" in figures) == (each["operation"] != "Ibarrier")
+        assert ("payload_rate" in figures) == (each["operation"] != "Ibarrier")
     steps = ["encode_seconds", "reduce_seconds", "decode_seconds"]
     exact = found[5]["figures"]
     for place in range(2):

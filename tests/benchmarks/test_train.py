@@ -73,6 +73,14 @@ def test_bytes_of_a_hand_counted_graph():
     assert counted.training(counts) == 2 * embed + 3 * (layers + head) + 2 * sums
 
 
+def test_a_normalisation_reads_and_writes_what_it_normalises():
+    counts = GraphCounts(1, 3, 6)
+    plain, normed = (GinBytes(GinOptions(hidden=4, layers=2, norm=n), 2, 2) for n in ("none", "batch+graph"))
+    array = 4 * 3 * 4
+    assert normed.forward(counts) - plain.forward(counts) == 2 * 2 * 2 * array
+    assert normed.training(counts) - plain.training(counts) == 2 * 2 * 5 * array
+
+
 def test_the_limit_is_computing_or_moving_whichever_takes_longer():
     assert least_seconds(gflop=10, gigabytes=1, gflops=100, bandwidth=20) == 0.1
     assert least_seconds(gflop=10, gigabytes=4, gflops=100, bandwidth=20) == 0.2

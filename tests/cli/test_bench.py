@@ -1,6 +1,7 @@
 """``fedmpi bench``: tables, JSON with raw samples, and what is refused. Times are figures, never asserted."""
 
 import json
+import re
 
 import pytest
 
@@ -24,11 +25,12 @@ def as_json(done):
 
 
 def test_train_prints_a_table_and_what_it_says(fedmpi):
-    done = fedmpi("bench", "train", *TINY, *COUNTS)
+    done = fedmpi("bench", "train", *TINY, *COUNTS, "--functions", "3")
     assert done.returncode == 0, done.stderr
     assert "executed_rate" in done.stdout
     assert "GFLOP/s in square products" in done.stdout
     assert "% of the streaming bandwidth" in done.stdout
+    assert re.search(r"train, own time: \S+ [\d.]+ %, \S+ [\d.]+ %, \S+ [\d.]+ %\n", done.stdout)
 
 
 def test_train_as_json(fedmpi):
@@ -65,6 +67,7 @@ def test_data_as_json(fedmpi, real_data):
         "partition",
         "pack",
     ]
+    assert all(0 < share <= 1 for shares in report["results"]["rows"]["MUTAG"].values() for share in shares)
 
 
 def test_peers_as_json(fedmpi, real_data):
@@ -80,6 +83,20 @@ def test_peers_accuracy(fedmpi, real_data):
     assert "proteins, 2 seeds: last round peer" in done.stdout
 
 
+@pytest.mark.parametrize("command", ["train", "cores"])
+def test_clients_in_groups_are_measured_as_such(fedmpi, command):
+    done = fedmpi("bench", command, *TINY, "--set", "kernels=grouped", *COUNTS)
+    assert done.returncode == 0, done.stderr
+
+
+def test_models_without_counted_bytes_have_rates_but_no_roofline(fedmpi):
+    report = as_json(fedmpi("bench", "train", *TINY, "--set", "model=gcn", *COUNTS, "--json"))
+    assert report["results"]["least_seconds"] == {}
+    (train, *_) = report["measurements"]
+    assert "model_rate" in train["figures"]
+    assert not {"roofline_share", "bandwidth_share", "counted_bandwidth"} & set(train["figures"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -89,6 +106,11 @@ def test_peers_accuracy(fedmpi, real_data):
         (["peers", "--accuracy", "--warmup", "0"], "--warmup is read without --accuracy only"),
         (["record", "--out", "missing"], "choose another --out"),
         (["data", "synthetic", "--mirror", "."], "dataset synthetic has no files"),
+        (["train", "--repetitions", "0"], "greater than or equal to 1; see fedmpi bench train --help"),
+        (["comm", "--size", "many"], "'--size'"),
+        (["peers", "--settings", ""], "there is no ''"),
+        (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
+        (["nothing"], "No such command 'nothing'; see fedmpi bench --help"),
     ],
 )
 def test_mistakes_are_one_line(fedmpi, arguments, message):
