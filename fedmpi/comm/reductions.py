@@ -44,6 +44,14 @@ def _add_fixed(delta: Delta, weight: float, scale: float, bound: float, out: npt
     return beyond == 0
 
 
+@compiled
+def _add_clipped(delta: Delta, clip: float, share: float, scale: float, out: npt.NDArray[np.int32]) -> None:
+    """Add ``delta * share * scale``, elements cut at `clip`, in float64 and rounded."""
+    for i in range(len(delta)):
+        cut = min(max(np.float64(delta[i]), -clip), clip)
+        out[i] += np.int32(np.rint(cut * share * scale))
+
+
 class Exact:
     """Order-independent sums in 64-bit integers; the default."""
 
@@ -114,12 +122,13 @@ class Fixed32:
 
     def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
         """Return one client's summand; elements beyond the clip are cut."""
-        share = np.clip(delta.astype(np.float64), -self._clip, self._clip) * (weight / self._total)
-        return np.rint(np.ldexp(share, self._shift)).astype(np.int32)
+        summand = np.zeros(len(delta), np.int32)
+        self.add(delta, weight, summand)
+        return summand
 
     def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
         """Add one client's summand to a sum, in place."""
-        total += self.encode(delta, weight)
+        _add_clipped(delta, self._clip, weight / self._total, 2.0**self._shift, total)
 
     def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
         """Return the same summand for a delta on a device."""

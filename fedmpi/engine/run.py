@@ -170,6 +170,7 @@ def _warm_up(case: Case) -> None:
     """Call every compiled kernel of a round, so that none is compiled while a round is timed."""
     vectors.warm_up()
     reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
+    reductions.Fixed32(1, 1.0).encode(np.zeros(1, np.float32), 1)
     if case.kernels == "compiled":
         compile_passes(case.model)
         if not case.objective.supervised:
