@@ -183,6 +183,34 @@ class Batch:
     def _row_starts(self) -> Tensor:
         return torch.from_numpy(np.asarray(self.closed[0], np.int64)).to(self.x.device)
 
+    def reduce_edges(self, values: Tensor) -> Tensor:
+        """Return each node's sum of values [E, h], ordered as `edge_index`, of the edges to it, [N, h]."""
+        return torch.segment_reduce(values, "sum", offsets=self._edge_starts, axis=0)
+
+    @cached_property
+    def _edge_starts(self) -> Tensor:
+        return torch.from_numpy(np.asarray(self.topology.row_ptr, np.int64)).to(self.x.device)
+
+    def mean_neighbours(self, x: Tensor) -> Tensor:
+        """Return the mean over each node's neighbours without itself, 0 where it has none, [N, h]."""
+        return CsrProduct.apply(*self._open, x) * self._inverse_degrees  # type: ignore[no-any-return, no-untyped-call]
+
+    @cached_property
+    def _open(self) -> tuple[Tensor, Tensor]:
+        """A and its transpose."""
+        row_ptr, columns = np.asarray(self.topology.row_ptr), np.asarray(self.topology.columns)
+        pointers, rows, _ = transposed(row_ptr, columns)
+        pair = (ones_csr(p, c, self.topology.num_nodes) for p, c in ((row_ptr, columns), (pointers, rows)))
+        forward, backward = (matrix.to(self.x.device) for matrix in pair)
+        return forward, backward
+
+    @cached_property
+    def _inverse_degrees(self) -> Tensor:
+        """One over the number of each node's neighbours; 0 where it has none, [N, 1]."""
+        degrees = np.diff(self.topology.row_ptr).astype(np.float32)
+        inverse = np.divide(1, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+        return torch.from_numpy(inverse)[:, None].to(self.x.device)
+
     def spread_graphs(self, values: Tensor) -> Tensor:
         """Return each node's graph's row of `values` [B, h], [N, h]."""
         return _SpreadGraphs.apply(self._pooling, self.graph_of_node, values)  # type: ignore[no-any-return, no-untyped-call]

@@ -1,4 +1,8 @@
-"""Graph networks of torch-geometric's layers: GCN, GAT, GraphSAGE, SGC and MPNN for any graph-level task."""
+"""Graph networks of torch-geometric's layers: GCN, GAT, GraphSAGE, SGC and MPNN for any graph-level task.
+
+The layers hold the parameters. ``kernels = "reference"`` runs them as they are, along edge lists; ``"csr"``
+takes the same sums by rows of the graphs' CSR arrays.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from torch.nn.functional import relu
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing, SAGEConv, SGConv
 
 from fedmpi.graphs.batch import Batch
+from fedmpi.models.attention import attend
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import (
     GatOptions,
@@ -70,8 +75,11 @@ class GraphNetwork(nn.Module):
         """Return what the head sees of each graph, [B, h]."""
         x = self.pre(batch.x)
         for layer, convolution in enumerate(self.conv):
-            edges = (batch.edges,) if isinstance(self.options, MpnnOptions) else ()
-            x = relu(convolution(x, batch.edge_index, *edges))
+            x = relu(
+                _along_edges(convolution, x, batch)
+                if kernels == "reference"
+                else _by_rows(convolution, x, batch)
+            )
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
         return batch.mean_graphs(x) if self.options.pooling == "mean" else batch.sum_graphs(x)
@@ -84,6 +92,44 @@ class GraphNetwork(nn.Module):
             if streams is not None:
                 hidden = streams.apply(hidden, len(self.conv), self.options.dropout)
         return self.readout(hidden)  # type: ignore[no-any-return]
+
+
+def _along_edges(convolution: Any, x: Tensor, batch: Batch) -> Tensor:
+    """Return a layer of torch-geometric, [N, h]."""
+    edges = (batch.edges,) if isinstance(convolution, MpnnConv) else ()
+    return convolution(x, batch.edge_index, *edges)  # type: ignore[no-any-return]
+
+
+def _by_rows(convolution: Any, x: Tensor, batch: Batch) -> Tensor:
+    """Return the same, [N, h], from sums by rows whose transposes are kept with the batch."""
+    match convolution:
+        case GCNConv():
+            found = batch.normalised_sum(convolution.lin(x)) + convolution.bias
+        case SGConv():
+            for _ in range(convolution.K):
+                x = batch.normalised_sum(x)
+            found = convolution.lin(x)
+        case SAGEConv():
+            found = convolution.lin_l(batch.mean_neighbours(x)) + convolution.lin_r(x)
+        case GATConv():
+            states = convolution.lin(x).view(-1, convolution.heads, convolution.out_channels)
+            of_receiver, of_sender = ((states * a).sum(2) for a in (convolution.att_dst, convolution.att_src))
+            slope = convolution.negative_slope
+            found = attend(batch, states, of_receiver, of_sender, slope) + convolution.bias
+        case MpnnConv():
+            summed = batch.reduce_edges(relu(_messages(convolution.messages, x, batch)))
+            found = convolution.updates(torch.cat([x, summed], dim=1))
+        case _:
+            raise AssertionError(type(convolution).__name__)
+    return found  # type: ignore[no-any-return]
+
+
+def _messages(linear: nn.Linear, x: Tensor, batch: Batch) -> Tensor:
+    """Return ``M [h_i, h_j, e_ij]`` of every edge, [E, h], from one product per node for h_i and for h_j."""
+    hidden, (sender, receiver) = x.shape[1], batch.edge_index
+    to, of = x @ linear.weight[:, :hidden].T, x @ linear.weight[:, hidden : 2 * hidden].T
+    messages = to[receiver] + of[sender] + linear.bias
+    return messages if batch.edges is None else messages + batch.edges @ linear.weight[:, 2 * hidden :].T
 
 
 def _convolution(options: MessagePassingOptions, edges: int) -> Any:

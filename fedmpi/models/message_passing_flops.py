@@ -59,5 +59,15 @@ class MessagePassingFlops:
         return Flops(3 * forward.dense - first, forward.sparse + self._convolutions(counts)[1])
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
-        """Return the FLOPs that torch-geometric's layers do for the same pass: the analytic count."""
-        return (self.training(counts) if training else self.forward(counts)).total
+        """Return the FLOPs that the kernels do for the same pass: the analytic count, but for MPNN by rows.
+
+        That multiplies each node's state once by the receivers' part of M and once by the senders', where
+        Eq. 1 has both for each edge; and bonds need no gradient.
+        """
+        counted = (self.training(counts) if training else self.forward(counts)).total
+        if kernels == "reference" or not isinstance(self.options, MpnnOptions):
+            return counted
+        hidden, layers = self.options.hidden, self.options.layers
+        saved = 4 * (counts.edges - counts.nodes) * hidden * hidden
+        bonds = 2 * counts.edges * self.shape.edges * hidden
+        return counted - layers * (3 * saved + bonds if training else saved)

@@ -111,8 +111,8 @@ class MessagePassingOptions(NetworkOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model: torch-geometric's layers, client by client."""
-        return frozenset({"csr"})
+        """Kernels that can run the model."""
+        return frozenset({"csr", "reference"})
 
 
 class GcnOptions(MessagePassingOptions):

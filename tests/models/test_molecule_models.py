@@ -152,7 +152,7 @@ def test_dense_flops_are_what_torch_counts(graphs, kind):
     model, batch = flat(options), Batch.of(graphs)
     flops, counts = flops_of(options, Shape(5, 3, 2)), GraphCounts(2, 7, 12)
     with FlopCounterMode(display=False) as forward:
-        outputs = model.module(batch, None)
+        outputs = model.module(batch, None, "csr" if kind in MOLECULES else "reference")
     with FlopCounterMode(display=False) as backward:
         outputs.sum().backward()
     # torch counts a product with a sparse matrix as one with a dense one: pooling, and GCN's propagation
@@ -161,6 +161,40 @@ def test_dense_flops_are_what_torch_counts(graphs, kind):
     dense = forward.get_total_flops() - pooling - of_features - of_states
     assert dense == flops.forward(counts).dense
     assert dense + backward.get_total_flops() - of_states == flops.training(counts).dense
+
+
+def test_executed_flops_of_mpnn_by_rows_are_what_torch_counts(graphs):
+    options = MpnnOptions(hidden=6)
+    model, batch = flat(options), Batch.of(graphs)
+    flops, counts = flops_of(options, Shape(5, 3, 2)), GraphCounts(2, 7, 12)
+    with FlopCounterMode(display=False) as forward:
+        outputs = model.module(batch, None)
+    with FlopCounterMode(display=False) as backward:
+        outputs.sum().backward()
+    dense = forward.get_total_flops() - 2 * 2 * 7 * 6  # the pooling
+    executed = flops.executed(counts, training=False, kernels="csr")
+    assert executed == dense + flops.forward(counts).sparse
+    executed = flops.executed(counts, training=True, kernels="csr")
+    assert executed == dense + backward.get_total_flops() + flops.training(counts).sparse
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+@pytest.mark.parametrize("directed", [False, True])
+def test_sums_by_rows_equal_torch_geometrics_layers(graphs, kind, directed):
+    if directed:  # without the edges 1 -> 0 and 5 -> 4, so that node 4 has no neighbour
+        row_ptr, columns = np.array([0, 1, 3, 6, 7, 7, 9, 10]), np.array([2, 0, 2, 0, 1, 3, 2, 4, 6, 5])
+        topology = Topology(graphs.topology.graph_ptr, row_ptr, columns)
+        graphs = GraphSet(topology, graphs.feature_rows, graphs.node_row, graphs.labels, graphs.edges[:10])
+    found = []
+    for kernels in ("csr", "reference"):
+        model = flat(kind(dropout=0.3))
+        outputs = model.module(Batch.of(graphs), DropoutStreams(0, 1, 2, 3), kernels)
+        (outputs**2).sum().backward()
+        found.append((outputs.detach(), model.gradient.clone()))
+    (by_rows, gradient), (along_edges, expected) = found
+    assert float(expected.abs().max()) > 0
+    torch.testing.assert_close(by_rows, along_edges, rtol=1e-5, atol=1e-6)
+    assert float((gradient - expected).norm() / expected.norm()) < 1e-5
 
 
 def test_mpnn_reads_the_bonds(graphs):
