@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
@@ -69,13 +69,12 @@ def measure(
                 seconds = watch.wall
                 gate.go.clear()
                 _refuse_dead(helpers)
-                if number >= warmup:
-                    samples.append(seconds)
-    one, many = Samples.of("s", alone), Samples.of("s", beside)
+                samples.append(seconds)
+    one, many = (Samples.of("s", samples[warmup:]) for samples in (alone, beside))
     gain = Samples.of("1", (processes * ratio for ratio in ratios(one, many).values))
     figures = {"alone_seconds": one, "beside_seconds": many, "gain": gain}
-    settings = {"case": prepared.case.config(), "processes": processes}
-    settings |= {"repetitions": repetitions, "warmup": warmup}
+    settings: dict[str, Any] = {"processes": processes, "repetitions": repetitions, "warmup": warmup}
+    settings["case"] = prepared.case.config()
     statement = (
         f"{processes} processes side by side do {gain.median:.2f} times the work of one "
         f"({gain.minimum:.2f} to {gain.maximum:.2f}): {processes} workers cannot do more on this machine"
@@ -123,8 +122,10 @@ def _wait_until_ready(gate: _Gate, helpers: Sequence[BaseProcess]) -> None:
 
 
 def _refuse_dead(helpers: Sequence[BaseProcess]) -> None:
-    if not all(helper.is_alive() for helper in helpers):
-        raise RunFailed("bench cores: a process beside this one has ended; what it said is above")
+    for helper in helpers:
+        if not helper.is_alive():
+            code = helper.exitcode
+            raise RunFailed(f"bench cores: a process beside this one has ended with exit code {code}")
 
 
 def _work(checked: Checked, source: DataSource, gate: _Gate) -> None:

@@ -16,13 +16,13 @@ from fedmpi.benchmarks.samples import Measurement, Report, Samples
 from fedmpi.clock import Stopwatch
 from fedmpi.config.suite import CaseSettings
 from fedmpi.datasets import tu
-from fedmpi.datasets.features import build as build_graphs
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.case import Case
 from fedmpi.engine.federation import assemble
 from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.quotient import quotient, refinements
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import build
@@ -102,7 +102,8 @@ def _measure(
                 for process, piece in pieces.items():
                     for stage in fresh.submit(piece, name, empty).result():
                         taken.setdefault((process, stage.name), []).append(stage)
-                rows = rows or fresh.submit(_rows, name, empty).result()
+                if not rows:
+                    rows = fresh.submit(_rows, name, empty).result()
     found = [
         Measurement(
             {"dataset": name, "process": process, "stage": stage},
@@ -147,29 +148,36 @@ def _clients(name: str, source: DataSource) -> list[_Stage]:
 
 
 def _rows(name: str, source: DataSource) -> dict[str, list[float]]:
-    """Return which shares of a dataset's nodes, and of the terms of their sums, the compiled kernels compute.
+    """Return which shares of clients' nodes, and of the terms of their sums, the compiled kernels compute.
 
-    With dropout: after equal neighbourhoods are merged. Without: nodes that differ up to 1, 2, 3 steps away;
-    those of one step are the rows of the first layer, dropout or not.
+    In training: in the first layer, and in others after equal neighbourhoods are merged, with the terms that
+    these sum up. In evaluation: in layers 1, 2, 3.
     """
     case = _case(name, source)
-    nodes = terms = kept = summed = 0
-    alike = np.zeros(_DEPTH, np.int64)
-    for raw in load_all(case.dataset, source):
-        graphs = build_graphs(raw, np.arange(raw.topology.num_graphs), case.dataset.features)
-        twins = quotient(graphs)
-        nodes, terms = nodes + graphs.topology.num_nodes, terms + len(graphs.topology.columns)
-        kept, summed = kept + twins.num_rows, summed + len(twins.closed.columns)
-        alike += [each.count for each in refinements(graphs.topology, graphs.node_row, _DEPTH)]
-    return {"with_dropout": [kept / nodes, summed / (terms + nodes)], "alike": (alike / nodes).tolist()}
+    raws = load_all(case.dataset, source)
+    federation = assemble(case, raws, make(case.partition, raws), source.cache)
+    counts = [_counts(*federation.data(case, client)) for client in range(federation.num_clients)]
+    trained, evaluated = (np.sum(parts, axis=0) for parts in zip(*counts, strict=True))
+    nodes, terms, *computed = trained.tolist()
+    shares = [computed[0] / nodes, computed[1] / nodes, computed[2] / terms]
+    return {"training": shares, "evaluation": (evaluated[1:] / evaluated[0]).tolist()}
+
+
+def _counts(train: GraphSet, held_out: GraphSet) -> tuple[list[int], list[int]]:
+    """Return of a client nodes and terms of sums, and what is computed of them; nodes and rows by layer."""
+    twins, topology = quotient(train), train.topology
+    of_training = [topology.num_nodes, topology.num_nodes + len(topology.columns)]
+    of_training += [len(twins.first.pointers) - 1, twins.num_rows, len(twins.closed.columns)]
+    alike = refinements(held_out.topology, held_out.node_row, _DEPTH)
+    return of_training, [held_out.topology.num_nodes, *(each.count for each in alike)]
 
 
 def _rows_statement(name: str, rows: dict[str, list[float]]) -> str:
-    kept, summed = (f"{100 * share:.1f} %" for share in rows["with_dropout"])
-    alike = ", ".join(f"{100 * share:.1f}" for share in rows["alike"])
+    first, others, terms = (f"{100 * share:.1f} %" for share in rows["training"])
+    layers = ", ".join(f"{100 * share:.1f}" for share in rows["evaluation"])
     return (
-        f"{name}: computed with dropout {kept} of the nodes and {summed} of the terms of their sums; "
-        f"different up to 1, 2, {_DEPTH} steps {alike} % of the nodes"
+        f"{name}, rows of the kernels: in training {first} of the nodes in the first layer, {others} in "
+        f"others, with {terms} of the terms of their sums; in evaluation {layers} % in layers 1 to {_DEPTH}"
     )
 
 

@@ -60,7 +60,7 @@ def measure(
     ----------
     functions : int
         How many functions to name by their own time in one more round of each phase, taken under Python's
-        profiler; a compiled kernel counts as part of the function that calls it.
+        profiler.
 
     Returns
     -------
@@ -83,22 +83,24 @@ def measure(
     )
     moved = _counted_gigabytes(prepared)
     found = [_measurement(name, phase, moved.get(name), limits) for name, phase in phases.items()]
-    results: dict[str, Any] = {
-        "nodes_per_step": rows,
-        "square_gflops": limits.square,
-        "layer_gflops": limits.layer,
-        "triad_gigabytes_per_second": limits.bandwidth,
-        "counted_gigabytes": moved,
-        "model_gflop": {name: phase.model_gflop[-1] for name, phase in phases.items()},
-        "least_seconds": {n: limits.seconds(phases[n].model_gflop[-1], each) for n, each in moved.items()},
-    }
-    if profiles:
-        results["functions"] = profiles
+    results = _results(phases, moved, limits) | {"nodes_per_step": rows, "functions": profiles}
     settings = {"case": prepared.case.config(), "repetitions": repetitions, "warmup": warmup}
     statements = [_machine_statement(limits, rows, prepared.case.model.hidden)]
     statements += [_phase_statement(each, results) for each in found]
     statements += [_functions_statement(name, shares) for name, shares in profiles.items()]
     return Report("train", settings, [*found, *dense, triad], results, statements)
+
+
+def _results(phases: Mapping[str, _Phase], moved: Mapping[str, float], limits: _Limits) -> dict[str, Any]:
+    """Return the counts of a round and the machine's rates."""
+    return {
+        "square_gflops": limits.square,
+        "layer_gflops": limits.layer,
+        "triad_gigabytes_per_second": limits.bandwidth,
+        "counted_gigabytes": dict(moved),
+        "model_gflop": {name: phase.model_gflop[-1] for name, phase in phases.items()},
+        "least_seconds": {n: limits.seconds(phases[n].model_gflop[-1], each) for n, each in moved.items()},
+    }
 
 
 def _rounds(prepared: Prepared, device: torch.device, repetitions: int, warmup: int) -> dict[str, _Phase]:

@@ -7,19 +7,18 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import fedmpi
 from fedmpi.cli import analyses, bench, jobs, reading
 from fedmpi.cli.options import Cache, Mirror, Offline, Set
+from fedmpi.cli.usage import UsageError, in_one_line
 from fedmpi.comm import launch
 from fedmpi.errors import BadInput, FedmpiError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""Base of all that typer finds wrong with a command line; typer has no name for it."""
 
 app = typer.Typer(
     name="fedmpi",
@@ -272,14 +271,6 @@ def _give_up_output() -> None:
         os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 
-def _in_one_line(error: Any) -> str:
-    """Return what is wrong with the command line, and where its help is; nothing where the help was shown."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        return ""
-    command = error.ctx.command_path if error.ctx else "fedmpi"
-    return f"fedmpi: {' '.join(error.format_message().split()).rstrip('.')}; see {command} --help\n"
-
-
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     try:
@@ -288,9 +279,9 @@ def main() -> None:
         if launch.rank() == 0:
             sys.stderr.write(f"fedmpi: {error}\n")
         sys.exit(error.exit_code)
-    except _UsageError as error:
+    except UsageError as error:
         if launch.rank() == 0:
-            sys.stderr.write(_in_one_line(error))
+            sys.stderr.write(in_one_line(error))
         sys.exit(BadInput.exit_code)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:

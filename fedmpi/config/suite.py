@@ -82,17 +82,19 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     text = _load(path)
     _refuse_unknown(path, text, _KEYS)
     mode, ranks = read_mode(path, text)
-    axes = _axes(path, text, mode)
+    whole = _axes(path, text, mode)
+    axes = dict(whole)
     base = _table(path, text, "case")
     suffixes: list[str] = []
     settings: list[Settings] = []
     for override in overrides:
         key, value = parse_override(override)
-        if not _reduce(path, axes, key, value):
+        _refuse_no_choice(path, whole, axes, key, value)
+        if not _reduce(axes, key, value):
             suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
-    _refuse_idle(path, rules, base, _axes(path, text, mode))
+    _refuse_idle(path, rules, base, whole)
     cases = []
     for choices in itertools.product(*axes.values()):
         case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
@@ -197,17 +199,26 @@ def _refuse_idle(
                 raise BadInput(f"{path}: where: {key} is neither an axis nor set in any case")
 
 
-def _reduce(path: Path, axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
-    """Keep of an axis what agrees with an override; False when the axes do not set its key.
-
-    An axis that is a setting takes values that it does not list; one that only names choices does not.
-    """
-    if key in axes:
-        labels = [choice.label for choice in axes[key]]
-        kept = [choice for choice in axes[key] if choice.label in (str(value), _label(key, value))]
-        if not kept and all(look_up(choice.change, key) is None for choice in axes[key]):
+def _refuse_no_choice(
+    path: Path, whole: Mapping[str, list[_Choice]], axes: Mapping[str, list[_Choice]], key: str, value: Any
+) -> None:
+    """Refuse a value that an axis of names does not list; an axis that is a setting takes others, too."""
+    if any(look_up(choice.change, key) is not None for choice in whole.get(key, [])):
+        return
+    for choices, problem in (
+        (whole, "the axis has no such value"),
+        (axes, "an earlier --set chose otherwise"),
+    ):
+        labels = [choice.label for choice in choices.get(key, [])]
+        if labels and str(value) not in labels and _label(key, value) not in labels:
             valid = f"{closest(str(value), labels)} (valid: {', '.join(labels)})"
-            raise BadInput(f"{path}: --set {key}={value}: the axis {key} has no such value{valid}")
+            raise BadInput(f"{path}: --set {key}={value}: {problem}{valid}")
+
+
+def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
+    """Keep of an axis what agrees with an override; False when the axes do not set its key."""
+    if key in axes:
+        kept = [choice for choice in axes[key] if choice.label in (str(value), _label(key, value))]
         plain = nested(key, value)
         axes[key] = kept or [_Choice(_label(key, value), plain)]
         return True

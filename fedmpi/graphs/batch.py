@@ -112,7 +112,10 @@ class Batch:
 
     @cached_property
     def _neighbourhood(self) -> tuple[Tensor, Tensor]:
-        row_ptr, columns = self.closed
+        return self._with_transpose(*self.closed)
+
+    def _with_transpose(self, row_ptr: np.ndarray, columns: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return the matrix with ones at these places, and its transpose."""
         forward = ones_csr(row_ptr, columns, self.topology.num_nodes)
         pointers, rows, _ = transposed(row_ptr, columns)
         backward = ones_csr(pointers, rows, self.topology.num_nodes)
@@ -198,11 +201,7 @@ class Batch:
     @cached_property
     def _open(self) -> tuple[Tensor, Tensor]:
         """A and its transpose."""
-        row_ptr, columns = np.asarray(self.topology.row_ptr), np.asarray(self.topology.columns)
-        pointers, rows, _ = transposed(row_ptr, columns)
-        pair = (ones_csr(p, c, self.topology.num_nodes) for p, c in ((row_ptr, columns), (pointers, rows)))
-        forward, backward = (matrix.to(self.x.device) for matrix in pair)
-        return forward, backward
+        return self._with_transpose(np.asarray(self.topology.row_ptr), np.asarray(self.topology.columns))
 
     @cached_property
     def _inverse_degrees(self) -> Tensor:

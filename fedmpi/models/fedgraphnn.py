@@ -7,15 +7,12 @@ nodes, and a Linear, which commutes with the mean. Self loops are part of every 
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import elu, relu
+from torch.nn.functional import elu, leaky_relu, relu
 
 from fedmpi.graphs.batch import Batch
-from fedmpi.models.attention import attend
 from fedmpi.models.dropout import DropoutStreams, fixed_words
 from fedmpi.models.options import (
     FedGraphNNGatOptions,
@@ -69,10 +66,16 @@ class Attention(nn.Module):
         self, batch: Batch, x: Tensor, streams: DropoutStreams | None, layer: int, p: float
     ) -> Tensor:
         """Map [N, inputs] to [N, k d]; `layer` numbers the dropout on the attention."""
+        receiver, sender = batch.closed_index
         states = self.project(x).view(-1, self.heads, self.width)
         of_receiver, of_sender = ((states * self.attend[side]).sum(2) for side in ("receiver", "sender"))
-        drop = None if streams is None else partial(streams.apply, layer=layer, drop=p)
-        return attend(batch, states, of_receiver, of_sender, self.slope, drop)
+        scores = leaky_relu(of_receiver[receiver] + of_sender[sender], self.slope)
+        highest = batch.reduce_rows(scores.detach(), "max")
+        weights = (scores - highest[receiver]).exp()
+        shares = weights / batch.reduce_rows(weights, "sum")[receiver]
+        if streams is not None:
+            shares = streams.apply(shares, layer, p)
+        return batch.reduce_rows(states[sender] * shares[:, :, None], "sum").flatten(1)
 
 
 class MoleculeNetwork(nn.Module):

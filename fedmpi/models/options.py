@@ -128,6 +128,11 @@ class GatOptions(MessagePassingOptions):
     heads: int = Field(2, ge=1, le=16)
     slope: float = Field(0.2, ge=0)
 
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model: torch-geometric's layer is all there is."""
+        return frozenset({"csr"})
+
     @model_validator(mode="after")
     def _divides(self) -> GatOptions:
         if self.hidden % self.heads:

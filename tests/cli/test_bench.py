@@ -30,7 +30,7 @@ def test_train_prints_a_table_and_what_it_says(fedmpi):
     assert "executed_rate" in done.stdout
     assert "GFLOP/s in square products" in done.stdout
     assert "% of the streaming bandwidth" in done.stdout
-    assert re.search(r"train, own time: \S+ [\d.]+ %, \S+ [\d.]+ %, \S+ [\d.]+ %\n", done.stdout)
+    assert re.search(r"train, own time: .+ [\d.]+ %, .+ [\d.]+ %, .+ [\d.]+ %\n", done.stdout)
 
 
 def test_train_as_json(fedmpi):
@@ -106,7 +106,7 @@ def test_models_without_counted_bytes_have_rates_but_no_roofline(fedmpi):
         (["peers", "--accuracy", "--warmup", "0"], "--warmup is read without --accuracy only"),
         (["record", "--out", "missing"], "choose another --out"),
         (["data", "synthetic", "--mirror", "."], "dataset synthetic has no files"),
-        (["train", "--repetitions", "0"], "greater than or equal to 1; see fedmpi bench train --help"),
+        (["train", "--repetitions", "0"], "see fedmpi bench train --help"),
         (["comm", "--size", "many"], "'--size'"),
         (["peers", "--settings", ""], "there is no ''"),
         (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
