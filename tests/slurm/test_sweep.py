@@ -43,6 +43,11 @@ def rounds_of(folder):
         return 0
 
 
+def begun(folder):
+    """Whether a case is under way, with a checkpoint that its next life can begin from."""
+    return rounds_of(folder) > 3 and (folder / "checkpoint").exists()
+
+
 def states(fedmpi, *arguments):
     done = fedmpi("jobs", "status", "disturbed.toml", "--json", *arguments)
     return done.returncode, {row["case"]: row for row in json.loads(done.stdout)}
@@ -57,7 +62,7 @@ def disturb_each(slurm, fedmpi, root):
         CANCELLED: lambda task: fedmpi("jobs", "cancel", "disturbed.toml", "--case", CANCELLED),
     }
     while todo:
-        ready = wait_for(lambda: [name for name in todo if rounds_of(root / name) > 3], LIMIT_S, list(todo))
+        ready = wait_for(lambda: [name for name in todo if begun(root / name)], LIMIT_S, list(todo))
         code, found = states(fedmpi)
         assert code == 75
         for name in ready:
