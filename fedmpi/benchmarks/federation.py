@@ -38,12 +38,12 @@ class Prepared:
 
     def train(self, group: Group, round: int) -> tuple[int, int]:
         """Train a group's clients for a round; return the FLOPs by model and as executed."""
-        done = group.train(self.case, self.rounds.algorithm, round, set(self.rounds.clients)).values()
+        done = group.train(self.case, self.rounds.algorithm, round, set(self.rounds.clients))().values()
         return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
 
     def evaluate(self, group: Group) -> tuple[int, int]:
         """Evaluate a group's clients on held-out graphs; return the FLOPs by model and as executed."""
-        done = group.evaluate(set(self.rounds.clients)).values()
+        done = group.evaluate(set(self.rounds.clients))().values()
         return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
 
 

@@ -236,7 +236,10 @@ class Client:
 
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
-        return all(math.isfinite(two_norm(v)) for v in (self.row, self.adam.mean, self.adam.square))
+        vectors = (self.row, self.adam.mean, self.adam.square)
+        if self.row.device.type == "cpu":
+            return all(math.isfinite(two_norm(each)) for each in vectors)
+        return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
         """Return the parameters, moments and steps if they are `kept`, `last`, and control variates.

@@ -70,8 +70,8 @@ class Evaluator:
         rows[:, _EVALUATED] = 0.0
         with self._meter.phase("evaluate"):
             outcomes: dict[int, Evaluation] = {}
-            for group in self._states.groups if due else ():
-                outcomes.update(group.evaluate(chosen))
+            for found in [group.evaluate(chosen) for group in self._states.groups] if due else ():
+                outcomes.update(found())
             for place, (number, client) in enumerate(clients.items()):
                 if number in outcomes:
                     rows[place, :_DIGEST] = _row(outcomes[number])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Protocol
 
@@ -11,42 +12,59 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.clock import Stopwatch
 from fedmpi.engine.case import Case, SgdOptions
 from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
-from fedmpi.engine.optimizer import adam_step_of_group
-from fedmpi.graphs.packed import GraphSet, Int
-from fedmpi.models.dropout import DropoutStreams
+from fedmpi.engine.group_steps import Rows, Steps, step_numbers
+from fedmpi.graphs.devices import DeviceWatch
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
 from fedmpi.models.outcome import Outcome
 
+Found = Callable[[], dict[int, Training]]
+Evaluated = Callable[[], dict[int, Evaluation]]
+
+Parts = tuple[GraphSet | None, ...]
+"""Graphs of a step by client; None for one that takes no step."""
+
 
 class Group(Protocol):
-    """Clients of one rank that train together."""
+    """Clients of one rank that train together.
+
+    Attributes
+    ----------
+    clients : sequence of Client
+    runs_on : bool
+        Whether the host may go on to other groups before it asks for what came of this one.
+    """
 
     clients: Sequence[Client]
+    runs_on: bool
 
-    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> dict[int, Training]:
-        """Train those of its clients that are chosen."""
+    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
+        """Start the training of those of its clients that are chosen; what came of it is asked for later."""
 
-    def evaluate(self, chosen: set[int]) -> dict[int, Evaluation]:
-        """Evaluate those of its clients that are chosen."""
+    def evaluate(self, chosen: set[int]) -> Evaluated:
+        """Start the evaluation of those of its clients that are chosen."""
 
 
 class Alone:
     """A client by itself."""
 
+    runs_on = False
+
     def __init__(self, client: Client) -> None:
         self.clients: Sequence[Client] = [client]
 
-    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> dict[int, Training]:
+    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
         """Train the client if it is chosen."""
-        return {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
+        found = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
+        return lambda: found
 
-    def evaluate(self, chosen: set[int]) -> dict[int, Evaluation]:
+    def evaluate(self, chosen: set[int]) -> Evaluated:
         """Evaluate the client if it is chosen."""
-        return {c.id: c.evaluate() for c in self.clients if c.id in chosen}
+        found = {c.id: c.evaluate() for c in self.clients if c.id in chosen}
+        return lambda: found
 
 
 class ClientGroup:
@@ -54,7 +72,8 @@ class ClientGroup:
 
     Their parameter vectors and moments become rows of common matrices [k, length].
     Which clients make up a group follows from their ids and the configuration,
-    so the shapes of its products are the same on any number of ranks.
+    so the shapes of its products are the same on any number of ranks. Nothing that
+    is started waits for the device; what came of it does when it is asked for.
 
     Parameters
     ----------
@@ -74,122 +93,111 @@ class ClientGroup:
     ) -> None:
         self.clients = clients
         self._gin, self._flops = gin, flops
-        self._train = [train for train, _ in data]
-        self._rows = torch.stack([client.row for client in clients])
-        self._mean, self._square = torch.zeros_like(self._rows), torch.zeros_like(self._rows)
+        self._train = tuple(train for train, _ in data)
+        self._rows = Rows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
-            client.row = self._rows[place]
-            client.adam.mean, client.adam.square = self._mean[place], self._square[place]
-        device = self._rows.device
-        self._held_out = group_batch([held_out for _, held_out in data], device)
+            client.row = self._rows.parameters[place]
+            client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
+        self._references = torch.stack([client.shared.pack(client.row) for client in clients])
+        self._device = self._rows.parameters.device
+        self.runs_on = self._device.type != "cpu"
+        self._held_out = group_batch([held_out for _, held_out in data], self._device)
         self._everything: GroupBatch | None = None
-        self._replay: _Replay | None = None
+        self._steps: Steps | None = None
 
-    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> dict[int, Training]:
-        """Train those of its clients that are chosen; times are shared out by the model's FLOPs."""
+    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
+        """Start the training of its chosen clients; times are shared out by the model's FLOPs."""
         if not any(client.id in chosen for client in self.clients):
-            return {}
-        assert not isinstance(case.optimizer, SgdOptions)  # the registry refused SGD
-        watch, tally = Stopwatch(), [_Tally() for _ in self.clients]
-        packed = [c.shared.pack(c.row) for c in self.clients] if algorithm.penalises else None
-        if case.optimizer.state == "reset":
+            return dict
+        options = case.optimizer
+        assert not isinstance(options, SgdOptions)  # the registry refused SGD
+        watch, tally = DeviceWatch(self._device), _Tally(len(self.clients), self._flops)
+        if algorithm.penalises:
+            for reference, client in zip(self._references, self.clients, strict=True):
+                reference.copy_(client.shared.pack(client.row))
+        if options.state == "reset":
             for client in self.clients:
                 client.adam.reset()
-        gradient = torch.zeros_like(self._rows)
-        for epoch in range(case.local_epochs):
-            for parts in self._batches(case, round, epoch, chosen):
-                active = [part is not None for part in parts]
-                found = self._step(case, round, parts, active, tally)
-                gradient = torch.where(self._mask(active), found, gradient)
-                step = gradient if packed is None else self._penalised(algorithm, packed, gradient)
-                adam_step_of_group(case.optimizer, self.clients, active, self._rows, step)
-        return self._trainings(watch, tally, gradient)
+        if self._steps is None:
+            penalised = partial(self._penalised, algorithm) if algorithm.penalises else None
+            self._steps = Steps(self._gin, self._rows, options, penalised)
+        self._rows.gradient.zero_()
+        batches = self._batches(case, round, chosen)
+        active = [[part is not None for part in parts] for parts in batches]
+        streams = (case.seed, round, case.model.layers + 1)
+        for parts, numbers in zip(
+            batches, step_numbers(options, self.clients, active, streams, self._device), strict=True
+        ):
+            batch, again = self._batch(parts)
+            tally.add(batch, parts, *self._steps.take(batch, numbers, again=again))
+        watch.stop()
+        return partial(self._trainings, watch, tally)
 
-    def _mask(self, active: Sequence[bool]) -> Tensor:
-        return torch.tensor(active, device=self._rows.device)[:, None]
-
-    def _batches(
-        self, case: Case, round: int, epoch: int, chosen: set[int]
-    ) -> Iterator[tuple[GraphSet | None, ...]]:
-        """Yield each step's graphs by client; None where a client takes no step."""
-        orders: list[list[Int | None]] = [
-            list(client.batch_numbers(case, round, epoch)) if client.id in chosen else []
-            for client in self.clients
-        ]
+    def _batches(self, case: Case, round: int, chosen: set[int]) -> list[Parts]:
+        """Return the graphs of a round's steps."""
         nothing = object()
-        for step in zip_longest(*orders, fillvalue=nothing):
-            yield tuple(
-                None if numbers is nothing else train if numbers is None else train.take(numbers)  # type: ignore[arg-type]
-                for numbers, train in zip(step, self._train, strict=True)
-            )
+        found: list[Parts] = []
+        for epoch in range(case.local_epochs):
+            orders = [
+                list(client.batch_numbers(case, round, epoch)) if client.id in chosen else []
+                for client in self.clients
+            ]
+            for step in zip_longest(*orders, fillvalue=nothing):
+                found.append(
+                    tuple(
+                        None if numbers is nothing else train if numbers is None else train.take(numbers)  # type: ignore[arg-type]
+                        for numbers, train in zip(step, self._train, strict=True)
+                    )
+                )
+        return found
 
-    def _step(
-        self,
-        case: Case,
-        round: int,
-        parts: Sequence[GraphSet | None],
-        active: Sequence[bool],
-        tally: Sequence[_Tally],
-    ) -> Tensor:
-        """Return the gradients [k, length] of a step and take note of what it found."""
-        whole = all(part is train for part, train in zip(parts, self._train, strict=True))
-        if whole and self._everything is None:
-            self._everything = group_batch(parts, self._rows.device)
-        batch = self._everything if whole and self._everything else group_batch(parts, self._rows.device)
-        layers = case.model.layers + 1
-        keys = [
-            DropoutStreams(case.seed, client.id, round, done.steps).keys(layers)
-            for client, done in zip(self.clients, tally, strict=True)
-        ]
-        streams = torch.tensor(keys, device=self._rows.device)
-        if whole and self._rows.device.type == "cuda":
-            self._replay = self._replay or _Replay(self._gin, self._rows, batch, streams)
-            gradient, nats, hits = self._replay.run(streams)
-        else:
-            gradient, nats, hits = _pass(self._gin, self._rows, batch, streams)
-        for place, done in enumerate(tally):
-            if active[place]:
-                done.add(batch, place, nats[place], hits[place], self._flops)
-        return gradient
+    def _batch(self, parts: Parts) -> tuple[GroupBatch, bool]:
+        """Return a step's graphs on the device, and whether they are all that its clients train on."""
+        if any(part is not train for part, train in zip(parts, self._train, strict=True)):
+            return group_batch(parts, self._device), False
+        if self._everything is None:
+            self._everything = group_batch(parts, self._device)
+        return self._everything, True
 
-    def _penalised(self, algorithm: Algorithm, references: Sequence[Tensor], gradient: Tensor) -> Tensor:
+    def _penalised(self, algorithm: Algorithm, gradient: Tensor) -> Tensor:
         gradient = gradient.clone()
-        for client, reference, row in zip(self.clients, references, gradient, strict=True):
+        for client, reference, row in zip(self.clients, self._references, gradient, strict=True):
             shared = client.shared.pack(row)
             algorithm.penalty(client.shared.pack(client.row), reference, shared)
             client.shared.unpack(shared, row)
         return gradient
 
-    def _trainings(self, watch: Stopwatch, tally: Sequence[_Tally], gradient: Tensor) -> dict[int, Training]:
-        found = {}
-        outcomes = [done.outcome() for done in tally]  # waits for the device
-        wall, cpu = watch.wall, watch.cpu
-        total = sum(done.model_flops for done in tally)
-        for client, done, outcome, row in zip(self.clients, tally, outcomes, gradient, strict=True):
-            if done.steps:
-                share = done.model_flops / total
+    def _trainings(self, watch: DeviceWatch, tally: _Tally) -> dict[int, Training]:
+        outcomes, gradients = tally.outcomes(), self._rows.gradient.cpu()
+        total, found = sum(tally.model_flops), {}
+        for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
+            if tally.steps[place]:
+                share = tally.model_flops[place] / total
                 found[client.id] = Training(
                     samples=len(outcome.losses),
-                    steps=done.steps,
+                    steps=tally.steps[place],
                     loss=outcome.mean_loss,
                     accuracy=outcome.accuracy,
-                    gradient_norm=two_norm(client.shared.pack(row)),
-                    model_flops=done.model_flops,
-                    executed_flops=done.executed_flops,
-                    wall_s=wall * share,
-                    cpu_s=cpu * share,
+                    gradient_norm=two_norm(client.shared.pack(gradients[place])),
+                    model_flops=tally.model_flops[place],
+                    executed_flops=tally.executed_flops[place],
+                    wall_s=watch.wall * share,
+                    cpu_s=watch.cpu * share,
                     report=np.zeros(0, np.uint8),
                 )
         return found
 
     @torch.no_grad()
-    def evaluate(self, chosen: set[int]) -> dict[int, Evaluation]:
-        """Evaluate those of its clients that are chosen."""
+    def evaluate(self, chosen: set[int]) -> Evaluated:
+        """Start the evaluation of its chosen clients."""
         if not any(client.id in chosen for client in self.clients):
-            return {}
-        logits = self._gin.logits(self._rows, self._held_out, None)
-        nats = losses(logits.double(), self._held_out).cpu().numpy()
-        hits = (logits.argmax(dim=2) == self._held_out.labels).cpu().numpy().astype(np.uint8)
+            return dict
+        logits = self._gin.logits(self._rows.parameters, self._held_out, None)
+        nats = losses(logits.double(), self._held_out)
+        return partial(self._evaluations, chosen, nats, logits.argmax(dim=2) == self._held_out.labels)
+
+    def _evaluations(self, chosen: set[int], losses: Tensor, right: Tensor) -> dict[int, Evaluation]:
+        nats, hits = losses.cpu().numpy(), right.cpu().numpy().astype(np.uint8)
         found = {}
         for place, client in enumerate(self.clients):
             if client.id in chosen:
@@ -206,56 +214,39 @@ class ClientGroup:
 
 
 class _Tally:
-    """What a client's steps found, on the device until the end of the round."""
+    """What the steps of k clients found, on the device until it is asked for."""
 
-    def __init__(self) -> None:
-        self.steps = self.model_flops = self.executed_flops = 0
+    def __init__(self, clients: int, flops: ModelFlops) -> None:
+        self.steps, self.model_flops, self.executed_flops = ([0] * clients for _ in range(3))
+        self._flops = flops
+        self._graphs: list[list[int]] = []
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
 
-    def add(self, batch: GroupBatch, place: int, nats: Tensor, hits: Tensor, flops: ModelFlops) -> None:
-        counts, executed = _counts(batch, place)
-        self.steps += 1
-        self.model_flops += flops.training(counts).total
-        self.executed_flops += flops.executed(executed, training=True, kernels="grouped")
-        self._losses.append(nats[: counts.graphs].clone())
-        self._hits.append(hits[: counts.graphs].clone())
+    def add(self, batch: GroupBatch, parts: Parts, nats: Tensor, hits: Tensor) -> None:
+        """Take note of a step: losses and hits [k, B]."""
+        for place, part in enumerate(parts):
+            if part is not None:
+                counts, executed = _counts(batch, place)
+                self.steps[place] += 1
+                self.model_flops[place] += self._flops.training(counts).total
+                self.executed_flops[place] += self._flops.executed(executed, training=True, kernels="grouped")
+        self._graphs.append([graphs for graphs, _, _ in batch.sizes])
+        self._losses.append(nats)
+        self._hits.append(hits)
 
-    def outcome(self) -> Outcome:
-        if not self.steps:
-            return Outcome(np.zeros(0), np.zeros(0, np.uint8))
-        nats = torch.cat(self._losses).double().cpu().numpy()
-        return Outcome(nats, torch.cat(self._hits).cpu().numpy().astype(np.uint8))
-
-
-class _Replay:
-    """A step captured as a CUDA graph; the dropout keys are copied in, the gradients lie in place."""
-
-    def __init__(self, gin: GroupedGin, rows: Tensor, batch: GroupBatch, streams: Tensor) -> None:
-        self._streams = streams.clone()
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                _pass(gin, rows, batch, self._streams)
-        torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._found = _pass(gin, rows, batch, self._streams)
-
-    def run(self, streams: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        self._streams.copy_(streams)
-        self._graph.replay()
-        return self._found
-
-
-def _pass(gin: GroupedGin, rows: Tensor, batch: GroupBatch, streams: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return gradients [k, length] of each client's mean loss, losses [k, B] and right predictions [k, B]."""
-    leaf = rows.detach().requires_grad_()
-    logits = gin.logits(leaf, batch, streams)
-    nats = losses(logits, batch)
-    (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
-    return gradient, nats.detach(), logits.detach().argmax(dim=2) == batch.labels
+    def outcomes(self) -> list[Outcome]:
+        """Return each client's outcome of all its steps; waits for the device."""
+        nats = torch.cat(self._losses, dim=1).double().cpu().numpy()
+        hits = torch.cat(self._hits, dim=1).cpu().numpy().astype(np.uint8)
+        widths = [each.shape[1] for each in self._losses]
+        starts = np.cumsum([0, *widths[:-1]])
+        found = []
+        for place in range(len(nats)):
+            counts = [graphs[place] for graphs in self._graphs]
+            columns = np.concatenate([begin + np.arange(n) for begin, n in zip(starts, counts, strict=True)])
+            found.append(Outcome(nats[place, columns], hits[place, columns]))
+        return found
 
 
 def _counts(batch: GroupBatch, place: int) -> tuple[GraphCounts, GraphCounts]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,7 +53,7 @@ def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: 
     """
     state.steps += 1
     decay = _decay_in_gradient(options, parameters)
-    rate, correction = _numbers(options, state.steps)
+    rate, correction = rate_and_correction(options, state.steps)
     if parameters.device.type == "cpu":
         vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
         numbers = (decay, options.beta1, options.beta2, rate, correction, options.eps)
@@ -67,7 +66,7 @@ def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: 
     parameters.addcdiv_(state.mean, denominator, value=-rate)
 
 
-def _numbers(options: AnyAdam, step: int) -> tuple[float, float]:
+def rate_and_correction(options: AnyAdam, step: int) -> tuple[float, float]:
     """Return the rate and the correction of the second moment's root in a step, counted from 1."""
     return options.lr / (1 - options.beta1**step), math.sqrt(1 - options.beta2**step)
 
@@ -80,7 +79,7 @@ def steps_ahead(options: OptimizerOptions, state: AdamState, count: int) -> Desc
         return Descent(
             True, single(1), single(options.weight_decay), single(0), single(0), single(1), rates, rates
         )
-    numbers = [_numbers(options, state.steps + step + 1) for step in range(count)]
+    numbers = [rate_and_correction(options, state.steps + step + 1) for step in range(count)]
     rates, corrections = np.array(numbers, single).reshape(-1, 2).T.copy()
     state.steps += count
     inside = options.name == "adam"
@@ -102,36 +101,3 @@ def _decay_in_gradient(options: AnyAdam, parameters: Tensor) -> float:
         return options.weight_decay
     parameters.mul_(1 - options.lr * options.weight_decay)
     return 0.0
-
-
-class HasAdam(Protocol):
-    """Whose optimizer state lies in the rows of a group's matrices."""
-
-    adam: AdamState
-
-
-@torch.no_grad()
-def adam_step_of_group(
-    options: AnyAdam,
-    owners: Sequence[HasAdam],
-    active: Sequence[bool],
-    rows: Tensor,
-    gradient: Tensor,
-) -> None:
-    """Take one step of each active owner, whose parameters and gradient are rows [k, length]."""
-    states = [owner.adam for owner, acts in zip(owners, active, strict=True) if acts]
-    for state in states:
-        state.steps += 1
-    chosen = torch.tensor([place for place, acts in enumerate(active) if acts], device=rows.device)
-    rates, corrections = zip(*(_numbers(options, state.steps) for state in states), strict=True)
-    rate, correction = (torch.tensor(values, device=rows.device)[:, None] for values in (rates, corrections))
-    parameters = rows[chosen]
-    decay = _decay_in_gradient(options, parameters)
-    slope = gradient[chosen].add(parameters, alpha=decay)
-    mean = torch.stack([state.mean for state in states]).lerp_(slope, 1 - options.beta1)
-    square = torch.stack([state.square for state in states]).mul_(options.beta2)
-    square.addcmul_(slope, slope, value=1 - options.beta2)
-    rows[chosen] = parameters - rate * mean / (square.sqrt() / correction + options.eps)
-    for state, new_mean, new_square in zip(states, mean, square, strict=True):
-        state.mean.copy_(new_mean)
-        state.square.copy_(new_square)

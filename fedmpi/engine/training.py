@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from fedmpi.comm import reductions
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, Training, two_norm
 from fedmpi.engine.exchange import Rows, on_host
+from fedmpi.engine.groups import Found
 from fedmpi.engine.messages import TRAINING
 from fedmpi.engine.states import States
 
@@ -53,14 +55,31 @@ def train(
     deltas, executed = {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
-    for group in states.groups:
-        before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
-        for number, done in group.train(case, algorithm, round, chosen).items():
+    for before, found in _started(case, algorithm, states, round, chosen):
+        for number, done in found().items():
             client, place = states.clients[number], places[number]
             deltas[number], rows[place] = _result(algorithm, client, before[number], done, on_device)
             reports[place] = done.report
             executed += done.executed_flops
     return Trained(deltas, rows, reports.reshape(-1), executed)
+
+
+def _started(
+    case: Case, algorithm: Algorithm, states: States, round: int, chosen: set[int]
+) -> Iterator[tuple[dict[int, Tensor], Found]]:
+    """Yield the models from which each group's clients started, and what came of it.
+
+    Groups on a device that runs on by itself are all started before any is asked.
+    """
+    waiting: list[tuple[dict[int, Tensor], Found]] = []
+    for group in states.groups:
+        before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
+        started = before, group.train(case, algorithm, round, chosen)
+        if group.runs_on:
+            waiting.append(started)
+        else:
+            yield started
+    yield from waiting
 
 
 def _result(

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, embedding_bag
 
+from fedmpi.graphs.devices import sent
 from fedmpi.graphs.packed import GraphSet, Int, pointers
 from fedmpi.models.dropout import device_keep_bits
 from fedmpi.models.flat import Slot
@@ -102,13 +103,13 @@ def group_batch(parts: Sequence[GraphSet | None], device: torch.device) -> Group
     to, of, rows = len(parts) * nodes, len(parts) * graphs, np.concatenate(pooled)
     into, outof = np.concatenate(receivers), np.concatenate(senders)
     return GroupBatch(
-        x=x.to(device),
+        x=sent(x, device),
         closed=_bags(into, outof, to, device),
         closed_back=_bags(outof, into, to, device),
         pooling=_bags(rows, everyone, of, device),
         pooling_back=_bags(everyone, rows, to, device),
-        labels=torch.from_numpy(labels).to(device),
-        weights=torch.from_numpy(weights).to(device),
+        labels=sent(torch.from_numpy(labels), device),
+        weights=sent(torch.from_numpy(weights), device),
         sizes=tuple(sizes),
     )
 
@@ -116,7 +117,7 @@ def group_batch(parts: Sequence[GraphSet | None], device: torch.device) -> Group
 def _bags(bag: Int, member: Int, count: int, device: torch.device) -> Bags:
     order = np.lexsort((member, bag))
     starts = pointers(np.bincount(bag, minlength=count))
-    return Bags(torch.from_numpy(member[order]).to(device), torch.from_numpy(starts).to(device))
+    return Bags(sent(torch.from_numpy(member[order]), device), sent(torch.from_numpy(starts), device))
 
 
 class GroupedGin:

@@ -2,8 +2,21 @@
 
 import numpy as np
 import pytest
+import torch
 
+from fedmpi.config.suite import read
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.engine.clients import Client
 from fedmpi.engine.federation import groups_of
+from fedmpi.engine.groups import ClientGroup
+from fedmpi.engine.optimizer import AdamState
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.flops import flops_of
+from fedmpi.models.grouped_gin import GroupedGin
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
+from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 
@@ -52,8 +65,6 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     import os
     import signal
 
-    from fedmpi.engine.groups import ClientGroup
-
     options = ("--case", "0", "--set", "kernels=grouped", "--set", "group_size=2")
     fedmpi("run", suite, "--out", "whole", *options)
     original = ClientGroup.train
@@ -69,6 +80,32 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     (folder,) = (tmp_path / "parts").iterdir()
     assert fedmpi("run", "--resume", folder).returncode == 0
     assert differences(tmp_path / "whole" / folder.name, folder) == []
+
+
+@pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
+def test_no_step_and_no_evaluation_waits_for_the_device(suite, algorithm, batch_size):
+    """Tensors on "meta" have no values: whatever would bring one to the host raises."""
+    meta, raw = torch.device("meta"), generate(SyntheticOptions(graphs=90), 1)
+    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
+    shape = Shape(parts[0].feature_rows.shape[1], 2)
+    model = FlatModel(build(GinOptions(), shape))
+    shared = model.shared(lambda name: name.startswith("conv"))
+    clients = [
+        Client(n, part.num_graphs, 0, part.num_graphs, None, model, shared, model.parameters.to(meta), adam)
+        for n, part, adam in zip(
+            range(3), parts, [AdamState(model.trained, meta) for _ in parts], strict=True
+        )
+    ]
+    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    group = ClientGroup(clients, [(part, part) for part in parts], gin, flops_of(GinOptions(), shape))
+    settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
+    (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
+    waiting = [group.train(checked.case, checked.algorithm, 0, {0, 2}), group.evaluate({0, 2})]
+    steps = 2 * -(-40 // batch_size)
+    assert [client.adam.steps for client in clients] == [steps, 0, steps]
+    for found in waiting:
+        with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
+            found()
 
 
 def test_groups_are_of_one_shape_and_follow_the_ids():
