@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
+from fedmpi.cli.scaling import rank_numbers
 from fedmpi.comm import launch
 from fedmpi.errors import BadInput, FedmpiError
 
@@ -93,6 +94,43 @@ def cores(
     source = DataSource.from_environment(data, mirror, offline)
     report = measure(checked, source, _world(), count, repetitions, warmup)
     return _show(report, as_json, checkout, {"threads": checked.case.threads})
+
+
+@app.command()
+def ranks(
+    suite: OneCase = None,
+    set_: Set = None,
+    numbers: Annotated[
+        str, typer.Option("--ranks", help="Numbers of ranks, with commas; the first is compared with.")
+    ] = "2,3",
+    rounds: Annotated[int, typer.Option(min=3, help="Rounds of each run; the first is not counted.")] = 30,
+    repetitions: Annotated[int, typer.Option(min=1, help="Measured turns; all are kept.")] = 7,
+    warmup: Annotated[int, typer.Option(min=0, help="Turns before, not measured.")] = 1,
+    as_json: Json = False,
+    mirror: Mirror = None,
+    data: Cache = None,
+    offline: Offline = None,
+) -> int:
+    """Time the same run on several numbers of ranks in turn, each started by mpiexec."""
+    from fedmpi.benchmarks import cases
+
+    changes = [*(set_ or []), f"rounds={rounds}"]
+    checked = cases.choose(suite, changes)
+    wanted = rank_numbers(numbers, "--ranks")
+    if len(wanted) < 2 or len(set(wanted)) < len(wanted):
+        raise BadInput(f"--ranks {numbers}: give different numbers of ranks, two at least")
+    checkout = _alone("ranks", checked.case.threads)
+    from fedmpi.benchmarks.ranks import measure
+
+    command = ["run", suite or cases.DEFAULT, *([] if suite else ["--set", "algorithm=fedavg"])]
+    for change in changes:
+        command += ["--set", change]
+    for flag, place in (("--mirror", mirror), ("--data", data)):
+        command += [flag, str(place)] if place is not None else []
+    command += ["--offline"] if offline else []
+    return _show(
+        measure(command, wanted, repetitions, warmup), as_json, checkout, {"threads": checked.case.threads}
+    )
 
 
 @app.command()

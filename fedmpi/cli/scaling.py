@@ -18,13 +18,13 @@ from fedmpi.cli.terminal import console, plain_table, print_json
 from fedmpi.errors import BadInput
 
 
-def rank_numbers(text: str | None) -> list[int]:
-    """Return "8,16" as numbers of ranks."""
+def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
+    """Return an option's "8,16" as numbers of ranks."""
     if text is None:
         return []
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"--predict {text}: give numbers of ranks, such as 8,16,64")
+        raise BadInput(f"{option} {text}: give numbers of ranks, such as 8,16,64")
     return [int(part) for part in parts]
 
 

