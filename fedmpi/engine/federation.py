@@ -24,7 +24,7 @@ from fedmpi.graphs.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
 from fedmpi.models.flops import GraphCounts, flops_of
-from fedmpi.models.options import FedStarOptions, GinOptions, Shape
+from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
 
@@ -191,7 +191,7 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
 def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
     """Return the rows and the entries of each graph's matrix, int64 [G] each, as the kernels have it."""
     topology = raw.topology
-    if case.kernels == "compiled" and isinstance(case.model, GinOptions):
+    if case.kernels == "compiled" and isinstance(case.model, GinOptions | GcnOptions | SgcOptions):
         return twin_counts(topology)
     sizes = np.diff(topology.graph_ptr)
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes

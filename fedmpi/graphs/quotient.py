@@ -114,6 +114,8 @@ class Quotient:
         What each first-layer class sums up: feature rows and how often.
     first_of : int32 [Q]
         First-layer class of each twin class.
+    parts : int
+        Matrices one above the other in `closed` and in `first`, which then have so many times the rows.
     """
 
     labels: Int
@@ -126,6 +128,7 @@ class Quotient:
     inputs: Float
     first: Csr
     first_of: Short
+    parts: int = 1
 
     @property
     def num_rows(self) -> int:
@@ -164,6 +167,7 @@ class Quotient:
         First-layer classes stay those of all graphs where they are fewer than half of
         the rows; else each row becomes a class of its own.
         """
+        parts, classes = np.arange(self.parts)[:, None], self.first.num_rows // self.parts
         sizes = np.diff(self.graph_ptr)[chosen]
         rows = self.rows_of(chosen)
         graph_ptr, node_ptr = pointers(sizes), pointers(np.diff(self.node_ptr)[chosen])
@@ -171,8 +175,9 @@ class Quotient:
         node_shifts = np.repeat(node_ptr[:-1] - self.node_ptr[chosen], sizes)
         member_ptr, members = _take_members(self.member_ptr, self.members, rows, node_shifts)
         first, first_of, inputs = self.first, self.first_of[rows], self.inputs
-        if 2 * first.num_rows > len(rows):
-            first, first_of = first.take(first_of.astype(np.int64)), np.arange(len(rows), dtype=np.int32)
+        if 2 * classes > len(rows):
+            first = first.take((first_of + classes * parts).ravel().astype(np.int64))
+            first_of = np.arange(len(rows), dtype=np.int32)
             if 2 * first.width > first.num_entries:
                 first, used, _ = first.compacted()
                 inputs = inputs[used]
@@ -181,12 +186,15 @@ class Quotient:
             node_ptr=node_ptr,
             num_edges=self.num_edges[chosen],
             graph_ptr=graph_ptr,
-            closed=self.closed.take_blocks(rows, row_shifts, len(rows)),
+            closed=self.closed.take_blocks(
+                (rows + self.num_rows * parts).ravel(), np.tile(row_shifts, self.parts), len(rows)
+            ),
             member_ptr=member_ptr,
             members=members,
             inputs=inputs,
             first=first,
             first_of=first_of,
+            parts=self.parts,
         )
 
 

@@ -10,9 +10,17 @@ import numpy.typing as npt
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_gin import FastGin
+from fedmpi.models.fast_message_passing import FastGraphNetwork
 from fedmpi.models.fast_two_channel import FastFedStar
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import FedStarOptions, GinOptions, ModelOptions
+from fedmpi.models.options import (
+    FedStarOptions,
+    GcnOptions,
+    GinOptions,
+    ModelOptions,
+    SageOptions,
+    SgcOptions,
+)
 from fedmpi.models.outcome import Outcome
 from fedmpi.models.scratch import Scratch
 
@@ -60,5 +68,7 @@ def fast_network(options: ModelOptions, model: FlatModel, scratch: Scratch) -> F
             return FastGin(options, model, scratch)
         case FedStarOptions():
             return FastFedStar(options, model, scratch)
+        case GcnOptions() | SageOptions() | SgcOptions():
+            return FastGraphNetwork(options, model, scratch)
         case _:
             raise AssertionError(f"{options.name} has no compiled kernels: the registry refuses it")

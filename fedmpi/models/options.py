@@ -111,8 +111,9 @@ class MessagePassingOptions(NetworkOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return frozenset({"csr", "reference"})
+        """Kernels that can run the model; the compiled ones have a head of two layers."""
+        plain = frozenset({"csr", "reference"})
+        return plain | {"compiled"} if self.head_layers == 2 else plain
 
 
 class GcnOptions(MessagePassingOptions):
@@ -156,6 +157,11 @@ class MpnnOptions(MessagePassingOptions):
     """Message passing with edge features, FedGraphNN's Eq. 1; without edge features where there are none."""
 
     name: Literal["mpnn"] = "mpnn"
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model: torch's."""
+        return frozenset({"csr", "reference"})
 
 
 class FedGraphNNOptions(NetworkOptions):

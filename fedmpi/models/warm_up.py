@@ -18,6 +18,7 @@ from fedmpi.models.options import (
     FedStarOptions,
     GinEncoderOptions,
     GinOptions,
+    MessagePassingOptions,
     ModelOptions,
     MoleculeOptions,
     Shape,
@@ -34,6 +35,8 @@ def warm_up(options: ModelOptions) -> None:
         _warm_up_encoder()
     elif isinstance(options, FedStarOptions):
         _warm_up(FedStarOptions(hidden=16, layers=2, walks=1, degrees=1))
+    elif isinstance(options, MessagePassingOptions):
+        _warm_up(options.model_copy(update={"hidden": 16, "layers": 2}))
     else:
         for norm in ("none", "batch", "graph"):
             _warm_up(GinOptions(hidden=16, layers=2, norm=norm))

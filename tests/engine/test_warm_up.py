@@ -34,7 +34,7 @@ for name, signature in compiled() - known:
 """
 
 
-@pytest.mark.parametrize("model", ["gin", "fedstar"])
+@pytest.mark.parametrize("model", ["gin", "fedstar", "gcn", "sage", "sgc"])
 def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model):
     command = [sys.executable, "-c", SCRIPT, "run", str(tiny_suite), "--case", "0", "--out", "runs"]
     command += ["--set", f"model={model}"]
