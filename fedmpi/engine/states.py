@@ -17,6 +17,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
+from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.labels import Labels
 from fedmpi.engine.molecules import TASKS, MoleculePasses
@@ -30,6 +31,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.grouped_gin import GroupedGin
 from fedmpi.models.molecules.fast import FastMolecules
+from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
@@ -155,6 +157,8 @@ class States:
             compiled = CompiledBatches(*graphs, objective, flops, encoder)
             return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
         batches = TorchBatches(*graphs, objective, flops, self.device)
+        if isinstance(model.module, MvgrlEncoder) and not model.module.registered:
+            batches = FixedBatches(*graphs, model.module, flops, self.device)
         return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
 
     def _encoder(self, case: Case, shape: Shape) -> FastEncoder:

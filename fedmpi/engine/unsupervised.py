@@ -82,6 +82,7 @@ class UnsupervisedPasses:
     def end_round(self) -> None:
         """Let go of the copies: every client of a rank has its own."""
         self._received = self._previous = self._heard = self._away = None
+        self._batches.end_round()
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""

@@ -46,6 +46,9 @@ class ViewBatches(Protocol):
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with their views; None stands for all, prepared once."""
 
+    def end_round(self) -> None:
+        """Let go of what is kept during a round."""
+
     def said_of(self, step: Step) -> Int | None:
         """Return which rows of what a copy says of `train_parts` are of a batch; None for all, in order."""
 
@@ -111,6 +114,9 @@ class TorchBatches:
         if not self._pairs:
             return Views(original, diffused)
         return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
+
+    def end_round(self) -> None:
+        """Keep everything: batches are the same in every round."""
 
     def said_of(self, step: Step) -> Int | None:
         """Return the batch's nodes or graphs."""
@@ -185,6 +191,9 @@ class CompiledBatches:
         if self._everything is self._original:
             return [Views(rows) for rows in self.train_parts]
         return [Views(rows) for rows in _parts(self._everything)]
+
+    def end_round(self) -> None:
+        """Keep everything: batches are the same in every round."""
 
     def said_of(self, step: Step) -> Int | None:
         """Return the batch's graphs, or the places of its classes of nodes."""

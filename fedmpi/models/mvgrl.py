@@ -79,6 +79,11 @@ class MvgrlEncoder(nn.Module):
     width : int
         Node features.
 
+    Attributes
+    ----------
+    registered : bool
+        Whether the convolutions are parameters.
+
     Notes
     -----
     Without ``register_layers`` the convolutions are named ``frozen.*`` and are no parameters: they stay
@@ -92,6 +97,7 @@ class MvgrlEncoder(nn.Module):
         convolutions = nn.ModuleList(
             nn.ModuleList(GcnLayer(each, hidden) for each in widths) for _ in range(2)
         )
+        self.registered = options.register_layers
         if not options.register_layers:
             _freeze(convolutions)
         self.add_module("conv" if options.register_layers else "frozen", convolutions)
@@ -99,17 +105,29 @@ class MvgrlEncoder(nn.Module):
         self.node_head = Head(hidden, hidden)
         self.graph_head = Head(layers * hidden, hidden)
 
-    def encode_pair(self, adjacency: WeightedBatch, diffused: WeightedBatch) -> PairEncoding:
-        """Return the encoding of each view."""
+    def convolve(self, adjacency: WeightedBatch, diffused: WeightedBatch) -> PairEncoding:
+        """Return what the heads map: the nodes' last layer [N, h], the graphs' sums of all [B, layers h]."""
         first, second = self._convolutions[0]
-        return PairEncoding(self._encode(first, adjacency), self._encode(second, diffused))
+        return PairEncoding(_convolve(first, adjacency), _convolve(second, diffused))
 
-    def _encode(self, layers: nn.Module, view: WeightedBatch) -> Encoding:
-        x, sums = view.x, []
-        for layer in layers.children():
-            x = layer(view, x)
-            sums.append(view.sum_graphs(x))
-        return Encoding(self.node_head(x), self.graph_head(torch.cat(sums, dim=1)))
+    def heads(self, pair: PairEncoding) -> PairEncoding:
+        """Return the encoding of each view from what `convolve` says of it."""
+        return PairEncoding(*(self._heads(each) for each in (pair.adjacency, pair.diffused)))
+
+    def _heads(self, of: Encoding) -> Encoding:
+        return Encoding(self.node_head(of.nodes), self.graph_head(of.graphs))
+
+    def graph_vectors(self, pair: PairEncoding) -> Tensor:
+        """Return the sums of both views' vectors of graphs, [B, h]."""
+        return self.graph_head(pair.adjacency.graphs) + self.graph_head(pair.diffused.graphs)  # type: ignore[no-any-return]
+
+
+def _convolve(layers: nn.Module, view: WeightedBatch) -> Encoding:
+    x, sums = view.x, []
+    for layer in layers.children():
+        x = layer(view, x)
+        sums.append(view.sum_graphs(x))
+    return Encoding(x, torch.cat(sums, dim=1))
 
 
 def _freeze(module: nn.Module) -> None:

@@ -47,7 +47,8 @@ class ObjectiveFlops:
         """Return the FLOPs of giving vectors to graphs: the original view, for MVGRL both."""
         if isinstance(self.model, MvgrlEncoderOptions):
             assert other is not None
-            return _added(*(self._gcn(self.model, view, executed)[0] for view in (original, other)))
+            convolved = self.convolutions(original, other, executed=executed)
+            return _added(convolved, self.fixed_vectors(original.counts))
         return self.encoding(original, executed=executed)
 
     def encoding(self, view: ViewCounts, *, executed: bool) -> Flops:
@@ -60,9 +61,10 @@ class ObjectiveFlops:
         counts, model = original.counts, self.model
         if isinstance(model, MvgrlEncoderOptions):
             assert other is not None
-            pair = 4 * counts.nodes * counts.graphs * model.dimension
-            views = [self._gcn(model, view, executed)[1] for view in (original, other)]
-            return _added(*views, Flops(3 * pair, 0))
+            convolved = self.convolutions(original, other, executed=executed)
+            if model.register_layers:
+                convolved = _added(convolved, self._convolutions_back(original, other, executed=executed))
+            return _added(convolved, self.fixed_step(counts))
         assert isinstance(model, GinEncoderOptions)
         first = self._gin(model, original, executed)[1]
         if isinstance(self.objective, InfoGraphOptions):
@@ -90,19 +92,50 @@ class ObjectiveFlops:
         backward = 3 * dense - 2 * nodes * widths[0] * hidden
         return Flops(dense, sum(sums) + pooling), Flops(backward, sum(sums) + sum(sums[1:]) + pooling)
 
-    def _gcn(self, model: MvgrlEncoderOptions, view: ViewCounts, executed: bool) -> tuple[Flops, Flops]:
-        """Return forward, and forward with backward, of one view; frozen layers have no backward."""
-        hidden, counts = model.hidden, view.counts
-        widths = [self.shape.width] + [hidden] * (model.layers - 1)
-        layers = [2 * counts.nodes * width * hidden for width in widths]
-        sums = model.layers * view.sums(hidden, executed=executed, self_loops=False)
-        pooling = view.pooling(model.layers * hidden, executed=executed)
-        inputs = 4 * hidden * (counts.nodes * hidden + counts.graphs * model.layers * hidden)
-        heads = inputs + 4 * hidden * hidden * (counts.nodes + counts.graphs)
-        forward = Flops(sum(layers) + heads, sums + pooling)
-        if not model.register_layers:
-            return forward, Flops(sum(layers) + 3 * heads - inputs, sums + pooling)
-        return forward, Flops(3 * (sum(layers) + heads) - layers[0], 2 * sums + pooling)
+    def convolutions(self, first: ViewCounts, other: ViewCounts, *, executed: bool) -> Flops:
+        """Return the FLOPs of MVGRL's convolutions and sums over graphs, of both views, forward."""
+        model = self._mvgrl
+        parts = []
+        for view in (first, other):
+            dense = sum(2 * view.counts.nodes * width * model.hidden for width in self._widths)
+            sums = model.layers * view.sums(model.hidden, executed=executed, self_loops=False)
+            parts.append(Flops(dense, sums + view.pooling(model.layers * model.hidden, executed=executed)))
+        return _added(*parts)
+
+    def _convolutions_back(self, first: ViewCounts, other: ViewCounts, *, executed: bool) -> Flops:
+        """Return the FLOPs of their backward pass, and of the heads' for what these take from them."""
+        model, parts = self._mvgrl, []
+        for view in (first, other):
+            layers = [2 * view.counts.nodes * width * model.hidden for width in self._widths]
+            dense = 2 * sum(layers) - layers[0] + self._head_inputs(view.counts)
+            sums = model.layers * view.sums(model.hidden, executed=executed, self_loops=False)
+            parts.append(Flops(dense, sums))
+        return _added(*parts)
+
+    def fixed_step(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of MVGRL's heads and bounds, of both views, forward and backward."""
+        square = self._mvgrl.hidden**2
+        heads = self._head_inputs(counts) + 4 * square * (counts.nodes + counts.graphs)
+        pair = 4 * counts.nodes * counts.graphs * self._mvgrl.dimension
+        return Flops(2 * (3 * heads - self._head_inputs(counts)) + 3 * pair, 0)
+
+    def fixed_vectors(self, counts: GraphCounts) -> Flops:
+        """Return the FLOPs of MVGRL's head for graphs, of both views, forward."""
+        return Flops(2 * 4 * counts.graphs * (self._mvgrl.layers + 1) * self._mvgrl.hidden**2, 0)
+
+    def _head_inputs(self, counts: GraphCounts) -> int:
+        """Return the operations of both heads' maps from what the convolutions of one view say."""
+        return 4 * self._mvgrl.hidden**2 * (counts.nodes + counts.graphs * self._mvgrl.layers)
+
+    @property
+    def _mvgrl(self) -> MvgrlEncoderOptions:
+        assert isinstance(self.model, MvgrlEncoderOptions)
+        return self.model
+
+    @property
+    def _widths(self) -> list[int]:
+        """Widths of what each convolution takes."""
+        return [self.shape.width] + [self._mvgrl.hidden] * (self._mvgrl.layers - 1)
 
 
 def _added(*parts: Flops) -> Flops:

@@ -41,12 +41,14 @@ _HEADS = ("node_head", "graph_head")
 class Views:
     """A batch as it is, and its graphs under other matrices where the objective asks for them.
 
-    For compiled kernels the views are `Rows`.
+    For compiled kernels the views are `Rows`; of convolutions that are never trained `fixed` is what they
+    say of the graphs, in place of the other views.
     """
 
     original: Batch | Rows
     diffused: WeightedBatch | Rows | None = None
     adjacency: WeightedBatch | None = None
+    fixed: PairEncoding | None = None
 
 
 class Encoder(Protocol):
@@ -205,23 +207,26 @@ class Mvgrl:
 
     def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the sum of both views' negative bounds."""
-        pair = self._encoded(network, views)
-        assert isinstance(views.original, Batch)
+        module = network.module
+        assert isinstance(module, MvgrlEncoder) and isinstance(views.original, Batch)
+        pair = module.heads(self._convolved(module, views))
         owner = views.original.graph_of_node
         first = jensen_shannon(pair.adjacency.nodes, pair.diffused.graphs, owner)
         return first + jensen_shannon(pair.diffused.nodes, pair.adjacency.graphs, owner)
 
     def vectors(self, network: Network, views: Views) -> Tensor:
         """Return the sum of both views' graph vectors."""
-        pair = self._encoded(network, views)
-        return pair.adjacency.graphs + pair.diffused.graphs
+        module = network.module
+        assert isinstance(module, MvgrlEncoder)
+        return module.graph_vectors(self._convolved(module, views))
 
     @staticmethod
-    def _encoded(network: Network, views: Views) -> PairEncoding:
-        module, (first, second) = network.module, (views.adjacency, views.diffused)
-        assert isinstance(module, MvgrlEncoder)
+    def _convolved(module: MvgrlEncoder, views: Views) -> PairEncoding:
+        if views.fixed is not None:
+            return views.fixed
+        first, second = views.adjacency, views.diffused
         assert isinstance(first, WeightedBatch) and isinstance(second, WeightedBatch)
-        return module.encode_pair(first, second)
+        return module.convolve(first, second)
 
     def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
         """Never be asked: no copy is needed."""

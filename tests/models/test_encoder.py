@@ -107,7 +107,7 @@ def test_mvgrls_first_encoder_is_torch_geometrics_gcn(batch):
         convolution.lin.weight, convolution.bias = layer.linear.weight, layer.shift.bias
         x = layer.activation(convolution(x, batch.edge_index))
         sums.append(global_add_pool(x, batch.graph_of_node))
-    found = module.encode_pair(*pair_of(batch)).adjacency
+    found = module.heads(module.convolve(*pair_of(batch))).adjacency
     assert torch.allclose(found.nodes, module.node_head(x), rtol=1e-4, atol=1e-5)
     assert torch.allclose(found.graphs, module.graph_head(torch.cat(sums, 1)), rtol=1e-4, atol=1e-4)
 

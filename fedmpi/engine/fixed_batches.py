@@ -1,0 +1,117 @@
+"""Batches of MVGRL with convolutions that are never trained: what they say of a graph is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from fedmpi.engine.view_batches import Step, TorchBatches, counts_of
+from fedmpi.graphs.packed import Int
+from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.models.encoder import Encoding
+from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
+from fedmpi.objectives.flops import ObjectiveFlops
+from fedmpi.objectives.unsupervised import Mvgrl, Views
+
+
+class FixedBatches(TorchBatches):
+    """`TorchBatches` whose convolutions' nodes are kept during a round, and whose graphs' sums for good.
+
+    They depend on the graph alone: they stay as the server drew them. Nodes of a whole run would take
+    as much memory as all else together.
+
+    Parameters
+    ----------
+    train, everything : ViewedGraphs
+        Training graphs, and all graphs of the client.
+    module : MvgrlEncoder
+        Without registered layers.
+    flops : ObjectiveFlops
+    device : torch.device or str
+    """
+
+    def __init__(
+        self,
+        train: ViewedGraphs,
+        everything: ViewedGraphs,
+        module: MvgrlEncoder,
+        flops: ObjectiveFlops,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(train, everything, Mvgrl(), flops, device)
+        self._module = module
+        self._said: PairEncoding | None = None
+        self._spent = 0
+
+    def take(self, numbers: Int | None) -> Step:
+        """Return training graphs with what the convolutions say of them; None stands for all."""
+        if self._said is None:
+            self._said = _joined([pair for pair, _ in self._convolved(self._train)])
+        if numbers is None:
+            return Step(self._fixed(self._train, self._said), None)
+        part = self._train.take(numbers)
+        nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
+        graphs = torch.from_numpy(numbers).to(self._device)
+        return Step(self._fixed(part, _rows(self._said, nodes, graphs)), numbers)
+
+    def end_round(self) -> None:
+        """Let go of the nodes."""
+        self._said = None
+
+    @cached_property
+    def all_parts(self) -> list[Views]:
+        """What vectors are given to, without nodes."""
+        found = []
+        for pair, views in self._convolved(self._everything):
+            nothing = torch.zeros(0, device=self._device)
+            sums = (Encoding(nothing, each.graphs) for each in (pair.adjacency, pair.diffused))
+            found.append(replace(views, fixed=PairEncoding(*sums)))
+        return found
+
+    def step_flops(self, views: Views) -> int:
+        """Count the heads, and the convolutions since the last count."""
+        return self._flops.fixed_step(counts_of(views)[0].counts).total + self._since()
+
+    def vectors_flops(self, views: Views) -> int:
+        """Count the head for graphs, and the convolutions since the last count."""
+        return self._flops.fixed_vectors(counts_of(views)[0].counts).total + self._since()
+
+    def _since(self) -> int:
+        spent, self._spent = self._spent, 0
+        return spent
+
+    @torch.no_grad()
+    def _convolved(self, graphs: ViewedGraphs) -> Iterator[tuple[PairEncoding, Views]]:
+        """Yield what the convolutions say, some graphs at a time, with their views."""
+        for part in graphs.parts():
+            views = self._views(part)
+            (first, other), adjacency, diffused = counts_of(views), views.adjacency, views.diffused
+            assert adjacency is not None and isinstance(diffused, WeightedBatch) and other is not None
+            self._spent += self._flops.convolutions(first, other, executed=True).total
+            yield self._module.convolve(adjacency, diffused), views
+
+    def _fixed(self, part: ViewedGraphs, said: PairEncoding) -> Views:
+        return replace(self._views(part), fixed=said)
+
+
+def _rows(said: PairEncoding, nodes: Tensor, graphs: Tensor) -> PairEncoding:
+    """Return what is said of some nodes and graphs."""
+    return PairEncoding(
+        *(Encoding(each.nodes[nodes], each.graphs[graphs]) for each in (said.adjacency, said.diffused))
+    )
+
+
+def _joined(parts: list[PairEncoding]) -> PairEncoding:
+    """Return what is said of all parts, in order."""
+    sides = zip(*((part.adjacency, part.diffused) for part in parts), strict=True)
+    return PairEncoding(
+        *(
+            Encoding(torch.cat([each.nodes for each in side]), torch.cat([each.graphs for each in side]))
+            for side in sides
+        )
+    )
