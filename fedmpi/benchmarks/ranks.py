@@ -21,12 +21,12 @@ Float = npt.NDArray[np.float64]
 _FASTEST = 10
 """Percent of the rounds that count as those in which the machine was left alone."""
 
-_COMMON = ("round_seconds", "overhead_seconds", "overhead_share", "server_cpu_seconds")
+_FIGURES = ("round_seconds", "overhead_seconds", "overhead_share", "server_cpu_seconds")
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Medians of one run's rounds by figure of `_COMMON`, and all its rounds; the first left out."""
+    """Medians of one run's rounds by figure of `_FIGURES`, and all its rounds; the first left out."""
 
     medians: tuple[float, ...]
     seconds: Float
@@ -92,8 +92,8 @@ def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warm
 
 def _figures(runs: Sequence[_Run]) -> dict[str, Samples]:
     columns = zip(*(run.medians for run in runs), strict=True)
-    units = ("1" if name.endswith("share") else "s" for name in _COMMON)
-    return {name: Samples.of(unit, each) for name, unit, each in zip(_COMMON, units, columns, strict=True)}
+    units = ("1" if name.endswith("share") else "s" for name in _FIGURES)
+    return {name: Samples.of(unit, each) for name, unit, each in zip(_FIGURES, units, columns, strict=True)}
 
 
 def _run(command: Sequence[str], ranks: int) -> _Run:

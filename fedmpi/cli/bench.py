@@ -114,6 +114,8 @@ def ranks(
     """Time the same run on several numbers of ranks in turn, each started by mpiexec."""
     from fedmpi.benchmarks import cases
 
+    if any(each.partition("=")[0] == "rounds" for each in set_ or []):
+        raise BadInput("--set rounds: bench ranks has --rounds for it")
     changes = [*(set_ or []), f"rounds={rounds}"]
     checked = cases.choose(suite, changes)
     wanted = rank_numbers(numbers, "--ranks")
@@ -122,8 +124,8 @@ def ranks(
     checkout = _alone("ranks", checked.case.threads)
     from fedmpi.benchmarks.ranks import measure
 
-    command = ["run", suite or cases.DEFAULT, *([] if suite else ["--set", "algorithm=fedavg"])]
-    for change in changes:
+    command = ["run", suite or cases.DEFAULT]
+    for change in cases.changes(suite, changes):
         command += ["--set", change]
     for flag, place in (("--mirror", mirror), ("--data", data)):
         command += [flag, str(place)] if place is not None else []

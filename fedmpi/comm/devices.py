@@ -10,7 +10,8 @@ from fedmpi.errors import BadInput
 def choose(name: str, local_rank: int) -> torch.device:
     """Return the device of a rank: ``cpu``, or with ``cuda`` the GPU of its node-local rank, round robin.
 
-    All GPUs of a node may be visible to each rank, or one to each.
+    All GPUs of a node may be visible to each rank, or one to each. The GPU becomes this process's current
+    one, whose streams and events torch takes.
 
     Raises
     ------
@@ -21,7 +22,9 @@ def choose(name: str, local_rank: int) -> torch.device:
         return torch.device("cpu")
     if not torch.cuda.is_available():
         raise BadInput('device = "cuda", but torch sees no GPU here; use "cpu" or a CUDA build of torch')
-    return torch.device("cuda", local_rank % torch.cuda.device_count())
+    device = torch.device("cuda", local_rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
 
 
 def describe(device: torch.device) -> str:

@@ -46,6 +46,7 @@ class FixedBatches(TorchBatches):
         super().__init__(train, everything, Mvgrl(), flops, device)
         self._module = module
         self._said: PairEncoding | None = None
+        self._all: Views | None = None
         self._spent = 0
 
     def take(self, numbers: Int | None) -> Step:
@@ -53,11 +54,12 @@ class FixedBatches(TorchBatches):
         if self._said is None:
             self._said = _joined([pair for pair, _ in self._convolved(self._train)])
         if numbers is None:
-            return Step(self._fixed(self._train, self._said), None)
+            self._all = self._all or self._views(self._train)
+            return Step(replace(self._all, fixed=self._said), None)
         part = self._train.take(numbers)
         nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
         graphs = torch.from_numpy(numbers).to(self._device)
-        return Step(self._fixed(part, _rows(self._said, nodes, graphs)), numbers)
+        return Step(replace(self._views(part), fixed=_rows(self._said, nodes, graphs)), numbers)
 
     def end_round(self) -> None:
         """Let go of the nodes."""
@@ -75,11 +77,11 @@ class FixedBatches(TorchBatches):
 
     def step_flops(self, views: Views) -> int:
         """Count the heads, and the convolutions since the last count."""
-        return self._flops.fixed_step(counts_of(views)[0].counts).total + self._since()
+        return self._flops.heads_and_bounds(counts_of(views)[0].counts).total + self._since()
 
     def vectors_flops(self, views: Views) -> int:
         """Count the head for graphs, and the convolutions since the last count."""
-        return self._flops.fixed_vectors(counts_of(views)[0].counts).total + self._since()
+        return self._flops.graph_heads(counts_of(views)[0].counts).total + self._since()
 
     def _since(self) -> int:
         spent, self._spent = self._spent, 0
@@ -94,9 +96,6 @@ class FixedBatches(TorchBatches):
             assert adjacency is not None and isinstance(diffused, WeightedBatch) and other is not None
             self._spent += self._flops.convolutions(first, other, executed=True).total
             yield self._module.convolve(adjacency, diffused), views
-
-    def _fixed(self, part: ViewedGraphs, said: PairEncoding) -> Views:
-        return replace(self._views(part), fixed=said)
 
 
 def _rows(said: PairEncoding, nodes: Tensor, graphs: Tensor) -> PairEncoding:

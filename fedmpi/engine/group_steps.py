@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedmpi.engine.case import AnyAdam
 from fedmpi.engine.optimizer import AdamState, rate_and_correction
-from fedmpi.graphs.devices import sent
+from fedmpi.graphs.transfer import sent
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.grouped_gin import GroupBatch, GroupedGin, losses
 
@@ -57,11 +57,24 @@ class StepNumbers:
         return self.keys, self.active, self.rates, self.corrections
 
 
+@dataclass(frozen=True)
+class Masks:
+    """Dropout of a round: the run's seed, the round, and how many streams a step has."""
+
+    seed: int
+    round: int
+    streams: int
+
+    def keys(self, client: int, step: int) -> list[int]:
+        """Return the keys of a client's streams in one of its steps."""
+        return DropoutStreams(self.seed, client, self.round, step).keys(self.streams)
+
+
 def step_numbers(
     options: AnyAdam,
     owners: Sequence[HasAdam],
     active: Sequence[Sequence[bool]],
-    streams: tuple[int, int, int],
+    masks: Masks,
     device: torch.device,
 ) -> list[StepNumbers]:
     """Return the numbers of a round's steps, all sent at once; the owners count the steps as taken.
@@ -72,18 +85,12 @@ def step_numbers(
     owners : sequence of HasAdam
     active : sequence [steps] of sequences of bool [k]
         Who takes each step.
-    streams : (int, int, int)
-        Seed, round, and dropout streams per step.
+    masks : Masks
     device : torch.device
     """
-    seed, round, layers = streams
     taken = np.cumsum(np.vstack([np.zeros(len(owners), int), active]), axis=0)
     keys = [
-        [
-            DropoutStreams(seed, owner.id, round, int(n)).keys(layers)
-            for owner, n in zip(owners, row, strict=True)
-        ]
-        for row in taken[:-1]
+        [masks.keys(owner.id, int(n)) for owner, n in zip(owners, row, strict=True)] for row in taken[:-1]
     ]
     adam = [
         [
@@ -102,7 +109,7 @@ def step_numbers(
 
 
 @dataclass(frozen=True)
-class Rows:
+class GroupRows:
     """Parameters, moments and last gradients of k clients: float32 [k, length] each."""
 
     parameters: Tensor
@@ -111,13 +118,13 @@ class Rows:
     gradient: Tensor
 
     @classmethod
-    def starting(cls, parameters: Tensor) -> Rows:
+    def starting(cls, parameters: Tensor) -> GroupRows:
         """Return parameters without a history."""
         return cls(parameters, *(torch.zeros_like(parameters) for _ in range(3)))
 
 
 @torch.no_grad()
-def adam_step_of_group(options: AnyAdam, rows: Rows, slope: Tensor, numbers: StepNumbers) -> None:
+def adam_step_of_group(options: AnyAdam, rows: GroupRows, slope: Tensor, numbers: StepNumbers) -> None:
     """Take one step of each active client, as `fedmpi.engine.optimizer.adam_step`; `slope` [k, length]."""
     parameters, decay = rows.parameters, options.weight_decay
     if options.name == "adamw":
@@ -140,13 +147,15 @@ class Steps:
     Parameters
     ----------
     gin : GroupedGin
-    rows : Rows
+    rows : GroupRows
     options : AdamOptions or AdamWOptions
     penalised : callable, optional
         Of algorithms with a penalty.
     """
 
-    def __init__(self, gin: GroupedGin, rows: Rows, options: AnyAdam, penalised: Penalised | None) -> None:
+    def __init__(
+        self, gin: GroupedGin, rows: GroupRows, options: AnyAdam, penalised: Penalised | None
+    ) -> None:
         self._gin, self._rows, self._options, self._penalised = gin, rows, options, penalised
         self._replay: _Replay | None = None
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.engine.case import Case, SgdOptions
 from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
-from fedmpi.engine.group_steps import Rows, Steps, step_numbers
-from fedmpi.graphs.devices import DeviceWatch
-from fedmpi.graphs.packed import GraphSet
+from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
+from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.graphs.transfer import DeviceWatch
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
 from fedmpi.models.outcome import Outcome
@@ -24,8 +24,11 @@ from fedmpi.models.outcome import Outcome
 Found = Callable[[], dict[int, Training]]
 Evaluated = Callable[[], dict[int, Evaluation]]
 
-Parts = tuple[GraphSet | None, ...]
-"""Graphs of a step by client; None for one that takes no step."""
+_NOTHING: Int = np.zeros(0, np.int64)
+"""Stands for the graphs of a client that takes no step."""
+
+Order = tuple[Int | None, ...]
+"""Numbers of a step's graphs by client; None for one whose graphs fit one batch."""
 
 
 class Group(Protocol):
@@ -34,12 +37,12 @@ class Group(Protocol):
     Attributes
     ----------
     clients : sequence of Client
-    runs_on : bool
+    asynchronous : bool
         Whether the host may go on to other groups before it asks for what came of this one.
     """
 
     clients: Sequence[Client]
-    runs_on: bool
+    asynchronous: bool
 
     def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
         """Start the training of those of its clients that are chosen; what came of it is asked for later."""
@@ -51,7 +54,7 @@ class Group(Protocol):
 class Alone:
     """A client by itself."""
 
-    runs_on = False
+    asynchronous = False
 
     def __init__(self, client: Client) -> None:
         self.clients: Sequence[Client] = [client]
@@ -94,13 +97,13 @@ class ClientGroup:
         self.clients = clients
         self._gin, self._flops = gin, flops
         self._train = tuple(train for train, _ in data)
-        self._rows = Rows.starting(torch.stack([client.row for client in clients]))
+        self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
         self._references = torch.stack([client.shared.pack(client.row) for client in clients])
         self._device = self._rows.parameters.device
-        self.runs_on = self._device.type != "cpu"
+        self.asynchronous = self._device.type != "cpu"
         self._held_out = group_batch([held_out for _, held_out in data], self._device)
         self._everything: GroupBatch | None = None
         self._steps: Steps | None = None
@@ -122,41 +125,37 @@ class ClientGroup:
             penalised = partial(self._penalised, algorithm) if algorithm.penalises else None
             self._steps = Steps(self._gin, self._rows, options, penalised)
         self._rows.gradient.zero_()
-        batches = self._batches(case, round, chosen)
-        active = [[part is not None for part in parts] for parts in batches]
-        streams = (case.seed, round, case.model.layers + 1)
-        for parts, numbers in zip(
-            batches, step_numbers(options, self.clients, active, streams, self._device), strict=True
-        ):
-            batch, again = self._batch(parts)
-            tally.add(batch, parts, *self._steps.take(batch, numbers, again=again))
+        orders = self._orders(case, round, chosen)
+        active = [[numbers is not _NOTHING for numbers in step] for step in orders]
+        masks = Masks(case.seed, round, case.model.layers + 1)
+        sent = step_numbers(options, self.clients, active, masks, self._device)
+        for order, acting, numbers in zip(orders, active, sent, strict=True):
+            batch, again = self._batch(order)
+            tally.add(batch, acting, *self._steps.take(batch, numbers, again=again))
         watch.stop()
         return partial(self._trainings, watch, tally)
 
-    def _batches(self, case: Case, round: int, chosen: set[int]) -> list[Parts]:
-        """Return the graphs of a round's steps."""
-        nothing = object()
-        found: list[Parts] = []
+    def _orders(self, case: Case, round: int, chosen: set[int]) -> list[Order]:
+        """Return what each client takes in each of a round's steps."""
+        found: list[Order] = []
         for epoch in range(case.local_epochs):
             orders = [
                 list(client.batch_numbers(case, round, epoch)) if client.id in chosen else []
                 for client in self.clients
             ]
-            for step in zip_longest(*orders, fillvalue=nothing):
-                found.append(
-                    tuple(
-                        None if numbers is nothing else train if numbers is None else train.take(numbers)  # type: ignore[arg-type]
-                        for numbers, train in zip(step, self._train, strict=True)
-                    )
-                )
+            found += zip_longest(*orders, fillvalue=_NOTHING)
         return found
 
-    def _batch(self, parts: Parts) -> tuple[GroupBatch, bool]:
-        """Return a step's graphs on the device, and whether they are all that its clients train on."""
-        if any(part is not train for part, train in zip(parts, self._train, strict=True)):
+    def _batch(self, order: Order) -> tuple[GroupBatch, bool]:
+        """Return a step's graphs on the device, and whether they are all that all clients train on."""
+        if any(numbers is not None for numbers in order):
+            parts = [
+                None if numbers is _NOTHING else train if numbers is None else train.take(numbers)
+                for numbers, train in zip(order, self._train, strict=True)
+            ]
             return group_batch(parts, self._device), False
         if self._everything is None:
-            self._everything = group_batch(parts, self._device)
+            self._everything = group_batch(self._train, self._device)
         return self._everything, True
 
     def _penalised(self, algorithm: Algorithm, gradient: Tensor) -> Tensor:
@@ -196,8 +195,8 @@ class ClientGroup:
         nats = losses(logits.double(), self._held_out)
         return partial(self._evaluations, chosen, nats, logits.argmax(dim=2) == self._held_out.labels)
 
-    def _evaluations(self, chosen: set[int], losses: Tensor, right: Tensor) -> dict[int, Evaluation]:
-        nats, hits = losses.cpu().numpy(), right.cpu().numpy().astype(np.uint8)
+    def _evaluations(self, chosen: set[int], loss: Tensor, right: Tensor) -> dict[int, Evaluation]:
+        nats, hits = loss.cpu().numpy(), right.cpu().numpy().astype(np.uint8)
         found = {}
         for place, client in enumerate(self.clients):
             if client.id in chosen:
@@ -223,10 +222,10 @@ class _Tally:
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
 
-    def add(self, batch: GroupBatch, parts: Parts, nats: Tensor, hits: Tensor) -> None:
+    def add(self, batch: GroupBatch, active: Sequence[bool], nats: Tensor, hits: Tensor) -> None:
         """Take note of a step: losses and hits [k, B]."""
-        for place, part in enumerate(parts):
-            if part is not None:
+        for place, acts in enumerate(active):
+            if acts:
                 counts, executed = _counts(batch, place)
                 self.steps[place] += 1
                 self.model_flops[place] += self._flops.training(counts).total

@@ -156,9 +156,11 @@ class States:
             network = Network.compiled(model, encoder, self._scratch)
             compiled = CompiledBatches(*graphs, objective, flops, encoder)
             return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
-        batches = TorchBatches(*graphs, objective, flops, self.device)
+        batches: TorchBatches
         if isinstance(model.module, MvgrlEncoder) and not model.module.registered:
             batches = FixedBatches(*graphs, model.module, flops, self.device)
+        else:
+            batches = TorchBatches(*graphs, objective, flops, self.device)
         return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
 
     def _encoder(self, case: Case, shape: Shape) -> FastEncoder:

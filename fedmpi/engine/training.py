@@ -75,7 +75,7 @@ def _started(
     for group in states.groups:
         before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
         started = before, group.train(case, algorithm, round, chosen)
-        if group.runs_on:
+        if group.asynchronous:
             waiting.append(started)
         else:
             yield started

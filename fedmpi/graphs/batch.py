@@ -106,8 +106,8 @@ class Batch:
 
     @cached_property
     def _inverse_sizes(self) -> Tensor:
-        """One over the number of each graph's nodes, [B, 1]."""
-        sizes = np.diff(self.topology.graph_ptr).astype(np.float32)
+        """One over the number of each graph's nodes, [B, 1]; 1 for graphs without any."""
+        sizes = np.maximum(np.diff(self.topology.graph_ptr), 1).astype(np.float32)
         return torch.from_numpy(1 / sizes)[:, None].to(self.x.device)
 
     @cached_property

@@ -104,13 +104,13 @@ class Quotient:
         Directed edges of each graph.
     graph_ptr : int64 [B + 1]
         Graph g has the twin classes ``graph_ptr[g] .. graph_ptr[g + 1] - 1``, Q in all.
-    closed : Csr [Q, Q]
+    closed : Csr [parts Q, Q]
         Closed neighbourhoods: class q sums over the classes that its nodes see, each once.
     member_ptr, members : int32 [Q + 1], int32 [N]
         Nodes of each class.
     inputs : float32 [K0, d]
         Feature rows.
-    first : Csr [K1, K0]
+    first : Csr [parts K1, K0]
         What each first-layer class sums up: feature rows and how often.
     first_of : int32 [Q]
         First-layer class of each twin class.

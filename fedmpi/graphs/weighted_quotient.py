@@ -25,21 +25,21 @@ def normalised_quotient(graphs: GraphSet) -> Quotient:
     """
     topology, plain = graphs.topology, quotient(graphs)
     kinds, roots = _kinds(graphs), _roots(topology)
-    seen = refined(topology, kinds.astype(np.uint64))
+    seen = refined(topology, kinds.of_node.astype(np.uint64))
     twins = plain.members[plain.member_ptr[:-1]]
     return replace(
         plain,
         closed=_scaled(plain.closed, roots[twins], roots[twins][plain.closed.columns]),
-        first=_first_sums(graphs, seen.first),
+        first=_first_sums(graphs, kinds, seen.first),
         first_of=seen.of_node[twins].astype(np.int32),
     )
 
 
 def normalised_levels(graphs: GraphSet, depth: int) -> Levels:
     """Return graphs for `depth` such sums without dropout."""
-    topology, roots = graphs.topology, _roots(graphs.topology)
-    finer = refinements(topology, _kinds(graphs), depth)
-    layers = [_first_sums(graphs, finer[0].first)]
+    topology, roots, kinds = graphs.topology, _roots(graphs.topology), _kinds(graphs)
+    finer = refinements(topology, kinds.of_node, depth)
+    layers = [_first_sums(graphs, kinds, finer[0].first)]
     for before, after in pairwise(finer):
         counts = neighbourhoods(topology, after.first, before.of_node, before.count)
         layers.append(_scaled(counts, roots[after.first], roots[before.first][counts.columns]))
@@ -103,19 +103,18 @@ def _roots(topology: Topology) -> Float:
     return ((_degrees(topology) + 1.0) ** -0.5).astype(np.float32)
 
 
-def _kinds(graphs: GraphSet) -> Int:
-    """Return a number per node for its features and its degree together."""
-    return graphs.node_row + len(graphs.feature_rows) * _degrees(graphs.topology)
+def _kinds(graphs: GraphSet) -> Classes:
+    """Return the classes of nodes with the same features and the same degree."""
+    words = graphs.node_row + len(graphs.feature_rows) * _degrees(graphs.topology)
+    return equal(words.astype(np.uint64))
 
 
-def _first_sums(graphs: GraphSet, nodes: Int) -> Csr:
-    """Return the normalised sums of some nodes as a matrix on feature rows."""
-    topology, width = graphs.topology, len(graphs.feature_rows)
-    most = int(_degrees(topology).max(initial=0))
-    counts = neighbourhoods(topology, nodes, _kinds(graphs), width * (most + 1))
-    degrees, rows = np.divmod(counts.columns, np.int32(width))
-    scaled = _scaled(counts, _roots(topology)[nodes], ((degrees + 1.0) ** -0.5).astype(np.float32))
-    return replace(scaled, columns=rows, width=width)
+def _first_sums(graphs: GraphSet, kinds: Classes, nodes: Int) -> Csr:
+    """Return the normalised sums of some nodes as a matrix on feature rows, [nodes, K0]."""
+    counts = neighbourhoods(graphs.topology, nodes, kinds.of_node, kinds.count)
+    roots, seen = _roots(graphs.topology), kinds.first[counts.columns]
+    rows = graphs.node_row[seen].astype(np.int32)
+    return replace(_scaled(counts, roots[nodes], roots[seen]), columns=rows, width=len(graphs.feature_rows))
 
 
 def _seen_beside_own(topology: Topology, colours: Int, width: int) -> Classes:

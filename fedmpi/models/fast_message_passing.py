@@ -93,9 +93,9 @@ class FastGraphNetwork:
         """Run forward and backward; the model's gradient becomes that of the mean loss."""
         self._load()
         self._gradient[:] = 0
-        layers = self._forward(batch, streams)
+        layers, last = self._forward(batch, streams)
         matrix, means = batch.pooling.transposed, self._means(batch)
-        pooled = self._pool(batch.pooling, self._scratch("dropped", batch.num_rows, self._width))
+        pooled = self._pool(batch.pooling, last)
         pooled *= means
         outcome, upstream = self._head.step(pooled, batch.labels, streams)
         upstream *= means
@@ -186,8 +186,8 @@ class FastGraphNetwork:
             other.apply(sums[number * count : (number + 1) * count], part, cut=False)
             np.maximum(np.add(out, part, out=out), 0, out=out)
 
-    def _forward(self, batch: Quotient, streams: DropoutStreams) -> list[_Layer]:
-        """Return what each layer computed; the last one's dropped rows stay in their buffer."""
+    def _forward(self, batch: Quotient, streams: DropoutStreams) -> tuple[list[_Layer], Floats]:
+        """Return what each layer computed, and what dropout leaves of the last, [Q, h]."""
         x, layers = self._input_rows(batch.inputs), []
         own = np.arange(batch.num_rows, dtype=np.int32)
         for number, maps in enumerate(self._maps):
@@ -202,7 +202,7 @@ class FastGraphNetwork:
             )
             x = self._dropout.apply(out, row_of, kept, "dropped")
             layers.append(_Layer(sums, out, row_of, kept))
-        return layers
+        return layers, x
 
     def _propagate(self, batch: Quotient, sums: Floats) -> Floats:
         """Take SGC's further sums, from the first layer's classes on; [Q, h]."""
@@ -244,6 +244,5 @@ class FastGraphNetwork:
 
 
 def _inverse(sizes: npt.NDArray[np.int64]) -> Floats:
-    """Return one over each number of nodes as torch has it: infinite for graphs without any."""
-    with np.errstate(divide="ignore"):
-        return (1 / sizes.astype(np.float32)).astype(np.float32)
+    """Return one over each number of nodes; 1 for graphs without any."""
+    return (1 / np.maximum(sizes, 1).astype(np.float32)).astype(np.float32)

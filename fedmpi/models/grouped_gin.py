@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, embedding_bag
 
-from fedmpi.graphs.devices import sent
 from fedmpi.graphs.packed import GraphSet, Int, pointers
+from fedmpi.graphs.transfer import sent
 from fedmpi.models.dropout import device_keep_bits
 from fedmpi.models.flat import Slot
 from fedmpi.models.options import GinOptions

@@ -48,7 +48,7 @@ class ObjectiveFlops:
         if isinstance(self.model, MvgrlEncoderOptions):
             assert other is not None
             convolved = self.convolutions(original, other, executed=executed)
-            return _added(convolved, self.fixed_vectors(original.counts))
+            return _added(convolved, self.graph_heads(original.counts))
         return self.encoding(original, executed=executed)
 
     def encoding(self, view: ViewCounts, *, executed: bool) -> Flops:
@@ -64,7 +64,7 @@ class ObjectiveFlops:
             convolved = self.convolutions(original, other, executed=executed)
             if model.register_layers:
                 convolved = _added(convolved, self._convolutions_back(original, other, executed=executed))
-            return _added(convolved, self.fixed_step(counts))
+            return _added(convolved, self.heads_and_bounds(counts))
         assert isinstance(model, GinEncoderOptions)
         first = self._gin(model, original, executed)[1]
         if isinstance(self.objective, InfoGraphOptions):
@@ -112,14 +112,14 @@ class ObjectiveFlops:
             parts.append(Flops(dense, sums))
         return _added(*parts)
 
-    def fixed_step(self, counts: GraphCounts) -> Flops:
+    def heads_and_bounds(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of MVGRL's heads and bounds, of both views, forward and backward."""
         square = self._mvgrl.hidden**2
         heads = self._head_inputs(counts) + 4 * square * (counts.nodes + counts.graphs)
         pair = 4 * counts.nodes * counts.graphs * self._mvgrl.dimension
         return Flops(2 * (3 * heads - self._head_inputs(counts)) + 3 * pair, 0)
 
-    def fixed_vectors(self, counts: GraphCounts) -> Flops:
+    def graph_heads(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of MVGRL's head for graphs, of both views, forward."""
         return Flops(2 * 4 * counts.graphs * (self._mvgrl.layers + 1) * self._mvgrl.hidden**2, 0)
 

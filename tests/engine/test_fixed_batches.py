@@ -78,10 +78,10 @@ def test_convolutions_are_counted_where_they_are_done(graphs):
     _, ours = passes(graphs, fixed=True)
     flops, (first, other) = ours._flops, counts_of(ours.batch(None).views)
     convolved = flops.convolutions(first, other, executed=True).total
-    heads = [flops.fixed_step(counts_of(ours.batch(each).views)[0].counts).total for each in BATCHES]
+    heads = [flops.heads_and_bounds(counts_of(ours.batch(each).views)[0].counts).total for each in BATCHES]
     once = [heads[0] + convolved, *heads[1:]]
     assert [step.executed_flops for step, _ in steps] == [*once, *once]
-    evaluated = flops.fixed_vectors(first.counts).total
+    evaluated = flops.graph_heads(first.counts).total
     assert [each.executed_flops for each in vectors] == [evaluated + convolved, evaluated]
 
 
@@ -91,7 +91,7 @@ def test_heads_do_the_dense_products_that_are_counted(graphs):
     batch = ours.batch(None)
     with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mm: dense_product}) as counter:
         ours.step(batch, STREAMS)
-    assert counter.get_total_flops() == ours._flops.fixed_step(counts_of(batch.views)[0].counts).dense
+    assert counter.get_total_flops() == ours._flops.heads_and_bounds(counts_of(batch.views)[0].counts).dense
     ours.evaluate()
     with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mm: dense_product}) as counter:
         found = ours.evaluate()

@@ -82,8 +82,9 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     assert differences(tmp_path / "whole" / folder.name, folder) == []
 
 
+@pytest.mark.parametrize("chosen", [{0, 2}, {0, 1, 2}])
 @pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
-def test_no_step_and_no_evaluation_waits_for_the_device(suite, algorithm, batch_size):
+def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch_size, chosen):
     """Tensors on "meta" have no values: whatever would bring one to the host raises."""
     meta, raw = torch.device("meta"), generate(SyntheticOptions(graphs=90), 1)
     parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
@@ -100,9 +101,9 @@ def test_no_step_and_no_evaluation_waits_for_the_device(suite, algorithm, batch_
     group = ClientGroup(clients, [(part, part) for part in parts], gin, flops_of(GinOptions(), shape))
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
     (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
-    waiting = [group.train(checked.case, checked.algorithm, 0, {0, 2}), group.evaluate({0, 2})]
-    steps = 2 * -(-40 // batch_size)
-    assert [client.adam.steps for client in clients] == [steps, 0, steps]
+    waiting = [group.train(checked.case, checked.algorithm, 0, chosen), group.evaluate(chosen)]
+    steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
+    assert [client.adam.steps for client in clients] == steps
     for found in waiting:
         with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
             found()

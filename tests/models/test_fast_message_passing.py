@@ -7,7 +7,12 @@ import pytest
 
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.weighted_quotient import mean_quotient, normalised_quotient
-from fedmpi.models.options import MODELS
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.fast_message_passing import FastGraphNetwork
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import MODELS, Shape
+from fedmpi.models.scratch import Scratch
 
 KINDS = ("gcn", "sage", "sgc")
 
@@ -51,3 +56,19 @@ def test_nodes_without_neighbours(equals_reference, kind):
     alone = Topology(np.array([0, 1, 3]), np.array([0, 0, 1, 2]), np.array([2, 1]))
     graphs = GraphSet(alone, np.eye(3, dtype=np.float32), np.arange(3), np.array([0, 1]))
     equals_reference(MODELS[kind](), graphs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "products", "sums"),
+    # Two pairs of joined nodes: two twin classes, one class in the first layer. Two layers of 16.
+    [("gcn", 1 + 2, 1 + 2 + 2), ("sgc", 2, 1 + 2 + 2), ("sage", 2 * (1 + 4), 2 + 8 + 4)],
+)
+def test_flops_of_a_hand_counted_step(kind, products, sums):
+    pairs = Topology(np.array([0, 2, 4]), np.arange(5), np.array([1, 0, 3, 2]))
+    graphs = GraphSet(pairs, np.ones((1, 1), np.float32), np.zeros(4, int), np.zeros(2, int))
+    options = MODELS[kind](hidden=16, layers=2)
+    fast = FastGraphNetwork(options, FlatModel(build(options, Shape(1, 2))), Scratch())
+    batch = fast.prepare(graphs)
+    fast.step(batch, DropoutStreams(0, 0, 0, 0))
+    inputs, head = 2 * 2 * 16, 3 * 2 * 2 * (16 * 16 + 16 * 16)  # two classes are padded to 16
+    assert fast.step_flops(batch) == inputs + 3 * 2 * products * 16 * 16 + head + 2 * 2 * sums * 16

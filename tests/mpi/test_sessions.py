@@ -29,6 +29,8 @@ CASES = (
     "fclg",
     "fclg-by-round",
     "mvgrl",
+    "gcn",
+    "sage",
 )
 
 

@@ -1,4 +1,4 @@
-"""A device beside its host: copies to it that the host does not wait for, and time by its own clock."""
+"""Copies to a device that the host does not wait for, and time by the device's own clock."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ class DeviceWatch:
     """Time of work on a device since it was made, up to the last `stop`: a GPU's by its own events."""
 
     def __init__(self, device: torch.device) -> None:
-        self._host, self._wall, self._cpu = Stopwatch(), 0.0, 0.0
-        self._events = (
-            [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
-            if device.type == "cuda"
-            else []
-        )
-        for event in self._events[:1]:
-            event.record()
+        self._host, self._wall, self._cpu, self._device = Stopwatch(), 0.0, 0.0, device
+        self._events: tuple[torch.cuda.Event, torch.cuda.Event] | None = None
+        if device.type == "cuda":
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            begin.record(torch.cuda.current_stream(device))
+            self._events = begin, end
 
     def stop(self) -> None:
         """Take the time: at once, or when a GPU gets here."""
         self._wall, self._cpu = self._host.wall, self._host.cpu
-        for event in self._events[1:]:
-            event.record()
+        if self._events is not None:
+            self._events[1].record(torch.cuda.current_stream(self._device))
 
     @property
     def wall(self) -> float:
         """Wall-clock seconds; waits for a GPU."""
-        if not self._events:
+        if self._events is None:
             return self._wall
         begin, end = self._events
         end.synchronize()
