@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ _FIGURES = ("round_seconds", "overhead_seconds", "overhead_share", "server_cpu_s
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """Medians of one run's rounds by figure of `_FIGURES`, and all its rounds; the first left out."""
 
     medians: tuple[float, ...]
@@ -61,12 +62,19 @@ def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warm
     RunFailed
         A run ended with an error.
     """
-    found: dict[int, list[_Run]] = {number: [] for number in ranks}
+    found: dict[int, list[Run]] = {number: [] for number in ranks}
     for turn in range(warmup + repetitions):
         for number in ranks:
             run = _run(command, number)
             if turn >= warmup:
                 found[number].append(run)
+    settings = {"command": list(command), "ranks": list(ranks), "repetitions": repetitions, "warmup": warmup}
+    return summed_up(found, settings)
+
+
+def summed_up(found: Mapping[int, Sequence[Run]], settings: Mapping[str, Any]) -> Report:
+    """Return the report on runs by number of ranks, the first of which the others are compared with."""
+    first, *_ = found
     figures = {number: _figures(runs) for number, runs in found.items()}
     fastest = {
         number: float(np.percentile(np.concatenate([run.seconds for run in runs]), _FASTEST))
@@ -74,29 +82,28 @@ def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warm
     }
     results: dict[str, dict[str, float]] = {"gain": {}, "gain_of_fastest": {}}
     statements = []
-    for number in ranks:
-        gain = ratios(figures[ranks[0]]["round_seconds"], figures[number]["round_seconds"])
+    for number, runs in found.items():
+        gain = ratios(figures[first]["round_seconds"], figures[number]["round_seconds"])
         figures[number]["gain"] = gain
         results["gain"][str(number)] = gain.median
-        results["gain_of_fastest"][str(number)] = fastest[ranks[0]] / fastest[number]
-        if number != ranks[0]:
+        results["gain_of_fastest"][str(number)] = fastest[first] / fastest[number]
+        if number != first:
             statements.append(
-                f"{number} ranks do {gain.median:.2f} times the rounds of {ranks[0]} "
-                f"({gain.minimum:.2f} to {gain.maximum:.2f} in {repetitions} turns; "
-                f"{fastest[ranks[0]] / fastest[number]:.2f} by the fastest tenth of all rounds)"
+                f"{number} ranks do {gain.median:.2f} times the rounds of {first} "
+                f"({gain.minimum:.2f} to {gain.maximum:.2f} in {len(runs)} turns; "
+                f"{fastest[first] / fastest[number]:.2f} by the fastest tenth of all rounds)"
             )
-    settings = {"command": list(command), "ranks": list(ranks), "repetitions": repetitions, "warmup": warmup}
     measurements = [Measurement({"ranks": number}, each) for number, each in figures.items()]
     return Report("ranks", settings, measurements, results, statements)
 
 
-def _figures(runs: Sequence[_Run]) -> dict[str, Samples]:
+def _figures(runs: Sequence[Run]) -> dict[str, Samples]:
     columns = zip(*(run.medians for run in runs), strict=True)
     units = ("1" if name.endswith("share") else "s" for name in _FIGURES)
     return {name: Samples.of(unit, each) for name, unit, each in zip(_FIGURES, units, columns, strict=True)}
 
 
-def _run(command: Sequence[str], ranks: int) -> _Run:
+def _run(command: Sequence[str], ranks: int) -> Run:
     """Run once."""
     launcher = mpiexec()
     if launcher is None:
@@ -114,4 +121,4 @@ def _run(command: Sequence[str], ranks: int) -> _Run:
     seconds = life.measurements["round_seconds"][1:]
     overhead = float(np.median(seconds - busy))
     server = float(np.median(life.measurements["cpu_seconds"][1:, 0]))
-    return _Run((float(np.median(seconds)), overhead, overhead / float(np.median(seconds)), server), seconds)
+    return Run((float(np.median(seconds)), overhead, overhead / float(np.median(seconds)), server), seconds)
