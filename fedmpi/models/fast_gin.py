@@ -8,6 +8,7 @@ over tiles that stay in the cache (`fedmpi.models.gin_kernels`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.fast_convolution import Convolved, FastConvolution, multiply
 from fedmpi.models.fast_dropout import Counts, FastDropout
 from fedmpi.models.fast_head import FastHead
-from fedmpi.models.fast_norm import FastNorm, Normalised, Parts
+from fedmpi.models.fast_norm import Norms, Parts
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.linear_map import LinearMap, Loaded
 from fedmpi.models.norm_kernels import add_rows
@@ -47,7 +48,7 @@ class _Layer:
     out: Floats
     row_of: Ints
     kept: Counts
-    normalised: Normalised | None
+    normalised: list[Any]
     source: Ints
 
 
@@ -76,8 +77,7 @@ class FastGin:
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
         self._head = FastHead(post, readout, options.layers, slots[-1].shape[0], self._dropout, scratch)
         normed = range(options.layers if options.norms else 0)
-        kind = "norm" if "batch" in options.norms else "graph_norm"
-        self._norms = [FastNorm(model, f"{kind}.{layer}", self._width) for layer in normed]
+        self._norms = [Norms(options.norms, model, layer, self._width, scratch) for layer in normed]
 
     def prepare(self, graphs: GraphSet) -> Quotient:
         """Return graphs as `step` takes them, all or some of them."""
@@ -122,7 +122,7 @@ class FastGin:
         width = self._width
         inputs = 2 * 2 * batch.inputs.size * width
         head = 3 * self._head.flops(batch.pooling.num_rows)
-        norms = _NORM_FLOPS * len(self._norms) * batch.num_rows * width
+        norms = _NORM_FLOPS * len(self._options.norms) * self._options.layers * batch.num_rows * width
         return inputs + 3 * 2 * 2 * rows * width * width + head + 2 * 2 * sums * width + norms
 
     def evaluation_flops(self, graphs: Levels) -> int:
@@ -131,7 +131,7 @@ class FastGin:
         sums = sum(matrix.num_entries for matrix in (*graphs.layers, graphs.pooling))
         width = self._width
         head = self._head.flops(graphs.pooling.num_rows)
-        norms = 4 * rows * width if graphs.graph_ptrs else 0
+        norms = 4 * rows * width * sum(name != "batch" for name in self._options.norms)
         return 2 * graphs.inputs.size * width + 2 * 2 * rows * width * width + head + 2 * sums * width + norms
 
     def logits(self, graphs: Levels) -> Floats:
@@ -148,10 +148,8 @@ class FastGin:
         for number, matrix in enumerate(graphs.layers):
             x = self._convolutions[number].evaluate(matrix, x)
             if self._norms:
-                own = np.arange(len(x), dtype=np.int32)
-                ptrs = graphs.graph_ptrs[number] if graphs.graph_ptrs else own[:0]
-                parts = Parts(graphs.counts[number], ptrs)
-                self._norms[number].apply(x, own, parts, x, x, training=False)
+                ptrs = graphs.graph_ptrs[number] if graphs.graph_ptrs else np.zeros(0, np.int32)
+                self._norms[number].evaluate(x, Parts(graphs.counts[number], ptrs))
         return self._pool(graphs.pooling, x)
 
     def _load(self) -> None:
@@ -176,10 +174,11 @@ class FastGin:
         for number, convolution in enumerate(self._convolutions):
             matrix, source = (batch.closed, own) if number else (batch.first, batch.first_of)
             done = convolution.apply(matrix, x)
-            out, row_of, normalised = done.out, source, None
+            out, row_of, normalised = done.out, source, []
             if self._norms:
-                normalised = self._normalise(number, batch, out, row_of)
-                out, row_of = normalised.out, own
+                parts = Parts(batch.counts, batch.graph_ptr.astype(np.int32))
+                normalised = self._norms[number].apply(out, row_of, parts)
+                out, row_of = normalised[-1].out, own
             kept = self._dropout.kept(
                 f"kept {number}", streams, number, batch.member_ptr, batch.members, batch.largest_class
             )
@@ -187,17 +186,10 @@ class FastGin:
             layers.append(_Layer(done, out, row_of, kept, normalised, source))
         return layers, self._pool(batch.pooling, x)
 
-    def _normalise(self, number: int, batch: Quotient, rows: Floats, row_of: Ints) -> Normalised:
-        """Normalise a convolution's rows for every twin class, and cut at 0."""
-        parts = Parts(batch.counts, batch.graph_ptr.astype(np.int32))
-        shape = (batch.num_rows, self._width)
-        scaled, out = (self._scratch(f"{name} {number}", *shape) for name in ("scaled", "normalised"))
-        return self._norms[number].apply(rows, row_of, parts, scaled, out, training=True)
-
     def _layer_back(self, layer: _Layer, number: int, matrix: Csr, upstream: Floats) -> Floats:
         """Return the gradient of a convolution's sums from that of the rows that read its output."""
         gradient = self._dropout.back(matrix, upstream, layer.out, layer.row_of, layer.kept, "out gradient")
-        if layer.normalised is not None:
+        if self._norms:
             self._norms[number].back(gradient, layer.normalised)
             rows = self._scratch("rows gradient", len(layer.convolved.inner), self._width)
             rows[:] = 0

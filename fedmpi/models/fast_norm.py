@@ -1,17 +1,23 @@
-"""Batch and graph normalisation for the compiled GIN, bound to the vectors of a flat model."""
+"""Batch, graph and layer normalisation for the compiled GIN, bound to the vectors of a flat model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.models import norm_kernels as kernels
 from fedmpi.models.flat import FlatModel, Slot
+from fedmpi.models.scratch import Scratch
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
+
+PREFIXES = {"batch": "norm", "layer": "norm", "graph": "graph_norm"}
+"""Name of the model's list that has the layers of each normalisation."""
 
 _MOMENTUM = np.float32(0.1)
 """Weight of a batch in the running statistics; torch's default."""
@@ -46,7 +52,7 @@ class Normalised:
 
 
 class FastNorm:
-    """Normalisation, by default with ReLU, after one convolution.
+    """Batch or graph normalisation, by default with ReLU, after one convolution.
 
     Parameters
     ----------
@@ -122,6 +128,100 @@ class FastNorm:
         )  # fmt: skip
         for row, own in zip(self._gradients, self._own_gradients, strict=False):
             own += row[: len(own)]
+
+
+@dataclass(frozen=True)
+class NormalisedRows:
+    """What the backward pass of layer normalisation needs; `inverse` [Q] is one over each row's root."""
+
+    scaled: Floats
+    out: Floats
+    inverse: Floats
+
+
+class FastLayerNorm:
+    """Layer normalisation, by default with ReLU, after one convolution; arguments as for `FastNorm`."""
+
+    def __init__(self, model: FlatModel, prefix: str, width: int, *, cut: bool = True) -> None:
+        slots = {slot.name: slot for slot in model.slots}
+        places = [slots[f"{prefix}.{name}"] for name in ("weight", "bias")]
+        parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
+        self._own = [_view(parameters, slot) for slot in places]
+        self._own_gradients = [_view(gradient, slot) for slot in places]
+        self._values, self._gradients = np.zeros((2, 2, width), np.float32)
+        self._hidden, self._cut = len(self._own[0]), cut
+
+    def load(self) -> None:
+        """Take over the model's parameters; padded columns get scale and shift 0."""
+        self._values[:, : self._hidden] = self._own
+
+    def apply(
+        self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
+    ) -> NormalisedRows:
+        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, each by itself."""
+        inverse = kernels.normalise_rows(
+            rows, row_of, self._hidden, *self._values, scaled, out, self._cut
+        )
+        return NormalisedRows(scaled, out, inverse)
+
+    def back(self, gradient: Floats, done: NormalisedRows) -> None:
+        """Turn the gradient after the normalisation into that before it, in place; add the parameters'."""
+        self._gradients[:] = 0
+        kernels.normalise_rows_back(
+            gradient, self._hidden, done.scaled, done.inverse, self._values[0], *self._gradients
+        )
+        for row, own in zip(self._gradients, self._own_gradients, strict=True):
+            own += row[: self._hidden]
+
+
+class Norms:
+    """The normalisation layers after one convolution, one upon the other, then ReLU.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of `GinOptions.norms`, in order; at least one.
+    model : FlatModel
+    layer : int
+    width : int
+        Columns of the rows: the hidden width, padded.
+    scratch : Scratch
+    """
+
+    def __init__(
+        self, names: Sequence[str], model: FlatModel, layer: int, width: int, scratch: Scratch
+    ) -> None:
+        self._layer, self._width, self._scratch = layer, width, scratch
+        kinds = {"batch": FastNorm, "layer": FastLayerNorm, "graph": FastNorm}
+        self._stack: list[Any] = [
+            kinds[name](model, f"{PREFIXES[name]}.{layer}", width, cut=name == names[-1]) for name in names
+        ]
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+        for norm in self._stack:
+            norm.load()
+
+    def apply(self, rows: Floats, row_of: Ints, parts: Parts) -> list[Any]:
+        """Normalise rows in training, and return what `back` needs; the last one's ``out`` is the result."""
+        found: list[Any] = []
+        for place, norm in enumerate(self._stack):
+            shape, number = (len(row_of), self._width), f"{self._layer} {place}"
+            scaled, out = (self._scratch(f"{name} {number}", *shape) for name in ("scaled", "normalised"))
+            found.append(norm.apply(rows, row_of, parts, scaled, out, training=True))
+            rows, row_of = out, np.arange(len(out), dtype=np.int32)
+        return found
+
+    def evaluate(self, rows: Floats, parts: Parts) -> None:
+        """Normalise rows without dropout, in place."""
+        own = np.arange(len(rows), dtype=np.int32)
+        for norm in self._stack:
+            norm.apply(rows, own, parts, rows, rows, training=False)
+
+    def back(self, gradient: Floats, done: Sequence[Any]) -> None:
+        """Turn the gradient after the last into that before the first, in place; add the parameters'."""
+        for norm, kept in zip(reversed(self._stack), reversed(done), strict=True):
+            norm.back(gradient, kept)
 
 
 def _view(vector: Floats, slot: Slot) -> Floats:

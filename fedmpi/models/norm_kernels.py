@@ -1,4 +1,4 @@
-"""Compiled passes of batch and graph normalisation on rows that each stand for several equal nodes.
+"""Compiled passes of batch, graph and layer normalisation on rows that each stand for several equal nodes.
 
 Shapes: Q rows, h columns, G parts (graphs, or one part for the whole batch). A row's `counts` is the
 number of its nodes: equal nodes have equal rows before and after, so the statistics are weighted sums.
@@ -147,6 +147,89 @@ def normalise_back(
             upstream, x, count = gradient[q], scaled[q], counts[q]
             for j in range(width):
                 upstream[j] = plain[j] * upstream[j] - count * (x[j] * along[j] + away[j])
+
+
+@compiled
+def normalise_rows(
+    rows: Floats,
+    row_of: Ints,
+    hidden: int,
+    weight: Floats,
+    bias: Floats,
+    scaled: Floats,
+    out: Floats,
+    cut: bool,
+) -> Floats:
+    """Set each row's ``scaled = (x - mean) / sqrt(variance + eps)`` and ``out = gamma scaled + beta``.
+
+    Parameters
+    ----------
+    hidden : int
+        Columns that count; the others are padding.
+    weight, bias : float32 [h]
+        gamma and beta, 0 in the padding.
+
+    Returns
+    -------
+    float32 [Q]
+        One over the roots.
+    """
+    inverse = np.empty(len(row_of), np.float32)
+    floor = np.float32(0.0 if cut else -np.inf)
+    for q in range(len(row_of)):
+        row, target, result = rows[row_of[q]], scaled[q], out[q]
+        total, square = 0.0, 0.0
+        for j in range(hidden):
+            total += row[j]
+        mean = total / hidden
+        for j in range(hidden):
+            away = row[j] - mean
+            square += away * away
+        centre, inverse[q] = np.float32(mean), np.float32(1.0 / np.sqrt(square / hidden + _EPS))
+        for j in range(rows.shape[1]):
+            target[j] = (row[j] - centre) * inverse[q]
+            value = weight[j] * target[j] + bias[j]
+            result[j] = floor if value <= floor else value
+    return inverse
+
+
+@compiled
+def normalise_rows_back(
+    gradient: Floats,
+    hidden: int,
+    scaled: Floats,
+    inverse: Floats,
+    weight: Floats,
+    weight_gradient: Floats,
+    bias_gradient: Floats,
+) -> None:
+    """Turn the gradient of gamma scaled + beta, summed over each row's nodes, into that of x, in place.
+
+    Parameters
+    ----------
+    gradient : float32 [Q, h]
+    weight_gradient, bias_gradient : float32 [h]
+        Added to.
+    """
+    width = gradient.shape[1]
+    sums, products = np.zeros(width), np.zeros(width)
+    for q in range(len(gradient)):
+        upstream, x = gradient[q], scaled[q]
+        plain, along = 0.0, 0.0
+        for j in range(width):
+            sums[j] += upstream[j]
+            products[j] += np.float64(upstream[j]) * x[j]
+        for j in range(hidden):
+            slope = np.float64(weight[j]) * upstream[j]
+            plain += slope
+            along += slope * x[j]
+        plain, along = plain / hidden, along / hidden
+        for j in range(width):
+            upstream[j] = inverse[q] * np.float32(weight[j] * upstream[j] - plain - along * x[j])
+        upstream[hidden:] = 0.0
+    for j in range(width):
+        bias_gradient[j] += np.float32(sums[j])
+        weight_gradient[j] += np.float32(products[j])
 
 
 @compiled

@@ -60,9 +60,7 @@ class GinOptions(NetworkOptions):
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model."""
         plain = frozenset({"csr", "reference"})
-        if self.norm == "none":
-            return plain | {"compiled", "grouped"}
-        return plain | {"compiled"} if self.norm in ("batch", "graph") else plain
+        return plain | ({"compiled", "grouped"} if self.norm == "none" else {"compiled"})
 
     @property
     def norms(self) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def warm_up(options: ModelOptions) -> None:
     elif isinstance(options, MessagePassingOptions):
         _warm_up(options.model_copy(update={"hidden": 16, "layers": 2}))
     else:
-        for norm in ("none", "batch", "graph"):
+        for norm in ("none", "batch", "graph", "layer"):
             _warm_up(GinOptions(hidden=16, layers=2, norm=norm))
 
 
