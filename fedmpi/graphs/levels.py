@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fedmpi.graphs.csr import Csr, Float, Short, counted
 from fedmpi.graphs.packed import GraphSet, Int, pointers
-from fedmpi.graphs.quotient import neighbourhoods, refinements
+from fedmpi.graphs.quotient import NO_BONDS, neighbourhoods, refinements
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Levels:
         Colours of each graph, by depth, where graphs have colours of their own; else none.
     first : tuple of int64 [K]
         First node of each colour, by depth.
+    bonds : float32 [K, A]
+        Distinct attributes of edges, for layers that read them.
     """
 
     inputs: Float
@@ -37,6 +39,7 @@ class Levels:
     counts: tuple[Float, ...]
     graph_ptrs: tuple[Short, ...]
     first: tuple[Int, ...]
+    bonds: Float = field(default_factory=lambda: NO_BONDS)
 
 
 def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False, apart: Int | None = None) -> Levels:

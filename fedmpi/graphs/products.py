@@ -35,6 +35,11 @@ from fedmpi.graphs.simd import (
 TILE = 64
 """Rows worked on together: three tiles of 64 columns fit into 48 KiB."""
 
+LANES = 16
+"""Parts that a dot product is taken in."""
+
+_ZERO = np.float32(0.0)
+
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
@@ -203,6 +208,22 @@ def add_column_sums(a: Floats, first: int, count: int, out: Floats) -> None:
             sums[j] += a[i, j]
     for j in range(width):
         out[j] += sums[j]
+
+
+@compiled
+def dot(a: Floats, b: Floats, first: int, count: int, lanes: Floats) -> np.float32:
+    """Return the sum of products of elements ``first ..``, in `LANES` lanes, then in order."""
+    lanes[:] = _ZERO
+    whole = first + count - count % LANES
+    for start in range(first, whole, LANES):
+        for lane in range(LANES):
+            lanes[lane] += a[start + lane] * b[start + lane]
+    for rest in range(whole, first + count):
+        lanes[rest - whole] += a[rest] * b[rest]
+    total = _ZERO
+    for lane in range(LANES):
+        total += lanes[lane]
+    return total
 
 
 @compiled

@@ -9,7 +9,7 @@ neighbourhoods is that of 64-bit hashes of multisets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,10 @@ Words = npt.NDArray[np.uint64]
 
 DENSE = 8
 """Edges per node beyond which twins are worth counting: social networks, not molecules or proteins."""
+
+
+NO_BONDS = np.zeros((1, 0), np.float32)
+"""Attributes of edges that have none: all are of one kind."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,8 @@ class Quotient:
         What each first-layer class sums up: feature rows and how often.
     first_of : int32 [Q]
         First-layer class of each twin class.
+    bonds : float32 [K, A]
+        Distinct attributes of edges, for layers that read them.
     parts : int
         Matrices one above the other in `closed` and in `first`, which then have so many times the rows.
     """
@@ -129,6 +135,7 @@ class Quotient:
     first: Csr
     first_of: Short
     parts: int = 1
+    bonds: Float = field(default_factory=lambda: NO_BONDS)
 
     @property
     def num_rows(self) -> int:
@@ -195,6 +202,7 @@ class Quotient:
             first=first,
             first_of=first_of,
             parts=self.parts,
+            bonds=self.bonds,
         )
 
 

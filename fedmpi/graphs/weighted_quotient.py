@@ -1,20 +1,43 @@
-"""Equal rows once for layers of weighted sums: GCN's normalised ones, GraphSAGE's means beside own rows.
+"""Equal rows once for layers that are no plain sums: GCN's, and those that read a node's own row apart.
 
 What `fedmpi.graphs.quotient` and `fedmpi.graphs.levels` are to plain sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from fedmpi.graphs.csr import Csr, Float, counted
 from fedmpi.graphs.levels import Levels
-from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges
-from fedmpi.graphs.quotient import Classes, Quotient, equal, neighbourhoods, quotient, refined, refinements
+from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
+from fedmpi.graphs.quotient import (
+    NO_BONDS,
+    Classes,
+    Quotient,
+    equal,
+    neighbourhoods,
+    quotient,
+    refined,
+    refinements,
+)
+from fedmpi.seeds import mixed
+
+
+@dataclass(frozen=True)
+class _Bonds:
+    """Distinct attributes of edges, float32 [K, A], and the number of each edge's, int64 [E]."""
+
+    of_edge: Int
+    rows: Float
+
+
+_Above = Callable[[Int, Int, Int, int, Int | None], Csr]
+"""From the edges' receivers (numbered) and senders (by class), the receivers' own classes, the number of
+classes and the edges' kinds to the upper part of a matrix."""
 
 
 def normalised_quotient(graphs: GraphSet) -> Quotient:
@@ -52,33 +75,72 @@ def mean_quotient(graphs: GraphSet) -> Quotient:
     Each matrix has two parts: means, then own rows. Twins do not see the same without themselves, so
     every node is a row; in the first layer those are alike that have, and see, the same features.
     """
-    topology, width = graphs.topology, len(graphs.feature_rows)
-    everybody = np.arange(topology.num_nodes)
-    seen = _seen_beside_own(topology, graphs.node_row, width)
+    return _quotient_beside_own(graphs, graphs.topology, _means, None)
+
+
+def attention_quotient(graphs: GraphSet) -> Quotient:
+    """Return graphs for training by GAT's attention over closed neighbourhoods, own rows below.
+
+    Like `mean_quotient`; a node that is its own neighbour attends to itself once, as in torch-geometric.
+    """
+    return _quotient_beside_own(graphs, _without_loops(graphs.topology), _closed, None)
+
+
+def message_quotient(graphs: GraphSet) -> Quotient:
+    """Return graphs for training by messages along edges, own rows below.
+
+    Like `mean_quotient`; each edge is an entry whose weight is the number of its attributes among `bonds`.
+    """
+    return _quotient_beside_own(graphs, graphs.topology, _bonded, _bonds(graphs))
+
+
+def _quotient_beside_own(
+    graphs: GraphSet, topology: Topology, above: _Above, bonds: _Bonds | None
+) -> Quotient:
+    width, everybody = len(graphs.feature_rows), np.arange(topology.num_nodes)
+    seen = _seen_beside_own(topology, graphs.node_row, width, bonds)
     return Quotient(
         labels=graphs.labels,
         node_ptr=np.asarray(topology.graph_ptr),
         num_edges=np.diff(topology.row_ptr[topology.graph_ptr]),
         graph_ptr=np.asarray(topology.graph_ptr),
-        closed=_means_and_own(topology, everybody, everybody, topology.num_nodes),
+        closed=_beside_own(above, topology, everybody, everybody, topology.num_nodes, bonds),
         member_ptr=np.arange(topology.num_nodes + 1, dtype=np.int32),
         members=everybody.astype(np.int32),
         inputs=graphs.feature_rows,
-        first=_means_and_own(topology, seen.first, graphs.node_row, width),
+        first=_beside_own(above, topology, seen.first, graphs.node_row, width, bonds),
         first_of=seen.of_node.astype(np.int32),
         parts=2,
+        bonds=NO_BONDS if bonds is None else bonds.rows,
     )
 
 
 def mean_levels(graphs: GraphSet, depth: int) -> Levels:
     """Return graphs for `depth` such layers without dropout."""
+    return _levels_beside_own(graphs, graphs.topology, depth, _means, None)
+
+
+def attention_levels(graphs: GraphSet, depth: int) -> Levels:
+    """Return graphs for `depth` layers of attention without dropout."""
+    return _levels_beside_own(graphs, _without_loops(graphs.topology), depth, _closed, None)
+
+
+def message_levels(graphs: GraphSet, depth: int) -> Levels:
+    """Return graphs for `depth` layers of messages without dropout."""
+    return _levels_beside_own(graphs, graphs.topology, depth, _bonded, _bonds(graphs))
+
+
+def _levels_beside_own(
+    graphs: GraphSet, topology: Topology, depth: int, above: _Above, bonds: _Bonds | None
+) -> Levels:
     colours, width, layers, finer = graphs.node_row, len(graphs.feature_rows), [], []
     for _ in range(depth):
-        classes = _seen_beside_own(graphs.topology, colours, width)
-        layers.append(_means_and_own(graphs.topology, classes.first, colours, width))
+        classes = _seen_beside_own(topology, colours, width, bonds)
+        layers.append(_beside_own(above, topology, classes.first, colours, width, bonds))
         colours, width = classes.of_node, classes.count
         finer.append(classes)
-    return _levels(graphs, layers, finer)
+    found = _levels(graphs, layers, finer)
+    return found if bonds is None else replace(found, bonds=bonds.rows)
 
 
 def _levels(graphs: GraphSet, layers: Sequence[Csr], finer: Sequence[Classes]) -> Levels:
@@ -117,27 +179,76 @@ def _first_sums(graphs: GraphSet, kinds: Classes, nodes: Int) -> Csr:
     return replace(_scaled(counts, roots[nodes], roots[seen]), columns=rows, width=len(graphs.feature_rows))
 
 
-def _seen_beside_own(topology: Topology, colours: Int, width: int) -> Classes:
-    """Return the classes of nodes of one colour whose neighbours' colours are the same."""
-    closed = refined(topology, colours.astype(np.uint64)).of_node
-    return equal((closed * width + colours).astype(np.uint64))
+def _without_loops(topology: Topology) -> Topology:
+    """Return the topology without edges from a node to itself."""
+    receivers, columns = _receivers(topology), np.asarray(topology.columns)
+    kept = receivers != columns
+    if kept.all():
+        return topology
+    degrees = np.bincount(receivers[kept], minlength=topology.num_nodes)
+    return Topology(topology.graph_ptr, pointers(degrees), columns[kept])
 
 
-def _means_and_own(topology: Topology, nodes: Int, class_of_node: Int, width: int) -> Csr:
-    """Return means over the neighbours of some nodes, by class, and below them the nodes' own classes."""
+def _receivers(topology: Topology) -> Int:
+    return np.repeat(np.arange(topology.num_nodes), _degrees(topology))
+
+
+def _bonds(graphs: GraphSet) -> _Bonds:
+    """Return the edges' distinct attributes, numbered."""
+    if graphs.edges is None or graphs.edges.shape[1] == 0:
+        return _Bonds(np.zeros(graphs.topology.num_edges, np.int64), NO_BONDS)
+    rows, numbers = np.unique(graphs.edges, axis=0, return_inverse=True)
+    return _Bonds(numbers.reshape(-1).astype(np.int64), rows.astype(np.float32))
+
+
+def _seen_beside_own(topology: Topology, colours: Int, width: int, bonds: _Bonds | None = None) -> Classes:
+    """Return the classes of nodes of one colour with the same neighbours' colours and bonds to them."""
+    if bonds is None or len(bonds.rows) <= 1:
+        closed = refined(topology, colours.astype(np.uint64)).of_node
+        return equal((closed * width + colours).astype(np.uint64))
+    words = mixed((colours[topology.columns] + width * bonds.of_edge).astype(np.uint64))
+    sums = np.zeros(topology.num_nodes, np.uint64)
+    np.add.at(sums, _receivers(topology), words)
+    seen = equal(sums).of_node
+    return equal((seen * width + colours).astype(np.uint64))
+
+
+def _beside_own(
+    above: _Above, topology: Topology, nodes: Int, class_of_node: Int, width: int, bonds: _Bonds | None
+) -> Csr:
+    """Return what some nodes see of their neighbours, by class, and below it the nodes' own classes."""
     degrees = _degrees(topology)[nodes]
     rows = np.repeat(np.arange(len(nodes)), degrees)
-    seen = class_of_node[np.asarray(topology.columns)[gather_ranges(topology.row_ptr[nodes], degrees)]]
-    counts = counted(rows, seen, len(nodes), width)
-    inverse = np.divide(1, degrees, out=np.zeros(len(nodes), np.float32), where=degrees > 0)
-    means = _scaled(counts, inverse, np.ones(counts.num_entries, np.float32))
-    starts = means.num_entries + np.arange(1, len(nodes) + 1)
+    edges = gather_ranges(topology.row_ptr[nodes], degrees)
+    seen, own = class_of_node[np.asarray(topology.columns)[edges]], class_of_node[nodes]
+    neighbours = above(rows, seen, own, width, None if bonds is None else bonds.of_edge[edges])
+    starts = neighbours.num_entries + np.arange(1, len(nodes) + 1)
     return Csr(
-        np.concatenate([means.pointers, starts]).astype(np.int32),
-        np.concatenate([means.columns, class_of_node[nodes]]).astype(np.int32),
-        np.concatenate([means.weights, np.ones(len(nodes), np.float32)]),
+        np.concatenate([neighbours.pointers, starts]).astype(np.int32),
+        np.concatenate([neighbours.columns, own]).astype(np.int32),
+        np.concatenate([neighbours.weights, np.ones(len(nodes), np.float32)]),
         width,
     )
+
+
+def _means(rows: Int, seen: Int, own: Int, width: int, kinds: Int | None) -> Csr:
+    """Return means over neighbours."""
+    counts, degrees = counted(rows, seen, len(own), width), np.bincount(rows, minlength=len(own))
+    inverse = np.divide(1, degrees, out=np.zeros(len(own), np.float32), where=degrees > 0)
+    return _scaled(counts, inverse, np.ones(counts.num_entries, np.float32))
+
+
+def _closed(rows: Int, seen: Int, own: Int, width: int, kinds: Int | None) -> Csr:
+    """Return how often each class occurs among the neighbours and the node itself."""
+    everybody = np.arange(len(own))
+    return counted(np.concatenate([rows, everybody]), np.concatenate([seen, own]), len(own), width)
+
+
+def _bonded(rows: Int, seen: Int, own: Int, width: int, kinds: Int | None) -> Csr:
+    """Return every edge as an entry, weighted with its kind."""
+    numbers = np.zeros(len(seen), np.float32) if kinds is None else kinds.astype(np.float32)
+    starts = pointers(np.bincount(rows, minlength=len(own)))
+    return Csr(starts.astype(np.int32), seen.astype(np.int32), numbers, width)
 
 
 def _scaled(matrix: Csr, rows: Float, entries: Float) -> Csr:

@@ -15,11 +15,9 @@ from fedmpi.models.fast_two_channel import FastFedStar
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import (
     FedStarOptions,
-    GcnOptions,
     GinOptions,
+    MessagePassingOptions,
     ModelOptions,
-    SageOptions,
-    SgcOptions,
 )
 from fedmpi.models.outcome import Outcome
 from fedmpi.models.scratch import Scratch
@@ -68,7 +66,7 @@ def fast_network(options: ModelOptions, model: FlatModel, scratch: Scratch) -> F
             return FastGin(options, model, scratch)
         case FedStarOptions():
             return FastFedStar(options, model, scratch)
-        case GcnOptions() | SageOptions() | SgcOptions():
+        case MessagePassingOptions():
             return FastGraphNetwork(options, model, scratch)
         case _:
             raise AssertionError(f"{options.name} has no compiled kernels: the registry refuses it")

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.models import norm_kernels as kernels
-from fedmpi.models.flat import FlatModel, Slot
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.linear_map import view
 from fedmpi.models.scratch import Scratch
 
 Floats = npt.NDArray[np.float32]
@@ -71,15 +72,15 @@ class FastNorm:
         names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
         parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
         places = [slots[f"{prefix}.{name}"] for name in names]
-        self._own = [_view(parameters, slot) for slot in places]
-        self._own_gradients = [_view(gradient, slot) for slot in places]
+        self._own = [view(parameters, slot) for slot in places]
+        self._own_gradients = [view(gradient, slot) for slot in places]
         self._values = np.ones((3, width), np.float32)
         self._gradients = np.zeros((3, width), np.float32)
         self._width = width
         self._running: list[Floats] = []
         if self._is_batch:
             self._running = [
-                _view(parameters, slots[f"{prefix}.{name}"]) for name in ("running_mean", "running_var")
+                view(parameters, slots[f"{prefix}.{name}"]) for name in ("running_mean", "running_var")
             ]
 
     def load(self) -> None:
@@ -146,8 +147,8 @@ class FastLayerNorm:
         slots = {slot.name: slot for slot in model.slots}
         places = [slots[f"{prefix}.{name}"] for name in ("weight", "bias")]
         parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
-        self._own = [_view(parameters, slot) for slot in places]
-        self._own_gradients = [_view(gradient, slot) for slot in places]
+        self._own = [view(parameters, slot) for slot in places]
+        self._own_gradients = [view(gradient, slot) for slot in places]
         self._values, self._gradients = np.zeros((2, 2, width), np.float32)
         self._hidden, self._cut = len(self._own[0]), cut
 
@@ -159,9 +160,8 @@ class FastLayerNorm:
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> NormalisedRows:
         """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, each by itself."""
-        inverse = kernels.normalise_rows(
-            rows, row_of, self._hidden, *self._values, scaled, out, self._cut
-        )
+        weight, bias = self._values
+        inverse = kernels.normalise_rows(rows, row_of, self._hidden, weight, bias, scaled, out, self._cut)
         return NormalisedRows(scaled, out, inverse)
 
     def back(self, gradient: Floats, done: NormalisedRows) -> None:
@@ -222,7 +222,3 @@ class Norms:
         """Turn the gradient after the last into that before the first, in place; add the parameters'."""
         for norm, kept in zip(reversed(self._stack), reversed(done), strict=True):
             norm.back(gradient, kept)
-
-
-def _view(vector: Floats, slot: Slot) -> Floats:
-    return vector[slot.start : slot.stop]

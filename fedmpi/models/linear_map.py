@@ -58,13 +58,13 @@ class LinearMap:
         padded_inputs: bool = True,
     ) -> None:
         values, gradients = model.parameters.numpy(), model.gradient.numpy()
-        self._weight = _view(values, weight)[:, columns]
+        self._weight = view(values, weight)[:, columns]
         outputs, inputs = self._weight.shape
         self.width = padded(outputs)
         nothing = np.zeros(outputs, np.float32)
-        self._bias = nothing if bias is None else _view(values, bias)
-        of_bias = nothing.copy() if bias is None else _view(gradients, bias)
-        self._gradients = [_view(gradients, weight)[:, columns], of_bias]
+        self._bias = nothing if bias is None else view(values, bias)
+        of_bias = nothing.copy() if bias is None else view(gradients, bias)
+        self._gradients = [view(gradients, weight)[:, columns], of_bias]
         depth = padded(inputs) if padded_inputs else inputs
         self.transposed = np.zeros((depth, self.width), np.float32)
         whole = self._weight.flags.c_contiguous and bias is not None
@@ -101,19 +101,20 @@ class LinearMap:
 
     def add_gradients(self, gradient: Floats, x: Floats) -> None:
         """Set the gradients of weight and bias from that of the output [n, width], for input x [n, in]."""
-        _add_gradients(gradient, x, self.weight_gradient, self.bias_gradient)
+        add_gradients(gradient, x, self.weight_gradient, self.bias_gradient)
         self.store()
 
     def add_gradients_by_columns(self, gradient: Floats, x: Floats) -> None:
         """Do the same for inputs x [n, d] of any width d."""
         by_columns = np.zeros((x.shape[1], self.width), np.float32)
-        _add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
+        add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
         self.weight_gradient += by_columns.T
         _add_column_sums(gradient, self.bias_gradient)
         self.store()
 
 
-def _view(vector: Floats, slot: Slot) -> Floats:
+def view(vector: Floats, slot: Slot) -> Floats:
+    """Return a tensor's part of a flat vector, in its shape."""
     return vector[slot.start : slot.stop].reshape(slot.shape)
 
 
@@ -136,7 +137,8 @@ def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, cut: bool) 
 
 
 @compiled
-def _add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
+def add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
+    """Add to the gradients of a weight [m, k] and a bias [m] what outputs' [n, m] give for inputs [n, k]."""
     for first in range(0, len(x), TILE):
         count = min(TILE, len(x) - first)
         products.add_transposed_times(gradient, first, count, x, first, weight)

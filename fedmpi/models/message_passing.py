@@ -1,7 +1,8 @@
 """Graph networks of torch-geometric's layers: GCN, GAT, GraphSAGE, SGC and MPNN for any graph-level task.
 
 The layers hold the parameters. ``kernels = "reference"`` runs them as they are, along edge lists; ``"csr"``
-takes the same sums by rows of the graphs' CSR arrays, but for GAT, which gains nothing from that.
+takes the same sums by rows of the graphs' CSR arrays, but for GAT, which gains nothing from that. The compiled
+kernels are in `fedmpi.models.fast_message_passing`.
 """
 
 from __future__ import annotations

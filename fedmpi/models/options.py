@@ -129,8 +129,8 @@ class GatOptions(MessagePassingOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model: torch-geometric's layer is all there is."""
-        return frozenset({"csr"})
+        """Kernels that can run the model; torch's take attention along edges like torch-geometric's layer."""
+        return super().kernels - {"reference"}
 
     @model_validator(mode="after")
     def _divides(self) -> GatOptions:
@@ -155,11 +155,6 @@ class MpnnOptions(MessagePassingOptions):
     """Message passing with edge features, FedGraphNN's Eq. 1; without edge features where there are none."""
 
     name: Literal["mpnn"] = "mpnn"
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model: torch's."""
-        return frozenset({"csr", "reference"})
 
 
 class FedGraphNNOptions(NetworkOptions):

@@ -74,7 +74,8 @@ def equals_reference():
 
     def check(options, graphs, batch=None, tolerance=1e-5):
         classes = int(graphs.labels.max()) + 1
-        model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], classes)))
+        bonds = 0 if graphs.edges is None else graphs.edges.shape[1]
+        model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], classes, bonds)))
         model.parameters.copy_(model.initialise(seed=5, owner=1))
         fast = fast_network(options, model, Scratch())
         before = model.parameters.clone()

@@ -11,9 +11,6 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
-LANES = 16
-"""Parts that a sum of products is taken in."""
-
 GCN, SAGE, GAT = range(3)
 """Kinds of the two layers below the readout."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fedmpi.graphs.jit import compiled
-from fedmpi.graphs.products import Floats, add_transposed_times, rows_times, scale_rows
+from fedmpi.graphs.products import Floats, add_transposed_times, dot, rows_times, scale_rows
 from fedmpi.graphs.streams import Drop, Words, draw_factors
-from fedmpi.models.molecules.arrays import LANES, Attention, Molecules, Network, Spot, Work
+from fedmpi.models.molecules.arrays import Attention, Molecules, Network, Spot, Work
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
@@ -89,7 +89,7 @@ def _attend(
     for i in range(spot.num_nodes):
         for head in range(heads):
             for side in range(2):
-                score = _dot(states[i], attend[side], head * width, width, part.lanes)
+                score = dot(states[i], attend[side], head * width, width, part.lanes)
                 part.scores[i, side * heads + head] = score
     base = graphs.pointers[spot.first]
     for i in range(spot.num_nodes):
@@ -172,7 +172,7 @@ def _softmax_back(
     first, width, mean = head * part.width, part.width, _ZERO
     for entry in range(start, stop):
         sender, place = graphs.columns[entry], entry - base
-        of_share = _dot(slope, part.states[sender], first, width, part.lanes) * part.factors[place, head]
+        of_share = dot(slope, part.states[sender], first, width, part.lanes) * part.factors[place, head]
         part.shares_slope[place, head] = of_share
         mean += part.shares[place, head] * of_share
         share = part.shares[place, head] * part.factors[place, head]
@@ -186,22 +186,6 @@ def _softmax_back(
             of_score *= leak
         part.scores_slope[i, head] += of_score
         part.scores_slope[sender, part.heads + head] += of_score
-
-
-@compiled
-def _dot(a: Floats, b: Floats, first: int, count: int, lanes: Floats) -> np.float32:
-    """Return the sum of products of elements ``first ..``, in 16 lanes, then in order."""
-    lanes[:] = _ZERO
-    whole = first + count - count % LANES
-    for start in range(first, whole, LANES):
-        for lane in range(LANES):
-            lanes[lane] += a[start + lane] * b[start + lane]
-    for rest in range(whole, first + count):
-        lanes[rest - whole] += a[rest] * b[rest]
-    total = _ZERO
-    for lane in range(LANES):
-        total += lanes[lane]
-    return total
 
 
 @compiled

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedmpi.graphs.products import LANES
 from fedmpi.models.counts import GraphCounts
-from fedmpi.models.molecules.arrays import GAT, GCN, LANES, SAGE, Attention, Floats, Network, Work
+from fedmpi.models.molecules.arrays import GAT, GCN, SAGE, Attention, Floats, Network, Work
 from fedmpi.models.options import FedGraphNNGatOptions, MoleculeOptions
 
 

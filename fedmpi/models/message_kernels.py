@@ -1,0 +1,89 @@
+"""Compiled messages along edges: the ReLU of what receiver, sender and edge give, summed by receiver.
+
+Shapes: n receivers, p rows that they see, E edges, K kinds of edges, h columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedmpi.graphs.jit import compiled
+from fedmpi.graphs.products import Floats, Ints
+
+_ZERO = np.float32(0.0)
+
+
+@compiled
+def send(
+    pointers: Ints,
+    columns: Ints,
+    kinds: Floats,
+    own: Ints,
+    to: Floats,
+    of: Floats,
+    bonds: Floats,
+    sums: Floats,
+) -> None:
+    """Set `sums` [n, h] to each receiver's sum of messages.
+
+    Parameters
+    ----------
+    kinds : float32 [E]
+        Kind of each edge, a whole number.
+    own : int32 [n]
+        Each receiver's own row.
+    to, of : float32 [p, h]
+        What a row gives to messages as their receiver and as their sender.
+    bonds : float32 [K, h]
+        What a kind of edge gives.
+    """
+    for i in range(len(own)):
+        line, receiver = sums[i], to[own[i]]
+        line[:] = _ZERO
+        for entry in range(pointers[i], pointers[i + 1]):
+            sender, bond = of[columns[entry]], bonds[int(kinds[entry])]
+            for j in range(len(line)):
+                value = receiver[j] + sender[j] + bond[j]
+                line[j] += _ZERO if value <= _ZERO else value
+
+
+@compiled
+def send_back(
+    pointers: Ints,
+    columns: Ints,
+    kinds: Floats,
+    own: Ints,
+    to: Floats,
+    of: Floats,
+    bonds: Floats,
+    gradient: Floats,
+    to_gradient: Floats,
+    of_gradient: Floats,
+    bonds_gradient: Floats,
+) -> None:
+    """Set the gradients of what rows and kinds give from that of the sums, `gradient` [n, h]."""
+    to_gradient[:] = _ZERO
+    of_gradient[:] = _ZERO
+    bonds_gradient[:] = _ZERO
+    for i in range(len(own)):
+        upstream, receiver, receiver_gradient = gradient[i], to[own[i]], to_gradient[own[i]]
+        for entry in range(pointers[i], pointers[i + 1]):
+            sender, kind = columns[entry], int(kinds[entry])
+            other, bond = of[sender], bonds[kind]
+            other_gradient, bond_gradient = of_gradient[sender], bonds_gradient[kind]
+            for j in range(len(upstream)):
+                value = receiver[j] + other[j] + bond[j]
+                slope = _ZERO if value <= _ZERO else upstream[j]
+                receiver_gradient[j] += slope
+                other_gradient[j] += slope
+                bond_gradient[j] += slope
+
+
+@compiled
+def add_own(out: Floats, rows: Floats, own: Ints) -> None:
+    """Add to row i of `out` [n, h] row ``own[i]`` of `rows` [p, h], and cut at 0; NaN stays."""
+    for i in range(len(own)):
+        line, more = out[i], rows[own[i]]
+        for j in range(len(line)):
+            value = line[j] + more[j]
+            line[j] = _ZERO if value <= _ZERO else value
