@@ -1,7 +1,7 @@
 """Graph networks of torch-geometric's layers: GCN, GAT, GraphSAGE, SGC and MPNN for any graph-level task.
 
 The layers hold the parameters. ``kernels = "reference"`` runs them as they are, along edge lists; ``"csr"``
-takes the same sums by rows of the graphs' CSR arrays, but for GAT, which gains nothing from that. The compiled
+takes the same sums by rows of the graphs' CSR arrays, but for GAT, which gains nothing from that. Compiled
 kernels are in `fedmpi.models.fast_message_passing`.
 """
 
