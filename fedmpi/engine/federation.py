@@ -24,6 +24,7 @@ from fedmpi.graphs.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
 from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
@@ -204,7 +205,13 @@ def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shap
         GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))
         for graphs in (split.train, held_out)
     )
-    parts = [flops.training(train)] * case.local_epochs + [flops.forward(evaluate)]
+    if isinstance(flops, MessagePassingFlops):
+        step, pass_ = (
+            flops.work(each, training=each is train, kernels=case.kernels) for each in (train, evaluate)
+        )
+    else:
+        step, pass_ = flops.training(train), flops.forward(evaluate)
+    parts = [step] * case.local_epochs + [pass_]
     return sum(part.dense + _SPARSE * part.sparse for part in parts)
 
 

@@ -35,9 +35,9 @@ class _Bonds:
     rows: Float
 
 
-_Above = Callable[[Int, Int, Int, int, Int | None], Csr]
+_Above = Callable[[Int, Int, Int, int, Int], Csr]
 """From the edges' receivers (numbered) and senders (by class), the receivers' own classes, the number of
-classes and the edges' kinds to the upper part of a matrix."""
+classes and the edges' places in the topology to the upper part of a matrix."""
 
 
 def normalised_quotient(graphs: GraphSet) -> Quotient:
@@ -89,9 +89,11 @@ def attention_quotient(graphs: GraphSet) -> Quotient:
 def message_quotient(graphs: GraphSet) -> Quotient:
     """Return graphs for training by messages along edges, own rows below.
 
-    Like `mean_quotient`; each edge is an entry whose weight is the number of its attributes among `bonds`.
+    Like `mean_quotient`; edges from one class with the same attributes are one entry, whose weight is K times
+    their number plus the place of the attributes among the K rows of `bonds`.
     """
-    return _quotient_beside_own(graphs, graphs.topology, _bonded, _bonds(graphs))
+    bonds = _bonds(graphs)
+    return _quotient_beside_own(graphs, graphs.topology, _bonded(bonds), bonds)
 
 
 def _quotient_beside_own(
@@ -102,13 +104,13 @@ def _quotient_beside_own(
     return Quotient(
         labels=graphs.labels,
         node_ptr=np.asarray(topology.graph_ptr),
-        num_edges=np.diff(topology.row_ptr[topology.graph_ptr]),
+        num_edges=np.diff(graphs.topology.row_ptr[graphs.topology.graph_ptr]),
         graph_ptr=np.asarray(topology.graph_ptr),
-        closed=_beside_own(above, topology, everybody, everybody, topology.num_nodes, bonds),
+        closed=_beside_own(above, topology, everybody, everybody, topology.num_nodes),
         member_ptr=np.arange(topology.num_nodes + 1, dtype=np.int32),
         members=everybody.astype(np.int32),
         inputs=graphs.feature_rows,
-        first=_beside_own(above, topology, seen.first, graphs.node_row, width, bonds),
+        first=_beside_own(above, topology, seen.first, graphs.node_row, width),
         first_of=seen.of_node.astype(np.int32),
         parts=2,
         bonds=NO_BONDS if bonds is None else bonds.rows,
@@ -127,7 +129,8 @@ def attention_levels(graphs: GraphSet, depth: int) -> Levels:
 
 def message_levels(graphs: GraphSet, depth: int) -> Levels:
     """Return graphs for `depth` layers of messages without dropout."""
-    return _levels_beside_own(graphs, graphs.topology, depth, _bonded, _bonds(graphs))
+    bonds = _bonds(graphs)
+    return _levels_beside_own(graphs, graphs.topology, depth, _bonded(bonds), bonds)
 
 
 def _levels_beside_own(
@@ -136,7 +139,7 @@ def _levels_beside_own(
     colours, width, layers, finer = graphs.node_row, len(graphs.feature_rows), [], []
     for _ in range(depth):
         classes = _seen_beside_own(topology, colours, width, bonds)
-        layers.append(_beside_own(above, topology, classes.first, colours, width, bonds))
+        layers.append(_beside_own(above, topology, classes.first, colours, width))
         colours, width = classes.of_node, classes.count
         finer.append(classes)
     found = _levels(graphs, layers, finer)
@@ -197,11 +200,15 @@ def _bonds(graphs: GraphSet) -> _Bonds:
     """Return the edges' distinct attributes, numbered."""
     if graphs.edges is None or graphs.edges.shape[1] == 0:
         return _Bonds(np.zeros(graphs.topology.num_edges, np.int64), NO_BONDS)
-    rows, numbers = np.unique(graphs.edges, axis=0, return_inverse=True)
-    return _Bonds(numbers.reshape(-1).astype(np.int64), rows.astype(np.float32))
+    count, width = graphs.edges.shape
+    padding = np.zeros((count, -width % 8), np.uint8)
+    words = np.concatenate([graphs.edges, padding], axis=1).view(np.uint64)  # sorted far faster than bytes
+    alike = words[:, 0] if words.shape[1] == 1 else words
+    _, first, numbers = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    return _Bonds(numbers.reshape(-1).astype(np.int64), graphs.edges[first].astype(np.float32))
 
 
-def _seen_beside_own(topology: Topology, colours: Int, width: int, bonds: _Bonds | None = None) -> Classes:
+def _seen_beside_own(topology: Topology, colours: Int, width: int, bonds: _Bonds | None) -> Classes:
     """Return the classes of nodes of one colour with the same neighbours' colours and bonds to them."""
     if bonds is None or len(bonds.rows) <= 1:
         closed = refined(topology, colours.astype(np.uint64)).of_node
@@ -213,15 +220,13 @@ def _seen_beside_own(topology: Topology, colours: Int, width: int, bonds: _Bonds
     return equal((seen * width + colours).astype(np.uint64))
 
 
-def _beside_own(
-    above: _Above, topology: Topology, nodes: Int, class_of_node: Int, width: int, bonds: _Bonds | None
-) -> Csr:
+def _beside_own(above: _Above, topology: Topology, nodes: Int, class_of_node: Int, width: int) -> Csr:
     """Return what some nodes see of their neighbours, by class, and below it the nodes' own classes."""
     degrees = _degrees(topology)[nodes]
     rows = np.repeat(np.arange(len(nodes)), degrees)
     edges = gather_ranges(topology.row_ptr[nodes], degrees)
     seen, own = class_of_node[np.asarray(topology.columns)[edges]], class_of_node[nodes]
-    neighbours = above(rows, seen, own, width, None if bonds is None else bonds.of_edge[edges])
+    neighbours = above(rows, seen, own, width, edges)
     starts = neighbours.num_entries + np.arange(1, len(nodes) + 1)
     return Csr(
         np.concatenate([neighbours.pointers, starts]).astype(np.int32),
@@ -231,24 +236,31 @@ def _beside_own(
     )
 
 
-def _means(rows: Int, seen: Int, own: Int, width: int, kinds: Int | None) -> Csr:
+def _means(rows: Int, seen: Int, own: Int, width: int, edges: Int) -> Csr:
     """Return means over neighbours."""
     counts, degrees = counted(rows, seen, len(own), width), np.bincount(rows, minlength=len(own))
     inverse = np.divide(1, degrees, out=np.zeros(len(own), np.float32), where=degrees > 0)
     return _scaled(counts, inverse, np.ones(counts.num_entries, np.float32))
 
 
-def _closed(rows: Int, seen: Int, own: Int, width: int, kinds: Int | None) -> Csr:
+def _closed(rows: Int, seen: Int, own: Int, width: int, edges: Int) -> Csr:
     """Return how often each class occurs among the neighbours and the node itself."""
     everybody = np.arange(len(own))
     return counted(np.concatenate([rows, everybody]), np.concatenate([seen, own]), len(own), width)
 
 
-def _bonded(rows: Int, seen: Int, own: Int, width: int, kinds: Int | None) -> Csr:
-    """Return every edge as an entry, weighted with its kind."""
-    numbers = np.zeros(len(seen), np.float32) if kinds is None else kinds.astype(np.float32)
-    starts = pointers(np.bincount(rows, minlength=len(own)))
-    return Csr(starts.astype(np.int32), seen.astype(np.int32), numbers, width)
+def _bonded(bonds: _Bonds) -> _Above:
+    """Return what counts edges from each class by each kind."""
+    kinds = len(bonds.rows)
+
+    def above(rows: Int, seen: Int, own: Int, width: int, edges: Int) -> Csr:
+        pairs = counted(rows, seen * kinds + bonds.of_edge[edges], len(own), width * kinds)
+        numbers = pairs.weights * kinds + pairs.columns % kinds
+        if numbers.max(initial=0) >= 1 << 24:
+            raise AssertionError("counts and kinds of edges do not fit into the digits of float32")
+        return Csr(pairs.pointers, pairs.columns // kinds, numbers.astype(np.float32), width)
+
+    return above
 
 
 def _scaled(matrix: Csr, rows: Float, entries: Float) -> Csr:

@@ -49,18 +49,19 @@ class FastAttention:
     """
 
     steps = 1
+    keeps_input = True
 
     def __init__(
         self, model: FlatModel, states: LinearMap, vectors: Sequence[Slot], slope: float, scratch: Scratch
     ) -> None:
         values, gradients = model.parameters.numpy(), model.gradient.numpy()
-        _, self._heads, self._part = vectors[0].shape
+        _, heads, part = vectors[0].shape
+        self._heads = kernels.Heads(heads, part, np.float32(slope))
         self._states, self._width, self._scratch = states, states.width, scratch
-        self._leak = np.float32(slope)
         *self._attend, self._bias_values = (view(values, slot) for slot in vectors)
         *self._attend_gradients, self._bias_gradient = (view(gradients, slot) for slot in vectors)
         self._bias = np.zeros(self._width, np.float32)
-        self._scores = np.zeros((padded(2 * self._heads), self._width), np.float32)
+        self._scores = np.zeros((padded(2 * heads), self._width), np.float32)
         """Row ``side H + head`` has a head's vector in the head's columns: one product gives all scores."""
 
     def load(self) -> None:
@@ -84,14 +85,13 @@ class FastAttention:
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended
     ) -> tuple[Csr, Floats]:
         """Return the identity and the gradient of `x`."""
-        near, own = split(matrices_of(number, batch)[0])
+        near = _near(matrices_of(number, batch)[0])
         self._bias_gradient += gradient.sum(axis=0, dtype=np.float64)[: len(self._bias_gradient)]
         states = self._scratch("states gradient", *done.states.shape)
         scores = self._scratch("scores gradient", *done.scores.shape)
         kernels.attend_back(
-            near.pointers, near.columns, own, done.states, done.scores, self._heads, self._part, self._leak,
-            done.shares, gradient, states, scores,
-        )  # fmt: skip
+            near, self._heads, done.states, done.scores, done.shares, gradient, states, scores
+        )
         self._scores_back(scores, done.states, states)
         self._states.add_gradients(states, x)
         found = self._scratch(f"input gradient {number % 2}", len(x), self._width)
@@ -106,17 +106,14 @@ class FastAttention:
         return product + sums, 2 * product + 2 * sums
 
     def _run(self, names: Sequence[str], matrix: Csr, x: Floats, row_of: Ints) -> Attended:
-        near, own = split(matrix)
-        widths = (self._width, len(self._scores), self._heads, self._width)
-        counts = (len(x), len(x), near.num_entries, len(own))
+        near = _near(matrix)
+        widths = (self._width, len(self._scores), self._heads.number, self._width)
+        counts = (len(x), len(x), len(near.columns), len(near.own))
         room = [self._scratch(*each) for each in zip(names, counts, widths, strict=True)]
         states, scores, shares, out = room
         self._states.apply(x, states, cut=False)
         products.multiply(states, np.ascontiguousarray(self._scores.T), scores)
-        kernels.attend(
-            near.pointers, near.columns, near.weights, own, states, scores, self._heads, self._part,
-            self._leak, self._bias, shares, out,
-        )  # fmt: skip
+        kernels.attend(near, self._heads, states, scores, self._bias, shares, out)
         return Attended(states, scores, shares, out, row_of)
 
     def _scores_back(self, scores: Floats, states: Floats, states_gradient: Floats) -> None:
@@ -131,9 +128,14 @@ class FastAttention:
 
     def _blocks(self) -> list[tuple[int, slice, int, int]]:
         """Return row and columns of each side's and head's vector in `_scores`."""
-        heads, part = self._heads, self._part
+        heads, part, _ = self._heads
         return [
             (side * heads + head, slice(head * part, (head + 1) * part), side, head)
             for side in range(2)
             for head in range(heads)
         ]
+
+
+def _near(matrix: Csr) -> kernels.Near:
+    upper, own = split(matrix)
+    return kernels.Near(upper.pointers, upper.columns, upper.weights, own)

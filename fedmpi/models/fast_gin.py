@@ -33,8 +33,11 @@ from fedmpi.models.scratch import Scratch
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
-_NORM_FLOPS = 10
-"""Of a normalisation step per row and column: five sums, weighted by the nodes of a row."""
+_NORM_FLOPS = {"batch": (0, 10), "graph": (4, 10), "layer": (2, 6)}
+"""Of a normalisation per row and column, in evaluation and in training: the sums that it takes.
+
+Those of a batch or graph, five in training, are weighted by the nodes of a row; a row's own six are not.
+"""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,8 @@ class FastGin:
         width = self._width
         inputs = 2 * 2 * batch.inputs.size * width
         head = 3 * self._head.flops(batch.pooling.num_rows)
-        norms = _NORM_FLOPS * len(self._options.norms) * self._options.layers * batch.num_rows * width
+        each = sum(_NORM_FLOPS[name][True] for name in self._options.norms)
+        norms = each * self._options.layers * batch.num_rows * width
         return inputs + 3 * 2 * 2 * rows * width * width + head + 2 * 2 * sums * width + norms
 
     def evaluation_flops(self, graphs: Levels) -> int:
@@ -131,7 +135,7 @@ class FastGin:
         sums = sum(matrix.num_entries for matrix in (*graphs.layers, graphs.pooling))
         width = self._width
         head = self._head.flops(graphs.pooling.num_rows)
-        norms = 4 * rows * width * sum(name != "batch" for name in self._options.norms)
+        norms = rows * width * sum(_NORM_FLOPS[name][False] for name in self._options.norms)
         return 2 * graphs.inputs.size * width + 2 * 2 * rows * width * width + head + 2 * sums * width + norms
 
     def logits(self, graphs: Levels) -> Floats:

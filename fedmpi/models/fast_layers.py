@@ -38,6 +38,9 @@ class Layer(Protocol):
     steps: int
     """Matrices of `Levels` that an evaluation of the layer takes."""
 
+    keeps_input: bool
+    """Whether `back` reads `x`, which otherwise is overwritten before."""
+
     def load(self) -> None:
         """Take over the model's parameters."""
 
@@ -105,6 +108,7 @@ class FastSums:
     """
 
     steps = 1
+    keeps_input = False
 
     def __init__(self, maps: Sequence[LinearMap], scratch: Scratch) -> None:
         self._maps, self._width, self._scratch = maps, maps[0].width, scratch

@@ -177,7 +177,8 @@ class FastGraphNetwork:
                 f"kept {number}", streams, number, batch.member_ptr, batch.members, batch.largest_class
             )
             passed.append(_Passed(x, done, kept))
-            x = self._dropout.apply(done.out, done.row_of, kept, f"dropped {number}")
+            into = f"dropped {number}" if layer.keeps_input else "dropped"
+            x = self._dropout.apply(done.out, done.row_of, kept, into)
         return passed, x
 
     def _pooled(self, graphs: Levels) -> Floats:

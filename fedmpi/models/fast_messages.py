@@ -48,6 +48,7 @@ class FastMessages:
     """
 
     steps = 1
+    keeps_input = True
 
     def __init__(
         self, model: FlatModel, messages: tuple[Slot, Slot], updates: tuple[Slot, Slot], scratch: Scratch
@@ -108,12 +109,12 @@ class FastMessages:
         return identity(len(x)), found
 
     def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
-        """Count products of rows seen and of receivers, and three sums for each edge, five going back."""
+        """Count products of rows seen and of receivers, and sums over edges, three of them going back."""
         near, own = split(matrices[0])
         product = 2 * (3 * near.width + len(own)) * self._width * self._width
         kinds = 2 * bonds.size * self._width if self._bonds is not None else 0
-        sums = 3 * near.num_entries * self._width
-        return product + kinds + sums, 2 * product + kinds + 5 * near.num_entries * self._width
+        sums = near.num_entries * self._width
+        return product + kinds + sums, 2 * product + kinds + 3 * sums
 
     def _run(self, number: str, into: str, matrix: Csr, bonds: Floats, x: Floats, row_of: Ints) -> Sent:
         near, own = split(matrix)

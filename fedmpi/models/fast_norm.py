@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.models import norm_kernels as kernels
-from fedmpi.models.flat import FlatModel
+from fedmpi.models.flat import FlatModel, Slot
 from fedmpi.models.linear_map import view
 from fedmpi.models.scratch import Scratch
 
@@ -52,6 +52,33 @@ class Normalised:
     fixed: bool
 
 
+class _Tensors:
+    """Tensors of one normalisation layer, padded to `width` columns, and their gradients.
+
+    Attributes
+    ----------
+    values, gradients : float32 [rows, width]
+        Scale, shift, and GraphNorm's scale of the mean, which is 1 where there is none.
+    """
+
+    def __init__(self, model: FlatModel, places: Sequence[Slot], rows: int, width: int) -> None:
+        parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
+        self._own = [view(parameters, slot) for slot in places]
+        self._own_gradients = [view(gradient, slot) for slot in places]
+        self.values, self.gradients = np.ones((rows, width), np.float32), np.zeros((rows, width), np.float32)
+
+    def load(self) -> None:
+        """Take over the model's parameters; padded columns get scale and shift 0."""
+        self.values[:2] = 0
+        for row, own in zip(self.values, self._own, strict=False):
+            row[: len(own)] = own
+
+    def store(self) -> None:
+        """Add the gradients to the model's."""
+        for row, own in zip(self.gradients, self._own_gradients, strict=False):
+            own += row[: len(own)]
+
+
 class FastNorm:
     """Batch or graph normalisation, by default with ReLU, after one convolution.
 
@@ -70,24 +97,18 @@ class FastNorm:
         slots = {slot.name: slot for slot in (*model.slots, *model.statistics)}
         self._is_batch, self._cut = f"{prefix}.running_mean" in slots, cut
         names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
-        parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
-        places = [slots[f"{prefix}.{name}"] for name in names]
-        self._own = [view(parameters, slot) for slot in places]
-        self._own_gradients = [view(gradient, slot) for slot in places]
-        self._values = np.ones((3, width), np.float32)
-        self._gradients = np.zeros((3, width), np.float32)
+        self._tensors = _Tensors(model, [slots[f"{prefix}.{name}"] for name in names], 3, width)
         self._width = width
         self._running: list[Floats] = []
         if self._is_batch:
             self._running = [
-                view(parameters, slots[f"{prefix}.{name}"]) for name in ("running_mean", "running_var")
+                view(model.parameters.numpy(), slots[f"{prefix}.{name}"])
+                for name in ("running_mean", "running_var")
             ]
 
     def load(self) -> None:
-        """Take over the model's parameters; padded columns get scale and shift 0."""
-        self._values[:2] = 0
-        for row, own in zip(self._values, self._own, strict=False):
-            row[: len(own)] = own
+        """Take over the model's parameters."""
+        self._tensors.load()
 
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
@@ -102,7 +123,7 @@ class FastNorm:
         if self._is_batch:
             parts = Parts(parts.counts, np.array([0, len(row_of)], np.int32))
         mean, square = np.zeros((2, len(parts.pointers) - 1, self._width), np.float32)
-        weight, bias, mean_scale = self._values
+        weight, bias, mean_scale = self._tensors.values
         if fixed:
             for target, running in zip((mean, square), self._running, strict=True):
                 target[0, : len(running)] = running
@@ -121,14 +142,13 @@ class FastNorm:
 
     def back(self, gradient: Floats, done: Normalised) -> None:
         """Turn the gradient after the normalisation into that before it, in place; add the parameters'."""
-        weight, _, mean_scale = self._values
-        self._gradients[:] = 0
+        weight, _, mean_scale = self._tensors.values
+        self._tensors.gradients[:] = 0
         kernels.normalise_back(
             gradient, done.parts.counts, done.parts.pointers, done.scaled, mean_scale, weight, done.mean,
-            done.square, done.fixed, *self._gradients,
+            done.square, done.fixed, *self._tensors.gradients,
         )  # fmt: skip
-        for row, own in zip(self._gradients, self._own_gradients, strict=False):
-            own += row[: len(own)]
+        self._tensors.store()
 
 
 @dataclass(frozen=True)
@@ -146,32 +166,29 @@ class FastLayerNorm:
     def __init__(self, model: FlatModel, prefix: str, width: int, *, cut: bool = True) -> None:
         slots = {slot.name: slot for slot in model.slots}
         places = [slots[f"{prefix}.{name}"] for name in ("weight", "bias")]
-        parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
-        self._own = [view(parameters, slot) for slot in places]
-        self._own_gradients = [view(gradient, slot) for slot in places]
-        self._values, self._gradients = np.zeros((2, 2, width), np.float32)
-        self._hidden, self._cut = len(self._own[0]), cut
+        self._tensors = _Tensors(model, places, 2, width)
+        self._hidden, self._cut = places[0].shape[0], cut
 
     def load(self) -> None:
-        """Take over the model's parameters; padded columns get scale and shift 0."""
-        self._values[:, : self._hidden] = self._own
+        """Take over the model's parameters."""
+        self._tensors.load()
 
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> NormalisedRows:
         """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, each by itself."""
-        weight, bias = self._values
+        weight, bias = self._tensors.values
         inverse = kernels.normalise_rows(rows, row_of, self._hidden, weight, bias, scaled, out, self._cut)
         return NormalisedRows(scaled, out, inverse)
 
     def back(self, gradient: Floats, done: NormalisedRows) -> None:
         """Turn the gradient after the normalisation into that before it, in place; add the parameters'."""
-        self._gradients[:] = 0
+        tensors = self._tensors
+        tensors.gradients[:] = 0
         kernels.normalise_rows_back(
-            gradient, self._hidden, done.scaled, done.inverse, self._values[0], *self._gradients
+            gradient, self._hidden, done.scaled, done.inverse, tensors.values[0], *tensors.gradients
         )
-        for row, own in zip(self._gradients, self._own_gradients, strict=True):
-            own += row[: self._hidden]
+        tensors.store()
 
 
 class Norms:

@@ -17,7 +17,7 @@ _ZERO = np.float32(0.0)
 def send(
     pointers: Ints,
     columns: Ints,
-    kinds: Floats,
+    weights: Floats,
     own: Ints,
     to: Floats,
     of: Floats,
@@ -28,8 +28,8 @@ def send(
 
     Parameters
     ----------
-    kinds : float32 [E]
-        Kind of each edge, a whole number.
+    weights : float32 [E]
+        K times the number of an entry's edges, plus their kind.
     own : int32 [n]
         Each receiver's own row.
     to, of : float32 [p, h]
@@ -41,17 +41,19 @@ def send(
         line, receiver = sums[i], to[own[i]]
         line[:] = _ZERO
         for entry in range(pointers[i], pointers[i + 1]):
-            sender, bond = of[columns[entry]], bonds[int(kinds[entry])]
+            number = int(weights[entry])
+            sender, bond = of[columns[entry]], bonds[number % len(bonds)]
+            count = np.float32(number // len(bonds))
             for j in range(len(line)):
                 value = receiver[j] + sender[j] + bond[j]
-                line[j] += _ZERO if value <= _ZERO else value
+                line[j] += _ZERO if value <= _ZERO else count * value
 
 
 @compiled
 def send_back(
     pointers: Ints,
     columns: Ints,
-    kinds: Floats,
+    weights: Floats,
     own: Ints,
     to: Floats,
     of: Floats,
@@ -68,12 +70,13 @@ def send_back(
     for i in range(len(own)):
         upstream, receiver, receiver_gradient = gradient[i], to[own[i]], to_gradient[own[i]]
         for entry in range(pointers[i], pointers[i + 1]):
-            sender, kind = columns[entry], int(kinds[entry])
+            number, sender = int(weights[entry]), columns[entry]
+            kind, count = number % len(bonds), np.float32(number // len(bonds))
             other, bond = of[sender], bonds[kind]
             other_gradient, bond_gradient = of_gradient[sender], bonds_gradient[kind]
             for j in range(len(upstream)):
                 value = receiver[j] + other[j] + bond[j]
-                slope = _ZERO if value <= _ZERO else upstream[j]
+                slope = _ZERO if value <= _ZERO else count * upstream[j]
                 receiver_gradient[j] += slope
                 other_gradient[j] += slope
                 bond_gradient[j] += slope

@@ -15,6 +15,9 @@ from fedmpi.models.options import (
     Shape,
 )
 
+_ATTENTION = 6
+"""An entry of attention (score, exponential, share of a row) takes about so many times one of a sum."""
+
 
 @dataclass(frozen=True)
 class MessagePassingFlops:
@@ -64,10 +67,21 @@ class MessagePassingFlops:
         That multiplies each node's state once by the receivers' part of M and once by the senders', where
         Eq. 1 has both for each edge; and bonds need no gradient.
         """
-        counted = (self.training(counts) if training else self.forward(counts)).total
+        return self._by_rows(counts, training, kernels).total
+
+    def work(self, counts: GraphCounts, *, training: bool, kernels: str) -> Flops:
+        """Return the same as placement reckons with it: `_ATTENTION` times as many sums for GAT's entries."""
+        found = self._by_rows(counts, training, kernels)
+        if not isinstance(self.options, GatOptions):
+            return found
+        entries = self.options.layers * (counts.edges + counts.nodes) * self.options.hidden
+        return Flops(found.dense, found.sparse + (_ATTENTION - 1) * entries * (2 if training else 1))
+
+    def _by_rows(self, counts: GraphCounts, training: bool, kernels: str) -> Flops:
+        counted = self.training(counts) if training else self.forward(counts)
         if kernels == "reference" or not isinstance(self.options, MpnnOptions):
             return counted
         hidden, layers = self.options.hidden, self.options.layers
         saved = 4 * (counts.edges - counts.nodes) * hidden * hidden
         bonds = 2 * counts.edges * self.shape.edges * hidden
-        return counted - layers * (3 * saved + bonds if training else saved)
+        return Flops(counted.dense - layers * (3 * saved + bonds if training else saved), counted.sparse)

@@ -34,7 +34,10 @@ for name, signature in compiled() - known:
 """
 
 
-@pytest.mark.parametrize("model", ["gin", "fedstar", "gcn", "sage", "sgc"])
+NORMED = "{ name = 'gin', norm = 'batch+graph' }"
+
+
+@pytest.mark.parametrize("model", ["gin", NORMED, "fedstar", "gcn", "gat", "sage", "sgc", "mpnn"])
 def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model):
     command = [sys.executable, "-c", SCRIPT, "run", str(tiny_suite), "--case", "0", "--out", "runs"]
     command += ["--set", f"model={model}"]
@@ -67,6 +70,17 @@ def test_a_run_without_labels_compiles_nothing_after_its_warm_up(case, tmp_path)
     assert "LATE" not in done.stdout
 
 
+BONDED = """
+[case]
+rounds = 2
+batch_size = 1
+share = "all"
+dataset = "SIDER"
+partition = { name = "fedgraphnn", alpha = 2.0 }
+model = "mpnn"
+"""
+
+
 MOLECULES = """
 [case]
 rounds = 2
@@ -80,9 +94,12 @@ model = ["fedgraphnn/gcn", "fedgraphnn/gat"]
 """
 
 
-@pytest.mark.parametrize(("case", "settings"), [("0", []), ("1", ["--set", "algorithm=fedprox"])])
-def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(case, settings, tmp_path):
-    (tmp_path / "suite.toml").write_text(MOLECULES)
+@pytest.mark.parametrize(
+    ("suite", "case", "settings"),
+    [(MOLECULES, "0", []), (MOLECULES, "1", ["--set", "algorithm=fedprox"]), (BONDED, "0", [])],
+)
+def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(suite, case, settings, tmp_path):
+    (tmp_path / "suite.toml").write_text(suite)
     command = [sys.executable, "-c", SCRIPT, "run", "suite.toml", "--case", case, "--out", "runs", *settings]
     command += ["--data", str(prepare(tmp_path / "data"))]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

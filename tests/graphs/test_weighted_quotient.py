@@ -1,12 +1,18 @@
 """Rows of weighted sums: as few as there are, and the sums themselves, against matrices written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.weighted_quotient import (
+    attention_levels,
+    attention_quotient,
     mean_levels,
     mean_quotient,
+    message_levels,
+    message_quotient,
     normalised_levels,
     normalised_quotient,
 )
@@ -59,6 +65,41 @@ def test_means_beside_own_rows(star):
     taken = found.take(np.array([1, 1]))
     assert np.split(dense(taken.closed), 2)[0].shape == (6, 6)
     assert [dense(matrix).shape for matrix in mean_levels(star, 2).layers] == [(6, 2), (6, 3)]
+
+
+def test_neighbourhoods_for_attention(star):
+    found = attention_quotient(star)
+    near, own = np.split(dense(found.closed), 2)
+    assert near[0].tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert near[4].tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert np.array_equal(own, np.eye(7))
+    near, own = np.split(dense(found.first), 2)  # the star's middle, its ends, the triangle
+    assert near.tolist() == [[1, 3], [1, 1], [0, 3]]
+    assert own.tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert np.split(dense(attention_levels(star, 2).layers[1]), 2)[0].tolist() == [
+        [1, 3, 0],
+        [1, 1, 0],
+        [0, 0, 3],
+    ]
+
+
+def test_messages_by_kind_of_edge(star):
+    plain = message_quotient(star)
+    assert plain.bonds.shape == (1, 0)
+    near, _ = np.split(dense(plain.first), 2)
+    assert near.tolist() == [[0, 3], [1, 0], [0, 2]]
+    # The star's first edge is of kind 1 in both directions, all others are of kind 0.
+    edges = np.zeros((12, 9), np.uint8)
+    edges[[0, 3], 8] = 1
+    found = message_quotient(replace(star, edges=edges))
+    assert found.bonds.tolist() == [[0] * 9, [0] * 8 + [1]]
+    assert found.first_of.tolist() == [0, 1, 2, 2, 3, 3, 3]
+    first = found.first
+    entries = [list(range(*first.pointers[row : row + 2])) for row in range(4)]
+    seen = [[(int(first.columns[e]), divmod(int(first.weights[e]), 2)) for e in row] for row in entries]
+    # The middle sees two ends by kind 0 and one by kind 1; row 1 feature, then number and kind.
+    assert seen == [[(1, (2, 0)), (1, (1, 1))], [(0, (1, 1))], [(0, (1, 0))], [(1, (2, 0))]]
+    assert len(message_levels(replace(star, edges=edges), 2).first[1]) == 4
 
 
 def test_many_features_and_a_large_hub():

@@ -96,25 +96,31 @@ def test_graphs_without_nodes_and_with_one_class(check, labelled):
     check(replace(whole, topology=topology, labels=np.array([0, 1, 0, 2, 1])))
 
 
-def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(labelled, cliques, attributed):
+@pytest.mark.parametrize("norm", ["none", "layer", "batch+graph"])
+def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(labelled, cliques, attributed, norm):
     scratch = Scratch()
     found = []
     for graphs, hidden in ((labelled, 20), (cliques, 64), (attributed, 16), (labelled, 20)):
-        options = GinOptions(hidden=hidden)
+        options = GinOptions(hidden=hidden, norm=norm)
         model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], int(graphs.labels.max()) + 1)))
         model.parameters.copy_(model.initialise(seed=5, owner=1))
         fast = FastGin(options, model, scratch)
-        fast.evaluate(levels(graphs, 3), graphs.labels)
+        fast.evaluate(fast.levels(graphs), graphs.labels)
         losses = fast.step(quotient(graphs), STREAMS).losses
         found.append((losses, model.gradient.numpy().copy()))
     assert np.array_equal(found[0][0], found[-1][0])
     assert np.array_equal(found[0][1], found[-1][1])
 
 
-def test_nan_parameters_give_a_nan_loss(labelled):
-    model = FlatModel(build(GinOptions(), Shape(labelled.feature_rows.shape[1], 2)))
-    model.parameters.fill_(float("nan"))
-    assert np.isnan(FastGin(GinOptions(), model, Scratch()).step(quotient(labelled), STREAMS).loss_sum)
+@pytest.mark.parametrize("norm", ["none", "batch", "graph", "layer", "batch+graph"])
+def test_a_nan_in_the_first_layer_gives_a_nan_loss(labelled, norm):
+    options = GinOptions(norm=norm)
+    model = FlatModel(build(options, Shape(labelled.feature_rows.shape[1], 3)))
+    model.parameters.copy_(model.initialise(seed=5, owner=1))
+    model.parameters[model.slots[0].start] = float("nan")
+    fast = FastGin(options, model, Scratch())
+    assert np.isnan(fast.logits(fast.levels(labelled))).any()
+    assert np.isnan(fast.step(quotient(labelled), STREAMS).loss_sum)
 
 
 def test_flops_of_a_hand_counted_step():
@@ -129,14 +135,17 @@ def test_flops_of_a_hand_counted_step():
     assert fast.step_flops(quotient(graphs)) == forward + backward
 
 
-def test_flops_of_the_norms_of_a_hand_counted_step(cliques):
-    # Five sums (mean, square, and three backward) over every row and column, two in evaluation by graph.
+@pytest.mark.parametrize(
+    # Five weighted sums of a batch or graph (mean, square, and three backward), six plain ones of a row.
+    ("norm", "evaluation", "training"),
+    [("batch", 0, 10), ("graph", 4, 10), ("layer", 2, 6), ("batch+graph", 4, 20)],
+)
+def test_flops_of_the_norms_of_a_hand_counted_step(cliques, norm, evaluation, training):
     plain, normed = (
         FastGin(options, FlatModel(build(options, Shape(cliques.feature_rows.shape[1], 3))), Scratch())
-        for options in (GinOptions(layers=2), GinOptions(layers=2, norm="graph"))
+        for options in (GinOptions(layers=2), GinOptions(layers=2, norm=norm))
     )
-    whole = quotient(cliques)
-    assert normed.step_flops(whole) - plain.step_flops(whole) == 2 * 10 * whole.num_rows * 64
-    by_graph = normed.levels(cliques)
-    rows = sum(matrix.num_rows for matrix in by_graph.layers)
-    assert normed.evaluation_flops(by_graph) - plain.evaluation_flops(by_graph) == 4 * rows * 64
+    whole, seen = quotient(cliques), normed.levels(cliques)
+    assert normed.step_flops(whole) - plain.step_flops(whole) == 2 * training * whole.num_rows * 64
+    rows = sum(matrix.num_rows for matrix in seen.layers)
+    assert normed.evaluation_flops(seen) - plain.evaluation_flops(seen) == evaluation * rows * 64
