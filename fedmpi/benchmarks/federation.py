@@ -17,6 +17,7 @@ from fedmpi.engine.federation import Federation, assemble, deal
 from fedmpi.engine.groups import Group
 from fedmpi.engine.rounds import Rounds
 from fedmpi.engine.states import States
+from fedmpi.engine.warm_up import warm_up_anew
 from fedmpi.partition.partition import Partition
 from fedmpi.registry.check import Checked
 
@@ -58,6 +59,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
     case = checked.case
     torch.set_num_threads(case.threads)
     with deterministic(True):
+        warm_up_anew(case)
         source.prepare(case.dataset.name)
         raws = load_all(case.dataset, source)
         partition = deal(case, checked.algorithm, raws)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,13 @@ class Run:
     seconds: Float
 
 
-def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warmup: int) -> Report:
+def measure(
+    command: Sequence[str],
+    ranks: Sequence[int],
+    repetitions: int,
+    warmup: int,
+    heard: Callable[[str], None] = lambda text: None,
+) -> Report:
     """Start the same run on each number of ranks, and all of them again.
 
     Machines that others use are faster at one time than at another: so what is compared was measured in
@@ -48,6 +56,8 @@ def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warm
         The first is what the others are compared with.
     repetitions, warmup : int
         Turns that are measured, and turns before.
+    heard : callable, optional
+        Told of every run before it starts.
 
     Returns
     -------
@@ -63,11 +73,13 @@ def measure(command: Sequence[str], ranks: Sequence[int], repetitions: int, warm
         A run ended with an error.
     """
     found: dict[int, list[Run]] = {number: [] for number in ranks}
-    for turn in range(warmup + repetitions):
-        for number in ranks:
-            run = _run(command, number)
-            if turn >= warmup:
-                found[number].append(run)
+    with _ended_by_term():
+        for turn in range(warmup + repetitions):
+            for number in ranks:
+                heard(f"turn {turn + 1} of {warmup + repetitions}, {number} ranks")
+                run = _run(command, number)
+                if turn >= warmup:
+                    found[number].append(run)
     settings = {"command": list(command), "ranks": list(ranks), "repetitions": repetitions, "warmup": warmup}
     return summed_up(found, settings)
 
@@ -90,7 +102,7 @@ def summed_up(found: Mapping[int, Sequence[Run]], settings: Mapping[str, Any]) -
         if number != first:
             statements.append(
                 f"{number} ranks do {gain.median:.2f} times the rounds of {first} "
-                f"({gain.minimum:.2f} to {gain.maximum:.2f} in {len(runs)} turns; "
+                f"({gain.minimum:.2f} to {gain.maximum:.2f} in {len(runs)} turn{'s' * (len(runs) > 1)}; "
                 f"{fastest[first] / fastest[number]:.2f} by the fastest tenth of all rounds)"
             )
     measurements = [Measurement({"ranks": number}, each) for number, each in figures.items()]
@@ -103,6 +115,27 @@ def _figures(runs: Sequence[Run]) -> dict[str, Samples]:
     return {name: Samples.of(unit, each) for name, unit, each in zip(_FIGURES, units, columns, strict=True)}
 
 
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the line that says why a run ended, as far as one does."""
+    lines = [line for text in (done.stdout, done.stderr) for line in text.strip().splitlines()]
+    told = [line for line in lines if line.startswith("fedmpi:") or ": diverged:" in line]
+    return (told or lines or ["without a word"])[-1]
+
+
+@contextmanager
+def _ended_by_term() -> Iterator[None]:
+    """Have TERM end this process as Ctrl-C does, which also ends what it started and clears up."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _run(command: Sequence[str], ranks: int) -> Run:
     """Run once."""
     launcher = mpiexec()
@@ -112,8 +145,7 @@ def _run(command: Sequence[str], ranks: int) -> Run:
         whole = [launcher, "-n", str(ranks), sys.executable, "-m", "fedmpi", *command, "--out", folder]
         done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise RunFailed(f"bench ranks: on {ranks} ranks code {done.returncode}: {''.join(last)}")
+            raise RunFailed(f"bench ranks: on {ranks} ranks code {done.returncode}: {_reason(done)}")
         (case,) = (path for path in Path(folder).iterdir() if path.is_dir())
         life = load_run(case).lives[-1]
     work = [life.phases.index(name) for name in ("train", "evaluate")]

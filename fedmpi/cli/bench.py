@@ -36,6 +36,9 @@ OneCase = Annotated[
     str | None, typer.Argument(help="A suite with one case left; default gcfl/proteins with FedAvg.")
 ]
 
+_RANKS_PER_CORE = 32
+"""More ranks on a core measure the system's scheduler alone."""
+
 
 @app.command()
 def train(
@@ -121,6 +124,9 @@ def ranks(
     wanted = rank_numbers(numbers, "--ranks")
     if len(wanted) < 2 or len(set(wanted)) < len(wanted):
         raise BadInput(f"--ranks {numbers}: give different numbers of ranks, two at least")
+    most = _RANKS_PER_CORE * launch.available_cores()
+    if max(wanted) > most:
+        raise BadInput(f"--ranks {numbers}: at most {most} on the cores that this process may use")
     checkout = _alone("ranks", checked.case.threads)
     from fedmpi.benchmarks.ranks import measure
 
@@ -131,7 +137,10 @@ def ranks(
         command += [flag, str(place)] if place is not None else []
     command += ["--offline"] if offline else []
     return _show(
-        measure(command, wanted, repetitions, warmup), as_json, checkout, {"threads": checked.case.threads}
+        measure(command, wanted, repetitions, warmup, lambda text: print(text, file=sys.stderr, flush=True)),
+        as_json,
+        checkout,
+        {"threads": checked.case.threads},
     )
 
 

@@ -91,6 +91,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         key, value = parse_override(override)
         _refuse_no_choice(path, whole, axes, key, value)
         if not _reduce(axes, key, value):
+            _refuse_loss(path, override, value, settings)
             suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
@@ -213,6 +214,25 @@ def _refuse_no_choice(
         if labels and str(value) not in labels and _label(key, value) not in labels:
             valid = f"{closest(str(value), labels)} (valid: {', '.join(labels)})"
             raise BadInput(f"{path}: --set {key}={value}: {problem}{valid}")
+
+
+def _refuse_loss(path: Path, override: str, value: Any, settings: Sequence[Settings]) -> None:
+    """Refuse an override that replaces the whole table of which an earlier one set a part."""
+    if isinstance(value, Mapping) and "name" not in value:
+        return
+    key, _ = parse_override(override)
+    if any(isinstance(found, Mapping) for each in settings for found in [_part(each, key)]):
+        raise BadInput(
+            f"{path}: --set {override} replaces what an earlier --set {key}... says: give it first"
+        )
+
+
+def _part(settings: Settings, dotted: str) -> Any:
+    """Return what stands at a dotted key, None where there is nothing."""
+    value: Any = settings
+    for part in dotted.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:

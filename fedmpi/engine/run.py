@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +16,6 @@ import torch
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.clock import Stopwatch
-from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.devices import describe
 from fedmpi.comm.selftest import check_device_buffers
@@ -34,13 +32,11 @@ from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
+from fedmpi.engine.warm_up import warm_up, warm_up_anew
 from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.tasks import rmse
-from fedmpi.models import vectors
-from fedmpi.models.warm_up import warm_up as compile_passes
-from fedmpi.objectives.warm_up import warm_up as compile_losses
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
@@ -115,7 +111,8 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         if world.is_root:
             job.algorithm.warm_up()
             _announce(job, world, table, opening, observer, facts)
-        _loop(rounds, keeper, stop, observer, opening.first_round)
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
+            _loop(rounds, keeper, stop, observer, opening.first_round)
 
 
 def _set_arithmetic(case: Case) -> None:
@@ -142,39 +139,19 @@ def _test_buffers(case: Case, world: World, states: States, observer: Observer) 
 
 def _compile(case: Case, world: World, observer: Observer) -> None:
     """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
-    watch = Stopwatch()
-    text = f"compiling the kernels of {case.model.name}, once per machine: this can take some minutes"
+    watch, saved = Stopwatch(), jit.num_saved()
+    text = f"preparing the kernels of {case.model.name}: the first time on a machine it can take some minutes"
     notice = threading.Timer(_PATIENCE_S, observer.note, [text])
     notice.daemon = True
     if world.is_root:
         notice.start()
     try:
-        world.agree(partial(_warm_up_anew, case))
+        world.agree(partial(warm_up_anew, case))
     finally:
         notice.cancel()
-    if world.is_root and watch.wall > 2:
+    if world.is_root and jit.num_saved() > saved:
         observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
-    world.together(partial(_warm_up, case))
-
-
-def _warm_up_anew(case: Case) -> None:
-    """Warm up, once more from an empty cache where a file in it is cut short."""
-    try:
-        _warm_up(case)
-    except (EOFError, UnpicklingError):
-        jit.forget()
-        _warm_up(case)
-
-
-def _warm_up(case: Case) -> None:
-    """Call every compiled kernel of a round, so that none is compiled while a round is timed."""
-    vectors.warm_up()
-    reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
-    reductions.Fixed32(1, 1.0).encode(np.zeros(1, np.float32), 1)
-    if case.kernels == "compiled":
-        compile_passes(case.model)
-        if not case.objective.supervised:
-            compile_losses()
+    world.together(partial(warm_up, case))
 
 
 def _prepare(job: Job) -> None:

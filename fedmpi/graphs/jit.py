@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import os
 import shutil
@@ -41,9 +42,27 @@ def compiled(function: Kernel) -> Kernel:
     settings.CACHE_DIR = str(_folder())
     try:
         decorate: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")
-        return decorate(function)  # type: ignore[no-any-return]
+        return _saved_if_there_is_room(decorate(function))  # type: ignore[no-any-return]
     finally:
         settings.CACHE_DIR = before
+
+
+def _saved_if_there_is_room(kernel: Any) -> Any:
+    """Have a kernel that the cache cannot take stay in memory alone, where numba would end the program."""
+    cache = kernel._cache  # the one place where numba saves
+    save = cache.save_overload
+
+    def attempt(signature: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):
+            save(signature, data)
+
+    cache.save_overload = attempt
+    return kernel
+
+
+def num_saved() -> int:
+    """Return how many compiled functions the cache has."""
+    return sum(1 for _ in _folder().glob("*/*.nbc"))
 
 
 def forget() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
-from torch_geometric.nn import GATConv, GCNConv, MessagePassing, SAGEConv, SGConv
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, SGConv
+from torch_geometric.utils import scatter
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
@@ -27,26 +28,24 @@ from fedmpi.models.options import (
 )
 
 
-class MpnnConv(MessagePassing):  # type: ignore[misc]
+class MpnnConv(nn.Module):
     r"""One step of FedGraphNN's Eq. 1, with a Linear and ReLU for message and update.
 
     ``m_i = sum over neighbours j of relu(M [h_i, h_j, e_ij])``, ``h_i' = U [h_i, m_i]``; [N, h] to [N, h].
     """
 
     def __init__(self, hidden: int, edges: int) -> None:
-        super().__init__(aggr="sum")
+        super().__init__()
         self.messages = nn.Linear(2 * hidden + edges, hidden)
         self.updates = nn.Linear(2 * hidden, hidden)
 
     def forward(self, x: Tensor, edge_index: Tensor, attributes: Tensor | None) -> Tensor:
         """Return the nodes' next states."""
-        summed = self.propagate(edge_index, x=x, attributes=attributes)
+        sender, receiver = edge_index
+        ends = [x[receiver], x[sender]] if attributes is None else [x[receiver], x[sender], attributes]
+        messages = relu(self.messages(torch.cat(ends, dim=1)))
+        summed = scatter(messages, receiver, dim=0, dim_size=len(x), reduce="sum")
         return self.updates(torch.cat([x, summed], dim=1))  # type: ignore[no-any-return]
-
-    def message(self, x_i: Tensor, x_j: Tensor, attributes: Tensor | None) -> Tensor:
-        """Return the messages [E, h] of receivers and senders."""
-        parts = [x_i, x_j] if attributes is None else [x_i, x_j, attributes]
-        return relu(self.messages(torch.cat(parts, dim=1)))
 
 
 class GraphNetwork(nn.Module):

@@ -125,7 +125,7 @@ class GatOptions(MessagePassingOptions):
 
     name: Literal["gat"] = "gat"
     heads: int = Field(2, ge=1, le=16)
-    slope: float = Field(0.2, ge=0)
+    slope: float = Field(0.2, ge=0, le=1)
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -191,7 +191,7 @@ class FedGraphNNGatOptions(FedGraphNNOptions):
 
     name: Literal["fedgraphnn/gat"] = "fedgraphnn/gat"
     heads: int = Field(2, ge=1, le=16)
-    slope: float = Field(0.2, ge=0)
+    slope: float = Field(0.2, ge=0, le=1)
 
 
 class FedGraphNNSageOptions(FedGraphNNOptions):

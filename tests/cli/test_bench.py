@@ -1,7 +1,10 @@
 """``fedmpi bench``: tables, JSON with raw samples, and what is refused. Times are figures, never asserted."""
 
+import contextlib
 import json
 import re
+import time
+from pathlib import Path
 
 import pytest
 
@@ -77,8 +80,44 @@ def test_a_run_that_fails_is_named(fedmpi, tmp_path):
     places = ("--data", "nothing", "--mirror", str(tmp_path), "--offline")
     done = fedmpi("bench", "ranks", "micro/train", "--set", "setting=proteins", *places)
     assert done.returncode == 1
-    assert "bench ranks: on 2 ranks code 2" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    first, *rest = done.stderr.splitlines()
+    assert first == "turn 1 of 8, 2 ranks"
+    assert len(rest) == 1
+    assert "bench ranks: on 2 ranks code 2: fedmpi: dataset PROTEINS is not in nothing" in rest[0]
+
+
+def test_a_run_that_diverges_is_named(fedmpi):
+    wild = ("--set", "optimizer.lr=1e30", "--rounds", "3", "--repetitions", "1", "--warmup", "0")
+    done = fedmpi("bench", "ranks", *TINY, *wild)
+    assert done.returncode == 1
+    assert "code 3" in done.stderr
+    assert "diverged: round 1" in done.stderr.splitlines()[-1]
+
+
+def running(folder):
+    """Return the processes whose command line names a folder below this one."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [file] if f"{folder}/fedmpi-bench-" in file.read_bytes().decode() else []
+    return found
+
+
+def test_ranks_that_get_term_end_what_they_started(fedmpi_process, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = fedmpi_process("bench", "ranks", *TINY, "--rounds", "100000")
+    while not list(tmp_path.glob("fedmpi-bench-*/*/run.h5")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    assert len(running(tmp_path)) >= 3
+    process.terminate()
+    process.communicate(timeout=60)
+    for _ in range(600):  # ranks that look for their launcher do so every few seconds
+        if not running(tmp_path):
+            break
+        time.sleep(0.1)
+    assert not running(tmp_path)
+    assert not list(tmp_path.glob("fedmpi-bench-*"))
 
 
 def test_data_as_json(fedmpi, real_data):

@@ -35,6 +35,14 @@ def test_cases_are_the_product_in_priority_order(expand):
     assert list(expand()) == ["seed10-alone", "seed10-prox", "seed42-alone", "seed42-prox"]
 
 
+def test_an_override_that_loses_an_earlier_one_is_refused(expand):
+    with pytest.raises(BadInput, match=r"--set model=gin replaces what an earlier --set model\.\.\. says"):
+        expand(overrides=["model.norm=layer", "model=gin"])
+    merged = expand(overrides=["model.norm=layer", "model={layers=2}"])
+    assert all(case["model"]["norm"] == "layer" for case in merged.values())
+    assert expand(overrides=["model=gin", "model.norm=layer"])
+
+
 def test_axis_tables_and_rules_set_what_they_say(expand):
     cases = expand()
     assert cases["seed10-alone"]["rounds"] == 50

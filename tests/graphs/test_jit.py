@@ -46,6 +46,23 @@ def test_a_cache_without_room_is_not_used(tmp_path, temporary, monkeypatch):
     assert tmp_path / "fedmpi" not in folder.parents
 
 
+def _twice(number):
+    return 2 * number
+
+
+def test_a_kernel_that_finds_no_room_stays_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "_folder", lambda: tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        assert jit.compiled(_twice)(21) == 42
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert jit.num_saved() == 0
+    assert jit.compiled(_twice)(21) == 42
+    assert jit.num_saved() == 1
+
+
 def test_a_temporary_folder_that_others_can_write_is_not_used(tmp_path, temporary, monkeypatch):
     (tmp_path / "file").touch()
     shared = temporary / f"fedmpi-kernels-{os.getuid()}"

@@ -143,8 +143,10 @@ def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
         states = ", ".join(dict.fromkeys(each.second.status for each in broken))
         lines.append(f"{len(broken)} of {len(pairs)} runs are not complete ({states})")
     counted = _counted(pairs)
-    if counted and all(each.refused for each in counted):
+    if all(each.refused for each in counted or pairs):
         lines.append("no pair is like for like")
+    elif not counted and not broken:
+        lines.append("no counterpart is complete")
     if limits.target is not None:
         short = sum(not each.second.reached for each in counted)
         if short:
