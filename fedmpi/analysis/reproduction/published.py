@@ -25,7 +25,7 @@ REFERENCE = "self-train"
 
 _FIGURES = ("paper", "table", "row", "column", "metric", "value", "spread", "seeds", "suite", "cases", "note")
 _CLAIMS = ("paper", "kind", "claim", "suite", "cases", "against")
-KINDS = ("lead", "level", "improved")
+KINDS = ("lead", "reread", "level", "improved")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class Claim:
     ----------
     kind : str
         ``lead``: the average of `cases` is above that of `against`, by as much as published.
+        ``reread``: the same where a paper's text leaves another reading of its table: a family of its own.
         ``level``: the average of `cases` is at least that of `against`, as text or a figure says.
         ``improved``: so many clients of `cases` gain over `against` as the published ratio says.
     """

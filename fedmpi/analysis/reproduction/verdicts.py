@@ -100,9 +100,9 @@ def _questions(
     ours, other = (results.one(claim.suite, cases)[0] for cases in (claim.cases, claim.against))
     found = {}
     for rule, column in RULES.items():
-        if claim.kind in ("lead", "level"):
+        if claim.kind in ("lead", "reread", "level"):
             lead = measures.lead(ours, other, column)
-            least = (published_lead(claim, figures) if claim.kind == "lead" else 0.0) - MARGIN
+            least = (0.0 if claim.kind == "level" else published_lead(claim, figures)) - MARGIN
             found[rule] = (Question(lead, least, math.inf), signed(lead))
             continue
         gains = measures.gains(ours, other, column)

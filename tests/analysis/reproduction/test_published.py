@@ -41,7 +41,7 @@ def test_what_is_wrong_is_named_with_its_line(written):
 
 
 def test_a_claim_is_of_a_known_kind(written):
-    with pytest.raises(BadInput, match="kind best: there are lead, level, improved"):
+    with pytest.raises(BadInput, match="kind best: there are lead, reread, level, improved"):
         read_claims(written("P,best,x,s,c,d", head="paper,kind,claim,suite,cases,against\n"))
 
 
