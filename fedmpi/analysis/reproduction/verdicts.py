@@ -44,7 +44,7 @@ class Verdict:
 
 
 def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Results) -> list[Verdict]:
-    """Judge claims; a family are those of one kind under one rule.
+    """Judge claims; a family are those of one kind, and of one reading of a table, under one rule.
 
     A lead is confirmed where ours is surely no more than the margin below the
     published one, or below none where cases are only said to be as good. A number
@@ -57,8 +57,8 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
     """
     asked = {claim: _questions(claim, figures, results) for claim in claims}
     judged: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}
-    for kind in dict.fromkeys(claim.kind for claim in claims):
-        members = [claim for claim in claims if claim.kind == kind]
+    for family in dict.fromkeys(map(_family, claims)):
+        members = [claim for claim in claims if _family(claim) == family]
         for rule in RULES:
             answers = judge([asked[claim][rule][0] for claim in members])
             for claim, answer in zip(members, answers, strict=True):
@@ -71,6 +71,10 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
         printed = _printed(claim, figures)
         found.append(Verdict(claim, printed, against, max(counts, default=0), shown, judged[claim]))
     return found
+
+
+def _family(claim: Claim) -> tuple[str, str]:
+    return claim.kind, claim.suite if claim.kind == "reread" else ""
 
 
 def verdict_table(found: Sequence[Verdict]) -> str:
