@@ -152,8 +152,11 @@ def save(figure: Figure, image: Path) -> None:
 def looks(algorithms: Sequence[str]) -> list[dict[str, Any]]:
     """Return colour and dashes of each line of a panel by its algorithm.
 
-    An algorithm has one colour in all pictures; further lines of it have other dashes.
+    An algorithm has one colour in all pictures; further lines of it have other dashes. Where all lines are
+    of one algorithm each has its own colour.
     """
+    if len(algorithms) > 1 and len(set(algorithms)) == 1:
+        return looks([name for name, _ in zip(ORDER, algorithms, strict=False)])
     others = [name for name in dict.fromkeys(algorithms) if name not in ORDER]
     places = [(*ORDER, *others).index(name) for name in algorithms]
     repeats = [places[:number].count(place) for number, place in enumerate(places)]

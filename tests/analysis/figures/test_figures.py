@@ -112,6 +112,8 @@ def test_names_are_the_papers():
 def test_an_algorithm_has_one_colour_and_a_second_line_of_it_other_dashes():
     alone, fedavg, again, mine, yours = style.looks(["self-train", "fedavg", "fedavg", "mine", "yours"])
     assert style.looks(["fedavg"]) == [fedavg]
+    apart = style.looks(["fedcch"] * 3)
+    assert len({look["color"] for look in apart}) == len({look["linestyle"] for look in apart}) == 3
     assert fedavg["color"] == again["color"] != alone["color"]
     assert fedavg["linestyle"] != again["linestyle"]
     assert len({look["color"] for look in (alone, fedavg, mine, yours)}) == 4
