@@ -35,9 +35,14 @@ def tree(similarity: Floats, linkage: Linkage) -> Floats:
 
 
 def cut_at_number(merges: Floats, clusters: int) -> Ints:
-    """Return the clusters of a tree cut where at most so many are left; ties are merged together."""
+    """Return the clusters of a tree cut where at most so many are left; ties are merged together.
+
+    Clients that nothing tells apart are one cluster, however many are asked for.
+    """
     from scipy.cluster import hierarchy
 
+    if clusters > len(merges):
+        return cut_at_distance(merges, 0.0)
     return numbered(hierarchy.fcluster(merges, clusters, "maxclust"))
 
 

@@ -142,10 +142,11 @@ class Client:
         graphs = sum(len(each.outcome.losses) for each in done)
         hits = sum(each.outcome.correct for each in done)
         weight = sum(each.outcome.weight for each in done)
+        lost = any(not np.isfinite(each.mean.astype(np.float32)).all() for each in work)
         return Training(
             samples=graphs,
             steps=steps,
-            loss=sum(each.outcome.loss_sum for each in done) / weight,
+            loss=math.nan if lost else sum(each.outcome.loss_sum for each in done) / weight,
             accuracy=math.nan if done[-1].outcome.scores is not None else hits / graphs,
             gradient_norm=norm,
             model_flops=sum(each.model_flops for each in done) + sum(each.model_flops for each in work),

@@ -65,6 +65,7 @@ def test_cuts_of_a_tree():
     merges = tree(CHAIN, "average")
     assert cut_at_number(merges, 2).tolist() == [0, 0, 1, 1]
     assert cut_at_number(merges, 3).tolist() == [0, 0, 1, 2]
+    assert cut_at_number(merges, 4).tolist() == cut_at_number(merges, 9).tolist() == [0, 1, 2, 3]
     assert cut_at_distance(merges, 0.15).tolist() == [0, 0, 1, 2]
     assert cut_at_distance(merges, 0.05).tolist() == [0, 1, 2, 3]
     assert cut_at_distance(merges, 0.6).tolist() == [0, 0, 0, 0]
@@ -95,6 +96,7 @@ def test_one_or_two_clients_are_one_cluster(count):
 def test_clients_that_nothing_tells_apart_are_one_cluster():
     same = np.ones((5, 5))
     merges = tree(same, "average")
+    assert cut_at_number(merges, 4).tolist() == cut_at_number(merges, 5).tolist() == [0] * 5
     assert best_silhouette(same, lambda clusters: cut_at_number(merges, clusters)).tolist() == [0] * 5
 
 

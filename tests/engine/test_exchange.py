@@ -5,13 +5,14 @@ import pytest
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.case import ReductionOptions
 from fedmpi.engine.exchange import Exchange, RoundPlan
 
 
-def average(group, participants, weights, deltas, models, reduction="exact"):
+def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg"):
     group = np.array(group)
     exponent = np.full(len(group), reductions.ZERO_EXPONENT)
     for client in participants:
@@ -22,7 +23,9 @@ def average(group, participants, weights, deltas, models, reduction="exact"):
         0,
         np.zeros(len(group), np.int64),
         ReductionOptions(name=reduction),
-        FedAvg(AlgorithmOptions(name="fedavg")),
+        FedCch(FedCchOptions(name="fedcch"))
+        if algorithm == "fedcch"
+        else FedAvg(AlgorithmOptions(name="fedavg")),
         2,
         {number: np.array(model, np.float32) for number, model in models.items()},
     )
@@ -45,6 +48,13 @@ def test_fedavg_adds_the_weighted_mean(reduction):
 def test_groups_are_averaged_apart():
     models = average([0, 1, 0], [0, 1, 2], [1, 5, 1], deltas([1, 0], [8, 8], [3, 0]), {0: [0, 0], 1: [1, 1]})
     assert models == {0: [2.0, 0.0], 1: [9.0, 9.0]}
+
+
+def test_fedcch_averages_the_models_of_each_cluster_by_size():
+    # Eq. 13: (3 * 1 + 1 * 5) / 4 = 2 and (3 * 0 + 1 * 4) / 4 = 1; what clusters had before is gone.
+    trained = deltas([1, 0], [8, 8], [5, 4])
+    models = average([0, 1, 0], [0, 1, 2], [3, 7, 1], trained, {0: [9, 9], 1: [9, 9]}, algorithm="fedcch")
+    assert models == {0: [2.0, 1.0], 1: [8.0, 8.0]}
 
 
 def test_clients_that_sat_out_have_no_weight():
