@@ -39,6 +39,7 @@ def without_torch(arguments, folder):
         ["--help"],
         ["run", "synthetic/quick", "--list"],
         ["data", "list"],
+        ["suites", "gcfl"],
         ["info"],
         ["jobs", "systems"],
         ["jobs", "plan", "gcfl/table3", "--system", "generic-cpu"],

@@ -202,6 +202,18 @@ def reproduction(
 
 
 @app.command()
+def suites(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Only those that name or description say this of, e.g. fclg.")
+    ] = None,
+) -> int:
+    """List the suites that come along: cases, description."""
+    from fedmpi.cli.suites import suites as command
+
+    return command(words or [])
+
+
+@app.command()
 def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose run.h5 is damaged.")]) -> int:
     """Rebuild run.h5 from events.jsonl."""
     from fedmpi.cli.report import repair as command

@@ -39,5 +39,5 @@ def find(name: str) -> Path:
         candidate = root / f"{short}.toml"
         if candidate.is_file():
             return candidate
-    known = bundled()
-    raise BadInput(f"{name}: no such suite{closest(short, known)} (bundled: {', '.join(known)})")
+    nearest = closest(short, bundled())
+    raise BadInput(f"{name}: no such suite{nearest} (`fedmpi suites` lists those that come along)")

@@ -43,8 +43,12 @@ def test_a_run_is_refused_before_anything_is_written(
     assert contents(tmp_path) == before
 
 
-def test_a_missing_suite_lists_those_there_are(fedmpi):
-    assert refused(fedmpi("run", "gcfl/protein"), 'did you mean "gcfl/proteins"?')
+def test_a_missing_suite_names_the_nearest_and_where_the_others_are(fedmpi):
+    assert refused(fedmpi("run", "gcfl/protein"), 'did you mean "gcfl/proteins"?', "`fedmpi suites`")
+
+
+def test_suites_that_nothing_is_said_of(fedmpi):
+    assert refused(fedmpi("suites", "fclg", "MUTAG"), "no bundled suite says fclg and MUTAG")
 
 
 def test_a_suite_that_is_not_toml(fedmpi, tmp_path):

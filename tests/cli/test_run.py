@@ -27,6 +27,14 @@ def test_the_quick_suite_ends_with_a_table_and_says_where_the_record_is(fedmpi, 
     assert done.stdout.count("complete") == 3
 
 
+def test_suites_are_listed_by_words_of_their_names_and_descriptions(fedmpi):
+    everything, some = fedmpi("suites").stdout, fedmpi("suites", "fclg", "nci1").stdout
+    assert all(f" {name} " in everything for name in locations.bundled())
+    listed = [name for name in locations.bundled() if f" {name} " in some]
+    assert listed == ["fclg/table2", "fclg/table3"]
+    assert f" {len(read(locations.find('fclg/table2')).cases)} " in some
+
+
 def test_self_train_on_fewer_rounds_is_the_beginning_of_a_longer_run(fedmpi, tiny_suite, tmp_path):
     for rounds in (3, 6):
         fedmpi(

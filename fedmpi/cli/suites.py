@@ -1,0 +1,33 @@
+"""``fedmpi suites``: what comes along."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from fedmpi.cli.terminal import console, plain_table
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput
+
+
+def suites(words: Sequence[str]) -> int:
+    """Print name, number of cases and description of the bundled suites that every word is found in.
+
+    Raises
+    ------
+    BadInput
+        There is none.
+    """
+    table = plain_table("", ["suite", "cases", "description"], left=1)
+    table.columns[2].justify = "left"
+    for name in locations.bundled():
+        suite = read(locations.find(name))
+        said = f"{name} {suite.description}".lower()
+        if all(word.lower() in said for word in words):
+            table.add_line(name, str(len(suite.cases)), suite.description)
+    if not table.row_count:
+        raise BadInput(f"no bundled suite says {' and '.join(words)}; `fedmpi suites` lists all")
+    table.caption = "`fedmpi run SUITE --list` lists a suite's cases; bench/README.md says what each needs"
+    console(sys.stdout).print(table)
+    return 0
