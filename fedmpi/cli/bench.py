@@ -306,5 +306,7 @@ def _show(report: Report, as_json: bool, checkout: dict[str, Any], facts: dict[s
     from fedmpi.cli.bench_report import show
     from fedmpi.store.provenance import collect
 
-    show(report, as_json, collect(facts, checkout))
+    alone = (launch.expected_size() or 1) == 1
+    others = {"cores_of_others": launch.cores_of_others()} if alone else {}
+    show(report, as_json, collect({**facts, **others}, checkout))
     return 0

@@ -56,4 +56,6 @@ def _origin(provenance: dict[str, Any]) -> str:
     commit = source.get("commit", "no checkout")[:12] + (" with changes" if source.get("dirty") else "")
     versions = [f"{name} {found['version']}" for name, found in provenance["packages"].items()]
     cores = f"{len(provenance['affinity'])} of {provenance['cores']} cores"
-    return f"{provenance['cpu_model']}, {cores}; {commit}; {', '.join(versions)}"
+    others = provenance.get("cores_of_others", 0)
+    beside = f" ({others:g} of them busy with other programs: no quiet machine)" if others else ""
+    return f"{provenance['cpu_model']}, {cores}{beside}; {commit}; {', '.join(versions)}"

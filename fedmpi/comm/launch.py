@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import sys
+import time
 from pathlib import Path
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
@@ -55,6 +57,19 @@ def available_cores() -> int:
     """Return the cores this process may use: its affinity, or SLURM_CPUS_PER_TASK where that is less."""
     cores = len(os.sched_getaffinity(0))
     return min(cores, _first_integer(("SLURM_CPUS_PER_TASK",)) or cores)
+
+
+def cores_of_others(looks: int = 5, pause: float = 0.02) -> float:
+    """Return how many cores others keep busy on this machine now, 0 where no Linux says."""
+    found = []
+    for _ in range(looks):
+        time.sleep(pause)
+        try:
+            running = Path("/proc/loadavg").read_text().split()[3].partition("/")[0]
+        except (OSError, IndexError):
+            return 0.0
+        found.append(max(int(running) - 1, 0))
+    return min(float(statistics.median(found)), float(os.cpu_count() or 1))
 
 
 def set_defaults(threads: int) -> None:

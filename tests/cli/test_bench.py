@@ -3,6 +3,8 @@
 import contextlib
 import json
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -47,6 +49,19 @@ def test_comm_as_json_on_one_rank(fedmpi):
     report = as_json(fedmpi("bench", "comm", "--size", "10", "--size", "20", *COUNTS, "--json"))
     assert report["settings"]["sizes"] == [10, 20]
     assert report["provenance"]["mpi"]["size"] == 1
+
+
+def test_a_machine_that_others_use_is_said_to_be_no_quiet_one(fedmpi, tmp_path):
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        done = fedmpi("bench", "record", "--clients", "4", "--out", tmp_path, *COUNTS)
+    finally:
+        for each in others:
+            each.kill()
+            each.wait()
+    found = re.search(r"\(([\d.]+) of them busy with other programs: no quiet machine\)", done.stdout)
+    assert found is not None
+    assert float(found[1]) >= 1
 
 
 def test_record_as_json(fedmpi, tmp_path):

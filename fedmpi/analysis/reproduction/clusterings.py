@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from fedmpi.analysis.reproduction import measures
@@ -17,15 +18,16 @@ _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range",
 
 
 def in_short(found: Sequence[Compared]) -> str:
-    """Return what became of the published scores, a line per metric."""
+    """Return what became of the published scores, a line per table and metric."""
     lines = []
-    for metric in CLUSTERING:
-        answers = [each.judged[HEADLINE].corrected for each in found if each.published.metric == metric]
+    for name, metric in product(dict.fromkeys(each.published.table for each in found), CLUSTERING):
+        members = [each for each in found if (each.published.table, each.published.metric) == (name, metric)]
+        answers = [each.judged[HEADLINE].corrected for each in members]
         confirmed, refuted, nothing = (answers.count(word) for word in (CONFIRMED, REFUTED, "open"))
         undecided = len(answers) - confirmed - refuted - nothing
         lines.append(
-            f"- Of {len(answers)} published figures of {metric}: {refuted} refuted, {confirmed} confirmed, "
-            f"{undecided} undecided, {nothing} open."
+            f"- {name}, {metric}: of {len(answers)} published figures {refuted} refuted, "
+            f"{confirmed} confirmed, {undecided} undecided, {nothing} open."
         )
     return "\n".join(lines) + "\n"
 
@@ -53,8 +55,15 @@ def leads(found: Sequence[Compared]) -> str:
     ----------
     found : sequence of Compared
         The figures of one metric of one table: a family of judgements. The paper's method has its name.
+
+    Returns
+    -------
+    str
+        Empty where the paper's method is not among them.
     """
     own = {each.published.column: each for each in found if each.published.row == each.published.paper}
+    if not own:
+        return ""
     others = [each for each in found if each.published.row != each.published.paper]
     gaps = [_lead(own[each.published.column], each) for each in others]
     judged = judge([Question(ours, published - MARGIN, math.inf) for published, ours in gaps])

@@ -15,12 +15,33 @@ from fedmpi.registry.check import check_suite
 
 def test_every_published_figure_names_one_configuration():
     figures = PAPER.figures()
-    assert len(figures) == 2 * 9 * 4 * 2
-    results = Results([])
+    assert len(figures) == (2 * 9 + 9 + 2 * 2) * 4 * 2
+    results, repetitions = Results([]), {"fclg/unit": 3, "fclg/mvgrl": 1}
     for each in figures:
         cell, missing = results.one(each.suite, each.cases)
         assert cell.key.dataset == each.column
-        assert len(missing) == (3 if each.column == "NCI1" else 10)
+        assert len(missing) == repetitions.get(each.suite, 3 if each.column == "NCI1" else 10)
+
+
+def test_another_reading_repeats_what_the_table_prints():
+    printed = {(e.table, e.row, e.column, e.metric): (e.printed, e.spread) for e in PAPER.figures()}
+    others = [place for place in printed if "," in place[0]]
+    assert len(others) == 9 * 4 * 2 + 2 * 2 * 4 * 2
+    for table, *place in others:
+        assert printed[table, *place] == printed[table.partition(",")[0], *place]
+
+
+def test_tables_without_the_papers_method_have_no_leads(make_rows):
+    figures = [each for each in PAPER.figures() if each.suite == "fclg/mvgrl"]
+    assert leads(compare(figures, Results([]))) == ""
+
+
+def test_unit_trains_what_the_table_trains():
+    table, unit = cases("fclg/table2"), cases("fclg/unit")
+    for name, case in unit.items():
+        changed = {"evaluation": table[name].evaluation, "suite": table[name].suite}
+        assert case.evaluation.vectors == "unit"
+        assert case.model_copy(update=changed).config() == table[name].config()
 
 
 def cases(name):
