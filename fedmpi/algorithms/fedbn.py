@@ -21,7 +21,8 @@ class FedBN(Algorithm):
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client: not if it is a normalisation layer's."""
-        return not name.startswith(("norm.", "graph_norm.")) and super().shares(name, share)
+        own = name.startswith(("norm.", "graph_norm.")) or ".norm." in name
+        return not own and super().shares(name, share)
 
     def objection(self, model: ModelOptions) -> str:
         """Refuse a model without normalisation, with which this is FedAvg, and ``pf``, which is not read."""

@@ -61,6 +61,11 @@ def unsupervised_name(objective: str, algorithm: str) -> str:
     return name if alone else f"{name}-{algorithm_name(algorithm)}"
 
 
+def known_objective(objective: str) -> bool:
+    """Return whether an objective is one of the unsupervised ones that papers name."""
+    return objective in _OBJECTIVES
+
+
 def objective_place(objective: str) -> int:
     """Return an objective's place among lines; unknown ones come last."""
     known = list(_OBJECTIVES)

@@ -63,6 +63,7 @@ def _identity_figures(run: Run) -> dict[str, Any]:
         "folder": str(run.folder),
         "dataset": setting(run.config, "dataset"),
         "algorithm": setting(run.config, "algorithm"),
+        "objective": setting(run.config, "objective"),
         "seed": run.config.get("seed"),
         "status": run.status,
         "reason": run.reason,

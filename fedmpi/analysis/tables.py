@@ -37,6 +37,7 @@ _RUN: tuple[Column, ...] = (
     ("case", lambda row: row["case"]),
     ("dataset", lambda row: str(row["dataset"])),
     ("algorithm", lambda row: str(row["algorithm"])),
+    ("objective", lambda row: str(row["objective"])),
     ("seed", lambda row: str(row["seed"])),
     ("status", lambda row: row["status"]),
     ("rounds", lambda row: f"{row['rounds']}/{row['rounds_planned']}"),
@@ -58,6 +59,7 @@ _DISPENSABLE = (
     "as\npublished",
     "dataset",
     "algorithm",
+    "objective",
     "seed",
     "virtual\ns",
     "lowest\ndecile",
@@ -83,6 +85,7 @@ _CLUSTERING: tuple[Column, ...] = (
     ("clustering\nacc % last", lambda row: percent(row.get("clustering_accuracy"))),
     ("macro\nF1 %", lambda row: percent(row.get("clustering_f1"))),
 )
+_PROBE: Column = ("probe\n%", lambda row: percent(row.get("probe_accuracy")))
 """The same of unsupervised objectives."""
 
 _TARGET: tuple[Column, ...] = (
@@ -172,7 +175,9 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[Column]:
     scored, clustered = ([name in row for row in rows] for name in ("score", "clustering_accuracy"))
     accuracies = () if all(map(max, scored, clustered)) else _RUN[first:last]
     scores = (*(_CLUSTERING if any(clustered) else ()), *(_SCORES if any(scored) else ()))
-    return [*_RUN[:first], *accuracies, *scores, *_RUN[last:]]
+    scores = (*scores, *([_PROBE] if any("probe_accuracy" in row for row in rows) else []))
+    named = [column for column in _RUN[:first] if column[0] != "objective" or any(clustered)]
+    return [*named, *accuracies, *scores, *_RUN[last:]]
 
 
 def _natural_width(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> int:

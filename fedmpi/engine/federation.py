@@ -224,9 +224,13 @@ def _unsupervised_cost(
         first = ViewCounts(_counts(raw.topology, graphs), weighted=False)
         other = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
         parts.append(counted(first, other, executed=True))
+    copies = flops.copies(case.local_epochs)
+    if copies:
+        view_of_all = ViewCounts(_counts(raw.topology, split.train), weighted=False)
+        parts.append(flops.encoding(view_of_all, executed=True))
     return sum(
         times * (part.dense + _SPARSE * part.sparse)
-        for times, part in zip((case.local_epochs, 1), parts, strict=True)
+        for times, part in zip((case.local_epochs, 1, copies), parts, strict=False)
     )
 
 

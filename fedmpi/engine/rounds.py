@@ -233,7 +233,8 @@ class Rounds:
         shared = self.exchange.num_bytes if self.algorithm.communicates else 0
         traffic = shared + self.algorithm.report_size(self.case.model), shared
         results = record_rows.results(trained, closing, self.group, participants, traffic)
-        results |= self._evaluator.scores.rows(closing.flags)
+        with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
+            results |= self._evaluator.scores.rows(closing.flags)
         measured = record_rows.measurements(trained, self.case.link, traffic)
         kept = round + 1 in self.case.evaluation.embeddings
         embeddings = self._evaluator.scores.embeddings(closing.flags) if kept else {}

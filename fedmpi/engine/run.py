@@ -36,6 +36,7 @@ from fedmpi.engine.warm_up import warm_up, warm_up_anew
 from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
+from fedmpi.metrics import clustering
 from fedmpi.metrics.tasks import rmse
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
@@ -110,6 +111,8 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             job.algorithm.warm_up()
+            if not case.objective.supervised:
+                clustering.warm_up()
             _announce(job, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, keeper, stop, observer, opening.first_round)

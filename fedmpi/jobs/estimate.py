@@ -118,6 +118,9 @@ def _unsupervised(case: Case, facts: DatasetFacts) -> float:
         ViewCounts(replace(counts, edges=_VIEW_EDGES * counts.edges), weighted=True),
     )
     train = flops.step(*views, executed=True).total * case.local_epochs * case.participation
+    copies = flops.copies(case.local_epochs)
+    if copies:
+        train += flops.encoding(views[0], executed=True).total * copies * case.participation
     return train + flops.vectors(*views, executed=True).total
 
 

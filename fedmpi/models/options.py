@@ -221,6 +221,7 @@ class GinEncoderOptions(_EncoderOptions):
     """GIN as InfoGraph and FCLG use it: per layer an MLP, ReLU, BatchNorm; all layers side by side."""
 
     kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr"})
+    norms: ClassVar[tuple[str, ...]] = ("batch",)
 
     name: Literal["gin-encoder"] = "gin-encoder"
 

@@ -11,7 +11,14 @@ from functools import reduce
 
 from fedmpi.models.flops import Flops, GraphCounts
 from fedmpi.models.options import GinEncoderOptions, ModelOptions, MvgrlEncoderOptions, Shape
-from fedmpi.objectives.options import InfoGraphOptions, ObjectiveOptions
+from fedmpi.objectives.options import (
+    FclgNodesOptions,
+    FclgOptions,
+    InfoGraphOptions,
+    IntraKlOptions,
+    IntraMseOptions,
+    ObjectiveOptions,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,16 @@ class ObjectiveFlops:
             convolved = self.convolutions(original, other, executed=executed)
             return _added(convolved, self.graph_heads(original.counts))
         return self.encoding(original, executed=executed)
+
+    def copies(self, local_epochs: int) -> int:
+        """Return how often a round encodes a client's graphs by frozen copies of the model.
+
+        The received one once, the previous epoch's after every epoch but the last; none where there is
+        one epoch. By rounds: the received and the previous one once.
+        """
+        if isinstance(self.objective, FclgOptions | FclgNodesOptions):
+            return 2 if self.objective.keeps_last_round else local_epochs * (local_epochs > 1)
+        return int(isinstance(self.objective, IntraKlOptions | IntraMseOptions))
 
     def encoding(self, view: ViewCounts, *, executed: bool) -> Flops:
         """Return the FLOPs of encoding one view without gradients, as frozen copies do."""

@@ -160,11 +160,11 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
         raise _Refused("optimizer", f'{algorithm.name} has plain SGD on the clients: use optimizer = "sgd"')
     if not algorithm.reads_share and case.share != "conv":
         raise _Refused("share", f"{algorithm.name} says itself what is shared: leave share out")
+    if algorithm.report_size(case.model) and not case.objective.supervised:
+        raise _Refused("objective", f'{algorithm.name} embeds graphs by a classifier: use "supervised"')
     objection = algorithm.objection(case.model)
     if objection:
         raise _Refused("algorithm", f"{algorithm.name} {objection}")
-    if algorithm.report_size(case.model) and not case.objective.supervised:
-        raise _Refused("objective", f'{algorithm.name} embeds graphs by a classifier: use "supervised"')
     if algorithm.regroups and case.participation < 1:
         raise _Refused("participation", f"{algorithm.name} groups all clients in every round: it must be 1")
     if algorithm.regroups and case.reduction.name == "fixed32":

@@ -2,7 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.graphs.batch import Batch
+from fedmpi.metrics import clustering
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.options import GinEncoderOptions, Shape
+from fedmpi.objectives.options import InfoGraphOptions
+from fedmpi.objectives.unsupervised import network_of
+from fedmpi.seeds import Purpose, key
+from fedmpi.store import checkpoint, embeddings
 from fedmpi.store.reader import load_run
 
 SUITE = """
@@ -134,3 +145,59 @@ def test_features_are_scaled_as_the_case_says(runs):
 def test_what_does_not_fit_is_refused_in_one_line(runs, settings, words):
     message = runs("fclg", expected=2, **settings)
     assert words in message and message.count("\n") == 1
+
+
+def test_fedbn_keeps_the_encoders_normalisation_at_home(runs):
+    (shared,), (kept,) = (runs("intra", rounds=1, algorithm=name).values() for name in ("fedavg", "fedbn"))
+    sent = [run.results["client_bytes_up"][0, 0] for run in (shared, kept)]
+    assert sent[0] - sent[1] == 4 * 2 * 8 * 4  # float32: weight, bias, mean, variance of 8 channels, 2 layers
+    assert len(set(shared.results["parameter_digest"][0])) == 1
+    assert len(set(kept.results["parameter_digest"][0])) == 4
+
+
+def test_vectors_and_labels_are_those_of_the_partitions_graphs_in_order(runs):
+    (run,) = runs("infograph", more="evaluation = { embeddings = [3] }").values()
+    raw, order = generate(SyntheticOptions(graphs=60), 0), run.partition["train_index"]
+    found = embeddings.load(run.folder)[3]
+    assert sorted(order) == list(range(60)) and order.tolist() != sorted(order)
+    assert found["labels"].tolist() == np.asarray(raw.labels)[order].tolist()
+    shape = Shape(build_features(raw, order[:1], "original").feature_rows.shape[1], 2)
+    model = FlatModel(network_of(InfoGraphOptions(), GinEncoderOptions(hidden=8, layers=2), shape))
+    saved = checkpoint.load(run.folder)[1]
+    model.parameters.copy_(torch.from_numpy(saved["states"][: saved["sizes"][0]]))
+    for place, graph in enumerate(order):
+        batch = Batch.of(build_features(raw, np.array([graph]), "original"))
+        with torch.no_grad():
+            alone = model.module.encode(batch, training=False).graphs[0].numpy()
+        assert np.allclose(alone, found["vectors"][place], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("objective", "option"),
+    [
+        ("fclg", "inter_weight = 3.0"),
+        ("fclg", "inter_temperature = 0.1"),
+        ("fclg", "temperature = 0.1"),
+        ("fclg", "normalise = false"),
+        ("intra-kl", "inter_weight = 3.0"),
+        ("intra-mse", "inter_normalise = false"),
+        ("intra", 'diffusion = { kind = "heat", t = 5.0 }'),
+    ],
+)
+def test_every_option_moves_what_is_trained(runs, objective, option):
+    changed = f'{{ label = "changed", objective = {{ name = "{objective}", {option} }} }}'
+    other, plain = runs(changed, objective, rounds=1, local_epochs=2).values()
+    assert (other.results["train_loss"] != plain.results["train_loss"]).all()
+
+
+def test_vectors_of_unit_length_are_clustered_where_asked_for(runs):
+    more = 'evaluation = { vectors = "unit", embeddings = [1, 2, 3] }'
+    (run,) = runs("infograph", more=more).values()
+    kept = embeddings.load(run.folder)
+    seed = key(0, Purpose.CLUSTERING) % 2**32
+    for place, found in enumerate(kept.values()):
+        vectors = found["vectors"].astype(np.float64)
+        unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        scored = clustering.score(unit, found["labels"], seed)
+        assert run.results["clustering_accuracy"][place] == scored.accuracy
+        assert run.results["clustering_f1"][place] == scored.macro_f1

@@ -111,3 +111,38 @@ def test_flops_of_a_hand_counted_step():
     dense, copied, pooled = 2 * 2 * 16 * 16, 2 * 16, 4 * 16
     assert fast.flops(rows, training=False) == dense + copied + 2 * pooled
     assert fast.flops(rows, training=True) == 3 * dense + copied + 3 * pooled + 10 * 16
+
+
+@pytest.mark.parametrize("kernels", ["csr", "compiled"])
+@pytest.mark.parametrize("options", [FclgOptions(), FclgNodesOptions()], ids=lambda each: each.name)
+def test_the_third_epoch_contrasts_with_the_end_of_the_second(graphs, options, kernels):
+    model, ours = passes(options, graphs, kernels)
+    received = model.parameters.clone()
+    ours.begin_round(None)
+    for epoch in range(2):
+        moved(model, epoch)
+        ours.end_epoch()
+    previous = model.parameters.clone()
+    moved(model, 7)
+    found = ours.step(ours.batch(None), DropoutStreams(1, 0, 0, 0)).outcome.mean_loss
+    # The same copies, kept by hand: a run whose one earlier epoch ended where the second did.
+    model.parameters.copy_(received)
+    ours.begin_round(None)
+    model.parameters.copy_(previous)
+    ours.end_epoch()
+    moved(model, 7)
+    assert ours.step(ours.batch(None), DropoutStreams(1, 0, 0, 0)).outcome.mean_loss == found
+
+
+@pytest.mark.parametrize("kernels", ["csr", "compiled"])
+def test_frozen_copies_say_the_same_of_a_graph_alone_and_in_a_batch(graphs, kernels):
+    objective = unsupervised.make(FclgOptions())
+    model, ours = passes(FclgOptions(), graphs, kernels)
+    moved(model, 3)
+    before, network = model.parameters.clone(), ours._network
+    with torch.no_grad():
+        (whole,) = (objective.contrasted(network, part) for part in ours._batches.train_parts)
+        _, single = passes(FclgOptions(), graphs.take(np.array([11])), kernels)
+        (alone,) = (objective.contrasted(network, part) for part in single._batches.train_parts)
+    assert torch.allclose(whole[11], alone[0], rtol=1e-4, atol=1e-5)
+    assert torch.equal(model.parameters, before)  # running statistics among them

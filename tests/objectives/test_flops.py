@@ -98,3 +98,23 @@ def test_edges_of_a_weighted_view_cost_a_product_and_an_addition():
     plain, weighted = (ViewCounts(GraphCounts(2, 10, 30), each) for each in (False, True))
     assert [view.sums(4, executed=False) for view in (plain, weighted)] == [120, 240]
     assert [view.sums(4, executed=True) for view in (plain, weighted)] == [320, 320]
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+@pytest.mark.parametrize(
+    "objective",
+    [IntraOptions(), FclgOptions(), FclgNodesOptions(previous="round"), IntraKlOptions()],
+    ids=lambda each: each.name,
+)
+def test_frozen_copies_encode_as_often_as_counted(objective, epochs, graphs):
+    ours = passes(objective, GIN, graphs)
+    ours.begin_round(ours._model.parameters.clone() if objective.keeps_last_round else None)
+    executed = steps = 0
+    for _ in range(epochs):
+        batch = ours.batch(None)
+        executed += ours.step(batch, DropoutStreams(1, 0, 0, 0)).executed_flops
+        steps += ours._batches.step_flops(batch.views)
+        ours.end_epoch()
+    view = counts(ours.batch(None))[0]
+    flops = ObjectiveFlops(objective, GIN, Shape(graphs.graphs.feature_rows.shape[1], 2))
+    assert executed - steps == flops.copies(epochs) * flops.encoding(view, executed=True).total

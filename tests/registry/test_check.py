@@ -66,8 +66,8 @@ def test_defaults_are_gcfls(check):
             'fedbn keeps all normalisation layers at home: leave pf = "shared" out',
         ),
         (
-            'dataset = { synthetic = { domains = 1 } }\npartition = "dominant-share"\nobjective = "infograph"\n'
-            'model = "gin-encoder"\nshare = "all"\nalgorithm = "fedbn"',
+            'dataset = { synthetic = { domains = 1 } }\npartition = "dominant-share"\nobjective = "mvgrl"\n'
+            'model = "mvgrl"\nshare = "all"\nalgorithm = "fedbn"',
             'fedbn keeps normalisation layers at home: choose model = "gin" with a norm',
         ),
         (

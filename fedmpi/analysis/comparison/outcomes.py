@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.analysis.discovery import each_run, folder_of
+from fedmpi.analysis.names import known_objective, unsupervised_name
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.errors import BadInput
 from fedmpi.metrics.headline import NAMES
@@ -52,8 +53,9 @@ class Outcome:
 
     @property
     def algorithm(self) -> str:
-        """The algorithm's name."""
-        return str(setting(self.config, "algorithm"))
+        """The algorithm's name; of an unsupervised run the method's."""
+        algorithm, objective = (str(setting(self.config, axis)) for axis in ("algorithm", "objective"))
+        return unsupervised_name(objective, algorithm) if known_objective(objective) else algorithm
 
     @property
     def dataset(self) -> str:

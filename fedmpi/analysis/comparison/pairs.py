@@ -8,6 +8,7 @@ from typing import Any
 
 from fedmpi.analysis.comparison.outcomes import Outcome, Side
 from fedmpi.analysis.figures.cells import key
+from fedmpi.analysis.summary import setting
 from fedmpi.store.schema import config_differences
 
 ACCURACY, SPEED = "accuracy", "speed"
@@ -18,8 +19,11 @@ _APART = ("suite", "name", "checkpoint_seconds")
 _SYSTEM = ("device", "threads", "kernels", "group_size")
 """Settings that belong to how a system runs a case: stated, and no reason against a comparison."""
 
-_SUBJECT = ("algorithm",)
+_SUBJECT = ("algorithm", "objective")
 """Settings that people compare on purpose."""
+
+_METHOD = ("model", "optimizer", "batch_size")
+"""Settings that belong to an objective where two are compared."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Pair:
 
     @property
     def case(self) -> tuple[str, str]:
-        """Dataset and algorithm; both algorithms where they differ."""
+        """Dataset and algorithm, or unsupervised method; both where they differ."""
         names = dict.fromkeys((self.first.algorithm, self.second.algorithm))
         return self.first.dataset, " -> ".join(names)
 
@@ -66,7 +70,9 @@ class Pair:
 
 
 def pair(first: Side, second: Side) -> tuple[list[Pair], list[str]]:
-    """Pair the runs of two sides: by equal settings, then by name, then by all settings but the algorithm's.
+    """Pair the runs of two sides: by equal settings, then by name, then by all settings but the method's.
+
+    A method is an algorithm and an objective, in the end with the settings that belong to it.
 
     Two sides of one run each are a pair, whatever they are. Equal cases that are there several times are
     paired in the order of their names.
@@ -84,6 +90,7 @@ def pair(first: Side, second: Side) -> tuple[list[Pair], list[str]]:
         lambda run: key(run.config, *_APART, "numerics_version"),
         lambda run: run.name,
         lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM),
+        lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM, *_METHOD),
         lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM, "rounds"),
     )
     for number, mark in enumerate(steps):
@@ -119,7 +126,7 @@ def _pair(first: Outcome, second: Outcome) -> Pair:
         reasons.append(Reason(f"other number of ranks ({shown})", (SPEED,)))
     stated = [
         line
-        for name in (*_SUBJECT, *_SYSTEM)
+        for name in (*_subject(first.config, second.config), *_SYSTEM)
         for line in _differences(first.config, second.config, name)
         if not line.startswith("algorithm.")
     ]
@@ -152,12 +159,19 @@ _WHY = {
 
 def _setting_reasons(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Reason]:
     reasons = []
-    for name in sorted({*first, *second} - {*_APART, *_SYSTEM, *_SUBJECT, "partition", "dataset"}):
+    apart = {*_APART, *_SYSTEM, *_subject(first, second), "partition", "dataset"}
+    for name in sorted({*first, *second} - apart):
         lines = _differences(first, second, name)
         if lines:
             text, spoils = _WHY.get(name, ("other settings", (ACCURACY, SPEED)))
             reasons.append(Reason(f"{text} ({', '.join(lines)})", spoils))
     return reasons
+
+
+def _subject(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings that two runs are compared by."""
+    same = setting(first, "objective") == setting(second, "objective")
+    return _SUBJECT if same else (*_SUBJECT, *_METHOD)
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> list[str]:

@@ -10,9 +10,10 @@ from markupsafe import Markup, escape
 from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.page.axes import thinned
 from fedmpi.analysis.page.charts import Axes, lines
-from fedmpi.analysis.page.collect import ALONE, BEST, LAST, PUBLISHED, Cell, Float, Setting
+from fedmpi.analysis.page.collect import ALONE, BEST, LAST, PUBLISHED, Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
+from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, with_interval, words
 
@@ -20,7 +21,6 @@ _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""
 
 _CURVES = {
-    "clustering_accuracy": ("Clustering accuracy", "%", 100.0),
     "test_accuracy": ("Test accuracy", "%", 100.0),
     "val_accuracy": ("Validation accuracy", "%", 100.0),
     "train_loss": ("Training loss", "nat", 1.0),
@@ -37,7 +37,6 @@ def mean_over_seeds(cell: Cell, rule: str) -> Estimate:
 
 def overview(settings: Sequence[Setting]) -> Section:
     """Return the table of all cells: a line per dataset and algorithm."""
-    clustered = any(is_clustered(cell) for setting in settings for cell in setting.cells)
     headings = [
         Heading("dataset"),
         Heading("algorithm"),
@@ -47,36 +46,19 @@ def overview(settings: Sequence[Setting]) -> Section:
         Heading(
             "without twins", "last round, over test graphs that have no isomorphic twin in a training set"
         ),
-        *(_CLUSTERS if clustered else ()),
         Heading("worst client", "lowest accuracy of a client, mean over seeds"),
         Heading("gain over self-train", "points, mean over clients, over the seeds that both have"),
         Heading("clusters", "clusters at the end, mean over seeds"),
         *COSTS,
     ]
-    rows = [_overview_row(setting, cell, clustered) for setting in settings for cell in setting.cells]
+    rows = [_overview_row(setting, cell) for setting in settings for cell in setting.cells]
     note = Markup('<p class="note">★ the best of a dataset.</p>')
     return Section(
         "overview", "Overview", table("Every dataset and algorithm", headings, rows, "cells") + note
     )
 
 
-_CLUSTERS = (
-    Heading("clustering acc %", "all graphs, last round, mean over seeds"),
-    Heading("macro F1 %", "of the same clusters"),
-)
-
-
-def is_clustered(cell: Cell) -> bool:
-    """Return whether the clusters of all graphs were scored in each run."""
-    return all("clustering_accuracy" in run.summary for run in cell.runs.values())
-
-
-def _clusters(cell: Cell) -> list[Entry]:
-    names = ("clustering_accuracy", "clustering_f1")
-    return [percent(cell.mean(name) if is_clustered(cell) else None) for name in names]
-
-
-def _overview_row(setting: Setting, cell: Cell, clustered: bool) -> list[Entry]:
+def _overview_row(setting: Setting, cell: Cell) -> list[Entry]:
     found = {rule: mean_over_seeds(cell, rule) for rule in (LAST, BEST, PUBLISHED)}
     kinds = {rule: "best" if _leads(setting, cell, rule) else "" for rule in (LAST, BEST)}
     reference = setting.reference(cell)
@@ -88,7 +70,6 @@ def _overview_row(setting: Setting, cell: Cell, clustered: bool) -> list[Entry]:
         _percent(found[BEST], kinds[BEST]),
         _percent(found[PUBLISHED]),
         percent(cell.mean("test_accuracy_without_twins")),
-        *(_clusters(cell) if clustered else ()),
         percent(cell.mean("worst_client_accuracy")),
         number(None if gain is None else float(np.nanmean(gain))),
         number(1 + cell.mean("splits") if cell.algorithm != ALONE else None, 1),

@@ -10,11 +10,12 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 import fedmpi
-from fedmpi.analysis.page import accuracy, cost, details, scores
-from fedmpi.analysis.page.collect import Digest, Setting, digest, settings
+from fedmpi.analysis.page import accuracy, clusters, cost, details, scores
+from fedmpi.analysis.page.collect import Digest, digest
 from fedmpi.analysis.page.findings import findings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.sections import Section
+from fedmpi.analysis.page.settings import Setting, settings
 from fedmpi.store.reader import Run
 
 _ROOM_FOR_DETAILS = 4_500_000
@@ -90,7 +91,8 @@ class Page:
     def _sections(self, found: Sequence[Setting]) -> list[Section]:
         sections: list[Section] = []
         scored = [each for each in found if each.score is not None]
-        plain = [each for each in found if each.score is None]
+        clustered = [each for each in found if each.clustered]
+        plain = [each for each in found if each.score is None and not each.clustered]
         if plain:
             sections += [accuracy.overview(plain)]
             if any(len(each.cells) > 1 for each in plain):
@@ -98,6 +100,8 @@ class Page:
             sections += [accuracy.curves(plain), accuracy.gains(plain)]
         if scored:
             sections.append(scores.scores(scored))
+        if clustered:
+            sections.append(clusters.clusters(clustered))
         if found:
             sections += [cost.time(found, self.machine), cost.traffic(found)]
         if any(run.holdings for run in self.digests):

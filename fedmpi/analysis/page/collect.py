@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.analysis.figures.cells import RULES, key, titles, without
-from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
-from fedmpi.analysis.page.axes import COLOURS, DASHES
-from fedmpi.analysis.summary import CLUSTERING, setting, summarise
+from fedmpi.analysis.figures.cells import RULES, without
+from fedmpi.analysis.summary import CLUSTERING, summarise
 from fedmpi.metrics.headline import Headline, headline
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
@@ -28,8 +24,8 @@ CURVES = ("test_accuracy", "val_accuracy", "train_loss", "test_loss")
 LAST, BEST, PUBLISHED = RULES
 ALONE = "self-train"
 
-_LONGEST_HEADING = 80
-"""Runs that differ in more than a heading can say are numbered; the page lists their settings at its end."""
+_METHOD = ("objective", "model", "optimizer", "batch_size", "kernels")
+"""Settings that belong to an unsupervised method, as algorithm and rounds to any."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +90,20 @@ class Digest:
         """The name of the run's folder."""
         return self.folder.resolve().name
 
+    @property
+    def clustered(self) -> bool:
+        """Whether the run is unsupervised: judged by the clusters of all graphs."""
+        return CLUSTERING[0] in self.summary
+
+    def setting(self) -> dict[str, Any]:
+        """Return what it has in common with the runs that it is compared with."""
+        apart = ("suite", "name", "seed", "algorithm", "rounds")
+        return without(self.config, *apart, *(("partition.seed", *_METHOD) if self.clustered else ()))
+
+    def repeated(self) -> dict[str, Any]:
+        """Return what it has in common with its repetitions; an unsupervised one draws its split anew."""
+        return without(self.config, "suite", "name", "seed", *(("partition.seed",) if self.clustered else ()))
+
 
 def digest(run: Run, target: float | None) -> Digest:
     """Return what the page keeps of a run."""
@@ -117,11 +127,10 @@ def digest(run: Run, target: float | None) -> Digest:
 
 
 def _curves(run: Run) -> dict[str, Float]:
-    """Return the means over clients by round, and the clustering accuracy of an unsupervised run."""
+    """Return the means over clients by round, and the scores of an unsupervised run."""
     found = {name: mean_accuracy(run.results[name]) for name in CURVES}
-    if CLUSTERING[0] in run.results:
-        found[CLUSTERING[0]] = np.asarray(run.results[CLUSTERING[0]], np.float64)
-    return found
+    scores = [name for name in CLUSTERING if name in run.results]
+    return found | {name: np.asarray(run.results[name], np.float64) for name in scores}
 
 
 def _phase_seconds(run: Run) -> dict[str, tuple[float, float]]:
@@ -162,126 +171,3 @@ def _holdings(run: Run) -> Holdings | None:
     for name in ("train_index", "val_index", "test_index"):
         mark.update(stored[name].tobytes() if name in stored else b"")
     return Holdings(mark.hexdigest(), tuple(stored["datasets"]), counts, float(stored["total_emd"]))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Complete runs that differ in their seed only, by seed, and how they look in charts."""
-
-    label: str
-    colour: int
-    dash: int
-    config: dict[str, Any]
-    runs: dict[int, Digest]
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return str(setting(self.config, "algorithm"))
-
-    def accuracy(self, rule: str, seeds: Sequence[int] | None = None) -> Float:
-        """Return test accuracies [seeds, clients]."""
-        return np.array([self.runs[seed].accuracy[rule] for seed in (self.runs if seeds is None else seeds)])
-
-    def mean(self, figure: str) -> float:
-        """Return the mean over seeds of a figure of the runs' summaries."""
-        return float(np.mean([run.summary[figure] for run in self.runs.values()]))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Cells that can be compared: alike in all but algorithm and rounds.
-
-    `clients` are those of the first; of all, unless a score over all clients' graphs compares the runs.
-    """
-
-    heading: str
-    clients: tuple[str, ...]
-    cells: tuple[Cell, ...]
-
-    @property
-    def score(self) -> str | None:
-        """Name of the score by which the runs are judged; None where that is accuracy."""
-        return None if self._headline is None else self._headline.name
-
-    @property
-    def higher(self) -> bool:
-        """Whether more of what the runs are judged by is better."""
-        return self._headline is None or self._headline.higher
-
-    @property
-    def _headline(self) -> Headline | None:
-        return next(iter(self.cells[0].runs.values())).headline
-
-    def reference(self, cell: Cell) -> Cell | None:
-        """Return the self-train that a cell's gains are over: of as many rounds, else of the most."""
-        alone = [each for each in self.cells if each.algorithm == ALONE and each is not cell]
-        same = [each for each in alone if each.config["rounds"] == cell.config["rounds"]]
-        return max(same or alone, key=lambda each: int(each.config["rounds"]), default=None)
-
-
-def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
-    """Sort complete runs into settings and cells; runs that fit nowhere are named in `complaints`."""
-    found: dict[str, dict[str, dict[int, Digest]]] = {}
-    for run in digests:
-        if run.status != "complete":
-            continue
-        config = without(run.config, "suite", "name", "seed")
-        cells = found.setdefault(key(config, "algorithm", "rounds"), {})
-        seeds = cells.setdefault(key(config), {})
-        others = [other for each in cells.values() for other in each.values()]
-        twin = seeds.get(int(run.config["seed"]))
-        if twin is not None:
-            complaints.append(
-                f"{run.folder}: left out of the averages, the same case and seed as {twin.folder}"
-            )
-        elif others and others[0].clients != run.clients and run.headline is None:
-            complaints.append(
-                f"{run.folder}: left out of the averages, other clients than {others[0].folder}"
-            )
-        else:
-            seeds[int(run.config["seed"])] = run
-    kept = [[seeds for seeds in cells.values() if seeds] for cells in found.values()]
-    return _named([cells for cells in kept if cells])
-
-
-def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
-    firsts = [next(iter(cells[0].values())) for cells in found]
-    configs = [without(run.config, "suite", "name", "seed", "algorithm", "rounds") for run in firsts]
-    names = _names([run.config for run in firsts])
-    headings = [
-        heading if len(heading) <= _LONGEST_HEADING else f"{name}, setting {place + 1}"
-        for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
-    ]
-    return [
-        Setting(heading, run.clients, _cells(cells))
-        for heading, run, cells in zip(headings, firsts, found, strict=True)
-    ]
-
-
-def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each setting: its dataset, and its model where the dataset has several."""
-    pairs = [(dataset_name(str(setting(each, "dataset"))), str(setting(each, "model"))) for each in configs]
-    models = {dataset: {model for other, model in pairs if other == dataset} for dataset, _ in pairs}
-    return [f"{dataset}, {model}" if len(models[dataset]) > 1 else dataset for dataset, model in pairs]
-
-
-def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
-    ordered = sorted(found, key=lambda seeds: _order(next(iter(seeds.values()))))
-    configs = [without(next(iter(seeds.values())).config, "suite", "name", "seed") for seeds in ordered]
-    algorithms = [str(setting(config, "algorithm")) for config in configs]
-    labels = titles([algorithm_name(name) for name in algorithms], configs)
-    cells = []
-    for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
-        colour = algorithm_place(algorithms[place])
-        repeat = algorithms[:place].count(algorithms[place])
-        sorted_seeds = dict(sorted(seeds.items()))
-        dash = (colour + 2 * repeat) % DASHES
-        plain = re.sub(r"\brounds = (\d+)", r"\1 rounds", label)
-        cells.append(Cell(plain, colour % COLOURS, dash, configs[place], sorted_seeds))
-    return tuple(cells)
-
-
-def _order(run: Digest) -> tuple[int, str, int]:
-    algorithm = str(setting(run.config, "algorithm"))
-    return algorithm_place(algorithm), algorithm, int(run.config["rounds"])

@@ -8,10 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from fedmpi.analysis.page.axes import COLOURS
-from fedmpi.analysis.page.collect import Cell, Digest, Holdings, Setting
+from fedmpi.analysis.page.collect import Digest, Holdings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.marks import Bars, bars
 from fedmpi.analysis.page.sections import Section, areas_legend
+from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, words
 from fedmpi.analysis.summary import setting as setting_of

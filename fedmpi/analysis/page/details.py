@@ -150,23 +150,33 @@ def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
 
 def all_runs(digests: Sequence[Digest]) -> Section:
     """Return the table of all runs, whatever their status."""
+    clustered = any(each.clustered for each in digests)
     headings = ["run", "dataset", "algorithm", "seed", "status", "rounds", "ranks"]
     headings += [
         "test acc %, last round",
         "best by validation",
         "worst client",
+        *(_CLUSTERS if clustered else ()),
         "s/round",
         "total s",
         "client MB",
     ]
-    rows = [_run_row(each) for each in digests]
+    rows = [_run_row(each, clustered) for each in digests]
     target = any("target" in each.summary for each in digests)
     if target:
         headings += ["rounds to target", "s to target"]
     return Section("runs", "All runs", table("Every run", headings, rows, "all-runs"))
 
 
-def _run_row(each: Digest) -> list[Entry]:
+_CLUSTERS = ("objective", "clustering acc %", "macro F1 %")
+
+
+def _clusters(found: dict[str, Any]) -> list[Entry]:
+    scores = [percent(found.get(name)) for name in ("clustering_accuracy", "clustering_f1")]
+    return [words(found["objective"], "name"), *scores]
+
+
+def _run_row(each: Digest, clustered: bool) -> list[Entry]:
     found = each.summary
     row = [
         words(each.name),
@@ -179,6 +189,7 @@ def _run_row(each: Digest) -> list[Entry]:
         percent(found["test_accuracy"]),
         percent(found["test_accuracy_best_by_validation"]),
         percent(found["worst_client_accuracy"]),
+        *(_clusters(found) if clustered else ()),
         number(found["round_seconds_median"], 3),
         number(found["total_seconds"], 1),
         number(found["client_megabytes"], 1),

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup, escape
 
-from fedmpi.analysis.estimates import estimate
-from fedmpi.analysis.page.accuracy import is_clustered, leader, mean_over_seeds, wins
-from fedmpi.analysis.page.collect import LAST, Cell, Setting
+from fedmpi.analysis.estimates import Estimate, estimate
+from fedmpi.analysis.page import clusters
+from fedmpi.analysis.page.accuracy import leader, mean_over_seeds, wins
+from fedmpi.analysis.page.collect import LAST
 from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.scores import direction, over_seeds, ranked
+from fedmpi.analysis.page.settings import Cell, Setting
 
 
 def findings(settings: Sequence[Setting]) -> Markup:
@@ -31,10 +33,12 @@ def _ahead(each: Setting) -> Markup:
     """Say which cell leads, and whether the gap to the next is more than the seeds' noise."""
     if each.score is not None:
         return _ahead_by_score(each)
+    if each.clustered:
+        return _ahead_by_clusters(each)
     first = leader(each)
     found = mean_over_seeds(first, LAST)
     if np.isnan(found.mean):
-        return _ahead_by_clusters(each)
+        return Markup("")
     others = [cell for cell in each.cells if cell is not first]
     if not others:
         return Markup("<strong>{}</strong> has a test accuracy of {:.2f} % in the last round.").format(
@@ -48,18 +52,20 @@ def _ahead(each: Setting) -> Markup:
 
 
 def _ahead_by_clusters(each: Setting) -> Markup:
-    """Say which cell's clusters fit the classes best; nothing where none were made."""
-    found = {cell.label: cell.mean("clustering_accuracy") for cell in each.cells if is_clustered(cell)}
-    if not found:
-        return Markup("")
-    first = max(found, key=lambda label: found[label])
-    others = len(found) > 1
-    return Markup("<strong>{}</strong> has {} clustering accuracy {} {:.2f} %{}.").format(
-        first,
-        "the highest" if others else "a",
-        "in the last round," if others else "of",
-        100 * found[first],
-        "" if others else " in the last round",
+    """Say which method's clusters fit the classes best, by how much, and what no clusters would score."""
+    first = clusters.leader(each)
+    found = 100 * clusters.score(first).mean
+    largest = Markup(" One cluster for all graphs would score {:.2f} %.").format(
+        100 * clusters.majority(each)
+    )
+    others = [cell for cell in each.cells if cell is not first]
+    if not others:
+        text = Markup("<strong>{}</strong> has a clustering accuracy of {:.2f} % in the last round.")
+        return text.format(first.label, found) + largest
+    text = Markup("<strong>{}</strong> has the highest clustering accuracy in the last round, {:.2f} %")
+    second = max(others, key=lambda cell: np.nan_to_num(clusters.score(cell).mean, nan=-1.0))
+    return (
+        text.format(first.label, found) + ", " + _said(clusters.lead(first, second), second) + "." + largest
     )
 
 
@@ -84,7 +90,14 @@ def _gap(first: Cell, second: Cell) -> Markup:
         np.nanmean(a) - np.nanmean(b)
         for a, b in zip(*(c.accuracy(LAST, seeds) for c in (first, second)), strict=True)
     ]
-    gap = estimate(100 * np.array(gaps))
+    return _said(estimate(np.array(gaps)), second)
+
+
+def _said(lead: Estimate, second: Cell) -> Markup:
+    """Say how far ahead of the second cell the first is, over the seeds that both have."""
+    if not lead.count:
+        return Markup("before {} (other seeds, so not paired)").format(second.label)
+    gap = Estimate(100 * lead.mean, 100 * lead.half, lead.count)
     if gap.mean == 0:
         return Markup("and so has {}").format(second.label)
     if gap.mean < 0:  # it leads by the mean over its own seeds
@@ -100,7 +113,7 @@ def _gap(first: Cell, second: Cell) -> Markup:
 
 
 def _where(each: Setting) -> Markup:
-    if each.score is not None or len(each.cells) < 2 or len(each.clients) < 2:
+    if each.clustered or each.score is not None or len(each.cells) < 2 or len(each.clients) < 2:
         return Markup("")
     parts = [Markup("{} on {}").format(label, count) for label, count in wins(each)]
     return Markup("Best by client: {}.").format(Markup(", ").join(parts))

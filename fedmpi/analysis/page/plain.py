@@ -1,6 +1,6 @@
 """The overview by dataset and algorithm as Markdown and LaTeX, to paste into a text.
 
-Runs that are judged by ROC-AUC or RMSE stand in a table of their own.
+Runs that are judged by ROC-AUC or RMSE stand in a table of their own, and so do unsupervised ones.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedmpi.analysis.estimates import Estimate, estimate
+from fedmpi.analysis.estimates import Estimate
 from fedmpi.analysis.page.accuracy import mean_over_seeds
-from fedmpi.analysis.page.collect import BEST, LAST, PUBLISHED, Cell, Setting
+from fedmpi.analysis.page.clusters import ACCURACY, F1, PROBE, majority, score
+from fedmpi.analysis.page.collect import BEST, LAST, PUBLISHED
 from fedmpi.analysis.page.scores import direction, over_seeds
+from fedmpi.analysis.page.settings import Cell, Setting
 
 _FIRST = ("dataset", "algorithm", "rounds", "seeds")
 _LAST = ("s/round", "total s")
-_CLUSTERS = ("clustering accuracy %, last round", "macro F1 %")
-_ACCURACIES = (
-    "test accuracy %, last round",
-    "best by validation",
-    "as published",
-    "worst client",
-    *_CLUSTERS,
-)
+_ACCURACIES = ("test accuracy %, last round", "best by validation", "as published", "worst client")
 _SCORES = ("score", "last round", "best by validation", "as published", "constant")
-_NOTES = {
-    _ACCURACIES[0]: "Mean over clients and seeds ± 95 % interval over seeds (Student's t). As published: a "
-    "maximum over test accuracies at splits, chosen on test data.",
-    _CLUSTERS[0]: "Clusters are those of all clients' graphs, matched to classes: mean over seeds ± 95 % "
-    "interval.",
+_CLUSTERS = {
+    ACCURACY: "clustering accuracy %, last round",
+    F1: "macro F1 %",
+    PROBE: "probe %",
 }
-"""Of the table of accuracies, by the column that needs it."""
-
+_NOTE_ON_ACCURACIES = (
+    "Mean over clients and seeds ± 95 % interval over seeds (Student's t). As published: a maximum over test "
+    "accuracies at splits, chosen on test data."
+)
+_NOTE_ON_CLUSTERS = (
+    "Clusters of all clients' graphs, matched to classes: mean over seeds ± 95 % interval. Largest class: "
+    "what one cluster for all graphs would score."
+)
 _NOTE_ON_SCORES = (
     "Over all clients' test graphs together; mean over seeds ± 95 % interval (Student's t). As published: "
     "the best test score of any round, chosen on test data. Constant: of a prediction that is the same for "
@@ -89,29 +89,30 @@ def _tex_row(cells: Sequence[str]) -> str:
 
 
 def _tables(settings: Sequence[Setting]) -> list[_Table]:
-    """Return the table of accuracies and that of scores, as far as there are runs for them."""
-    by_accuracy = [each for each in settings if each.score is None]
+    """Return the tables of accuracies, scores and clusters, as far as there are runs for them."""
     scored = [each for each in settings if each.score is not None]
+    clustered = [each for each in settings if each.clustered]
+    by_accuracy = [each for each in settings if each.score is None and not each.clustered]
     found = []
-    if by_accuracy or not scored:
+    if by_accuracy or not settings:
         rows = [[_row(each, cell, _accuracies(cell)) for cell in each.cells] for each in by_accuracy]
-        found.append(_filled((*_FIRST, *_ACCURACIES, *_LAST), rows))
+        found.append(_filled((*_FIRST, *_ACCURACIES, *_LAST), rows, _NOTE_ON_ACCURACIES))
     if scored:
         rows = [[_row(each, cell, _scores(each, cell)) for cell in each.cells] for each in scored]
         found.append(_Table((*_FIRST, *_SCORES, *_LAST), rows, _NOTE_ON_SCORES))
+    if clustered:
+        rows = [[_row(each, cell, _clusters(each, cell)) for cell in each.cells] for each in clustered]
+        headings = ("dataset", "method", *_FIRST[2:], *_CLUSTERS.values(), "largest class %", *_LAST)
+        found.append(_filled(headings, rows, _NOTE_ON_CLUSTERS))
     return found
 
 
-def _filled(headings: Sequence[str], settings: Sequence[list[list[str]]]) -> _Table:
-    """Return the table of accuracies without those columns in which no run has any."""
+def _filled(headings: Sequence[str], settings: Sequence[list[list[str]]], note: str) -> _Table:
+    """Return a table without those columns in which no run has anything."""
     rows = [row for each in settings for row in each]
-    there = {heading: any(row[place] != _NONE for row in rows) for place, heading in enumerate(headings)}
-    if not rows:
-        there = dict.fromkeys(headings, True) | dict.fromkeys(_CLUSTERS, False)
-    kept = [place for place, heading in enumerate(headings) if there[heading]]
-    notes = [text for heading, text in _NOTES.items() if there[heading]]
+    kept = [place for place in range(len(headings)) if not rows or any(row[place] != _NONE for row in rows)]
     chosen = [[[row[place] for place in kept] for row in each] for each in settings]
-    return _Table(tuple(headings[place] for place in kept), chosen, " ".join(notes))
+    return _Table(tuple(headings[place] for place in kept), chosen, note)
 
 
 def _row(each: Setting, cell: Cell, figures: Sequence[str]) -> list[str]:
@@ -127,15 +128,15 @@ def _row(each: Setting, cell: Cell, figures: Sequence[str]) -> list[str]:
 
 
 def _accuracies(cell: Cell) -> list[str]:
-    clusters = [
-        estimate([run.summary.get(name, math.nan) for run in cell.runs.values()])
-        for name in ("clustering_accuracy", "clustering_f1")
-    ]
     return [
         *(_shown(mean_over_seeds(cell, rule)) for rule in (LAST, BEST, PUBLISHED)),
         _shown(Estimate(cell.mean("worst_client_accuracy"), math.nan, len(cell.runs))),
-        *map(_shown, clusters),
     ]
+
+
+def _clusters(each: Setting, cell: Cell) -> list[str]:
+    largest = Estimate(majority(each), math.nan, len(cell.runs))
+    return [_shown(found) for found in (*(score(cell, name) for name in _CLUSTERS), largest)]
 
 
 def _scores(each: Setting, cell: Cell) -> list[str]:

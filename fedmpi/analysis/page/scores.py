@@ -9,8 +9,8 @@ from markupsafe import Markup, escape
 
 from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.page.charts import Axes, Line, lines
-from fedmpi.analysis.page.collect import Cell, Setting
 from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
+from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, table, with_interval, words
 

@@ -10,7 +10,8 @@ from markupsafe import Markup, escape
 
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.charts import Line
-from fedmpi.analysis.page.collect import Cell, Float
+from fedmpi.analysis.page.collect import Float
+from fedmpi.analysis.page.settings import Cell
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number
 
