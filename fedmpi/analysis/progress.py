@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedmpi.analysis.summary import setting
+from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.events import Event, Life, Round, Start, Status
 from fedmpi.store.schema import Array
@@ -71,7 +71,7 @@ class RunProgress:
         """Suite and case, algorithm and dataset, in a line."""
         config = self.config
         named = f"{config.get('suite', '')}/{config.get('name', '')}".strip("/")
-        return f"{named}: {setting(config, 'algorithm')} on {setting(config, 'dataset')}"
+        return f"{named}: {method(config)} on {setting(config, 'dataset')}"
 
     @property
     def planned(self) -> int:
@@ -104,8 +104,13 @@ class RunProgress:
         return np.array(rows) if rows else np.zeros((0, len(self.clients)))
 
     def curve(self, name: str) -> Array:
-        """Return a result's mean over the clients by round [R]; NaN where none was evaluated."""
-        return mean_accuracy(np.asarray(self.history(name), np.float64))
+        """Return a result by round [R], its mean over clients; NaN where none was evaluated."""
+        values = np.asarray(self.history(name), np.float64)
+        return values if values.ndim == 1 else mean_accuracy(values)
+
+    def has(self, name: str) -> bool:
+        """Return whether the recorded rounds have a result."""
+        return any(name in each.results for each in self._rounds.values())
 
     def clusters(self) -> list[list[str]]:
         """Return the clients of each present cluster, the largest first; empty before the first round."""

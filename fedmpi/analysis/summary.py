@@ -74,6 +74,12 @@ def _identity_figures(run: Run) -> dict[str, Any]:
     }
 
 
+def method(config: Mapping[str, Any]) -> str:
+    """Return what trains: the algorithm, before it the objective where that is unsupervised."""
+    algorithm, objective = (str(setting(config, axis)) for axis in ("algorithm", "objective"))
+    return algorithm if objective in ("supervised", "None") else f"{objective} with {algorithm}"
+
+
 def clustering_figures(run: Run) -> dict[str, float]:
     """Return the scores of an unsupervised run's clusters in the last evaluated round; nothing of others."""
     found = {}

@@ -36,8 +36,9 @@ class Console:
     def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
         """Say what runs where, and print the partition."""
         ranks = facts["mpi"]["size"]
+        what = "" if case.objective.supervised else f"{case.objective.name} with "
         self._rich.print(
-            f"[bold]{case.suite}/{case.name}[/bold]: {case.algorithm.name} on {case.dataset.name}, "
+            f"[bold]{case.suite}/{case.name}[/bold]: {what}{case.algorithm.name} on {case.dataset.name}, "
             f"{len(table.clients)} clients on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
             f"{_parameters(max(facts['parameters']), facts['shared_parameters'])}"
         )

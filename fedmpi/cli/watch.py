@@ -19,10 +19,11 @@ from rich.text import Text
 
 from fedmpi.analysis.discovery import folder_of, run_paths
 from fedmpi.analysis.progress import RunProgress
+from fedmpi.analysis.summary import CLUSTERING
 from fedmpi.analysis.tables import number, percent
 from fedmpi.cli.terminal import console
 from fedmpi.errors import BadInput, Diverged
-from fedmpi.metrics.headline import scores_text
+from fedmpi.metrics.headline import NAMES, scores_text
 from fedmpi.store import events, lock
 from fedmpi.store.events import Round
 from fedmpi.store.tail import Tail
@@ -220,16 +221,26 @@ def _duration(seconds: float) -> str:
 def _curves(progress: RunProgress, width: int) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     columns = min(60, max(10, width - 40))
-    for name, factor, unit in (
-        ("train_loss", 1, ""),
-        ("val_accuracy", 100, " %"),
-        ("test_accuracy", 100, " %"),
-    ):
+    for name, factor, unit in (("train_loss", 1, ""), *_scores(progress)):
         values = progress.curve(name)
         last = values[~np.isnan(values)][-1:]
         shown = f"{factor * float(last[0]):.4g}{unit}" if len(last) else "-"
         table.add_row(name.replace("_", " "), shown, sparkline(values, columns))
     return table
+
+
+_OF_CLIENTS = ("train_loss", "val_accuracy", "test_accuracy")
+_ACCURACIES = (("val_accuracy", 100, " %"), ("test_accuracy", 100, " %"))
+
+
+def _scores(progress: RunProgress) -> Sequence[tuple[str, int, str]]:
+    """Return what a run is judged by: field, factor, unit."""
+    if progress.has("clustering_accuracy"):
+        return [(name, 100, " %") for name in CLUSTERING if progress.has(name)]
+    for name in NAMES:
+        if progress.has(f"test_{name}"):
+            return [(f"val_{name}", 1, ""), (f"test_{name}", 1, "")]
+    return _ACCURACIES
 
 
 def _clusters(progress: RunProgress) -> Text:
@@ -247,21 +258,21 @@ def _clusters(progress: RunProgress) -> Text:
 def _clients(progress: RunProgress, room: float, width: int) -> Table:
     """Return a line per client, as many as there is room for."""
     blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
-    history = {
-        name: progress.history(name) for name in ("train_loss", "val_accuracy", "test_accuracy", "group")
-    }
+    history = {name: progress.history(name) for name in (*_OF_CLIENTS, "group")}
     count = int(min(len(progress.clients), max(3.0, room - 3)))
     table = Table(box=box.SIMPLE, pad_edge=False)
-    for title in ("client", "cluster", "train loss", "val acc %", "test acc %", "test acc by round"):
-        table.add_column(title, justify="left" if title in ("client", "test acc by round") else "right")
+    by_client = _scores(progress) is _ACCURACIES
+    traced, title_of_it = ("test_accuracy", "test acc") if by_client else ("train_loss", "train loss")
+    accuracies = ("val acc %", "test acc %") if by_client else ()
+    for title in ("client", "cluster", "train loss", *accuracies, f"{title_of_it} by round"):
+        table.add_column(title, justify="left" if title == "client" or "round" in title else "right")
     groups = list(dict.fromkeys(history["group"][-1].tolist()))
     for place, name in enumerate(progress.clients[:count]):
-        loss, val, test = (
-            _last(history[key][:, place]) for key in ("train_loss", "val_accuracy", "test_accuracy")
-        )
+        loss, val, test = (_last(history[key][:, place]) for key in _OF_CLIENTS)
         cluster = str(groups.index(history["group"][-1, place]) + 1)
-        trace = sparkline(history["test_accuracy"][:, place], blocks)
-        table.add_row(Text(name), cluster, number(loss, 4), percent(val), percent(test), trace)
+        trace = sparkline(history[traced][:, place], blocks)
+        shown = (percent(val), percent(test)) if by_client else ()
+        table.add_row(Text(name), cluster, number(loss, 4), *shown, trace)
     if count < len(progress.clients):
         table.caption = f"and {len(progress.clients) - count} more clients"
         table.caption_justify = "left"

@@ -90,7 +90,8 @@ def scores_text(results: Mapping[str, npt.NDArray[Any]]) -> tuple[str, str]:
     found = headline(results)
     if "clustering_accuracy" in results:
         accuracy, f1 = (float(results[f"clustering_{name}"]) for name in ("accuracy", "f1"))
-        return f"clustering acc {accuracy:.4f}  macro F1 {f1:.4f}", f"clustering {accuracy:.4f}"
+        probe = f"  probe {float(results['probe_accuracy']):.4f}" if "probe_accuracy" in results else ""
+        return f"clustering acc {accuracy:.4f}  macro F1 {f1:.4f}{probe}", f"clustering {accuracy:.4f}"
     if found is None:
         val, test = (_mean(results[f"{part}_accuracy"]) for part in ("val", "test"))
         return f"val acc {val:.4f}  test acc {test:.4f}", f"val {val:.4f} test {test:.4f}"

@@ -26,7 +26,16 @@ _REPETITION = ("suite", "name", "seed", "partition.seed")
 
 _METHOD = ("objective", "algorithm", "model", "optimizer", "batch_size", "kernels")
 
-_TITLES = {"clustering_accuracy": "clustering accuracy (%)", "clustering_f1": "macro F1 (%)"}
+_TITLES = {
+    "clustering_accuracy": "clustering accuracy (%)",
+    "clustering_f1": "macro F1 (%)",
+    "probe_accuracy": "probe accuracy (%)",
+}
+
+_MOST_SHADED = 4
+_MOST_TICKS = 8
+_DECADES = 50.0
+"""Settings that differ by so much stand on a logarithmic axis."""
 
 
 class Options(BaseModel):
@@ -38,13 +47,13 @@ class Options(BaseModel):
         Across: ``round``, ``emd`` (the partition's earth mover's distance), or a setting such as
         ``local_epochs`` and ``partition.clients``; then the last round's score is drawn.
     field : str
-        ``clustering_accuracy`` or ``clustering_f1``.
+        ``clustering_accuracy``, ``clustering_f1``, or ``probe_accuracy`` of runs with ``evaluation.probe``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: str = "round"
-    field: Literal["clustering_accuracy", "clustering_f1"] = "clustering_accuracy"
+    field: Literal["clustering_accuracy", "clustering_f1", "probe_accuracy"] = "clustering_accuracy"
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,8 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for run in runs:
         if CLUSTERING[0] not in run.results:
             raise BadInput(f"{run.folder}: not of an unsupervised objective; leave it out")
+        if options.field not in run.results:
+            raise BadInput(f"{run.folder}: has no {options.field}: run it with evaluation.probe = true")
     apart = (*_REPETITION, *(() if options.by in ("round", "emd") else (options.by,)))
     apart = (*apart, "partition.share") if options.by == "emd" else apart
     panels: dict[str, list[list[Run]]] = {}
@@ -73,20 +84,33 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     names = [dataset_name(str(setting(run.config, "dataset"))) for run in firsts]
     headings = titles(names, [without(run.config, *apart, *_METHOD) for run in firsts])
     figure, axes = style.panels(len(panels), height=3.0)
-    counts = set()
+    counts, most = set(), 0
     for axis, heading, lines in zip(axes, headings, panels.values(), strict=True):
         curves = [_curve(members, options, apart) for members in lines]
         counts |= {len(values) for curve in curves for values in curve.points.values()}
+        most = max(most, len(curves))
         _panel(axis, curves, options)
         if options.field == CLUSTERING[0]:
             axis.axhline(_largest_class(lines[0][0]), color="black", linewidth=0.6, linestyle=":")
         axis.set_title(heading, loc="left")
+    style.add_legend(figure, axes)
+    style.add_caption(figure, _caption(counts, most, options))
+    return figure
+
+
+def _caption(counts: set[int], most: int, options: Options) -> str:
+    """Return what the picture shows, with so many curves in a panel at most."""
     number = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     what = "by round" if options.by == "round" else "after the last round"
-    repetitions = f"{number} repetition{'' if number == '1' else 's'}"
+    repetitions = "one repetition" if number == "1" else f"mean over {number} repetitions"
+    spread = "bars at the right, the last round's range" if _barred(most, options) else "shaded, their range"
     dots = "; dotted: the largest class's share" if options.field == CLUSTERING[0] else ""
-    style.add_caption(figure, f"Score {what}: mean over {repetitions}; shaded, their range{dots}.")
-    return figure
+    return f"Score {what}: {repetitions}{'' if number == '1' else f'; {spread}'}{dots}."
+
+
+def _barred(curves: int, options: Options) -> bool:
+    """Return whether so many shaded ranges would hide each other."""
+    return options.by == "round" and curves > _MOST_SHADED
 
 
 def _largest_class(run: Run) -> float:
@@ -134,13 +158,29 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
         mean, low, high = (
             [float(take(values)) for values in curve.points.values()] for take in (np.mean, np.min, np.max)
         )
-        colour = COLOURS[number % len(COLOURS)]
-        dashes = style.DASHES[number // len(COLOURS) % len(style.DASHES)]
-        marker = "" if options.by == "round" else style.MARKERS[number % len(style.MARKERS)]
-        axis.plot(places, mean, label=label, color=colour, linestyle=dashes, marker=marker)
-        axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
+        again, place = divmod(number, len(COLOURS))
+        colour, dashes = COLOURS[place], style.DASHES[again % len(style.DASHES)]
+        marker = "" if options.by == "round" else style.MARKERS[(number + again) % len(style.MARKERS)]
+        width = 2.2 - 1.3 * number / max(
+            len(curves) - 1, 1
+        )  # who is drawn first shows beneath an equal curve
+        axis.plot(places, mean, label=label, color=colour, linestyle=dashes, marker=marker, linewidth=width)
+        if _barred(len(curves), options):
+            axis.plot(
+                [places[-1] + 0.4 * (number + 1)] * 2, [low[-1], high[-1]], color=colour, linestyle=dashes
+            )
+        else:
+            axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
     axis.set_xlabel({"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " ")))
     axis.set_ylabel(_TITLES[options.field])
     if options.by == "round":
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.legend(loc="best", ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
+        last = max(place for curve in curves for place in curve.points)
+        ticks = MaxNLocator(integer=True, steps=[1, 2, 5, 10]).tick_values(0, last)
+        axis.set_xticks([tick for tick in ticks if 0 < tick <= last])
+        return
+    across = sorted({place for curve in curves for place in curve.points})
+    if options.by != "emd" and across[0] > 0 and across[-1] / across[0] >= _DECADES:
+        axis.set_xscale("log")
+        axis.minorticks_off()
+    if len(across) <= _MOST_TICKS:
+        axis.set_xticks(across, [f"{place:g}" for place in across])

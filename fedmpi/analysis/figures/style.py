@@ -51,6 +51,10 @@ _SETTINGS: Any = {
 }
 _METADATA: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 
+_LEGEND_COLUMNS = 5
+_LEGEND_LETTERS, _LEGEND_HANDLE = 130, 8
+"""Letters that fit side by side in a legend as wide as the picture, and what a line takes of them."""
+
 _CAPTION = "caption"
 _CAPTION_SIZE = 6.5
 _CAPTION_MARGIN = 0.1
@@ -86,6 +90,19 @@ def panels(count: int, columns: int = 2, height: float = 2.4, **subplots: Any) -
     for empty in axes[count:]:
         empty.remove()
     return figure, axes[:count]
+
+
+def add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Add one legend above the panels where they have the same lines, else one in each."""
+    found = [axis.get_legend_handles_labels() for axis in axes]
+    if len({tuple(labels) for _, labels in found}) == 1:
+        handles, labels = found[0]
+        fitting = _LEGEND_LETTERS // (max(map(len, labels), default=0) + _LEGEND_HANDLE)
+        columns = min(len(labels), _LEGEND_COLUMNS, max(fitting, 1))
+        figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+        return
+    for axis in axes:
+        axis.legend(loc="best", ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
 
 
 def add_caption(figure: Figure, line: str) -> None:

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.figures import style
-from fedmpi.analysis.names import COLOURS
+from fedmpi.analysis.names import COLOURS, dataset_name, unsupervised_name
+from fedmpi.analysis.summary import setting
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store import embeddings
@@ -49,18 +50,27 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         for label in np.unique(found["labels"]):
             across, up = places[found["labels"] == label].T
             colour = COLOURS[int(label) % len(COLOURS)]
-            axis.scatter(across, up, s=4, linewidth=0, alpha=0.7, color=colour)
+            axis.scatter(across, up, s=4, linewidth=0, alpha=0.7, color=colour, label=f"class {int(label)}")
         accuracy = 100 * float(run.results["clustering_accuracy"][number - 1])
         axis.set_title(f"round {number}, clustering accuracy {accuracy:.1f} %", loc="left")
         axis.set_xticks([])
         axis.set_yticks([])
-    names = ", ".join(dict.fromkeys(str(run.config["name"]) for run in runs))
+    style.add_legend(figure, axes)
+    names = "; ".join(dict.fromkeys(map(_named, runs)))
     style.add_caption(
         figure,
         f"{names}: a dot per graph, coloured by class, t-SNE with perplexity {options.perplexity:g} "
         f"and seed {options.seed}.",
     )
     return figure
+
+
+def _named(run: Run) -> str:
+    """Return dataset, method and seed."""
+    dataset, objective, algorithm = (
+        str(setting(run.config, axis)) for axis in ("dataset", "objective", "algorithm")
+    )
+    return f"{dataset_name(dataset)}, {unsupervised_name(objective, algorithm)}, seed {run.config['seed']}"
 
 
 def _placed(vectors: np.ndarray, options: Options) -> np.ndarray:

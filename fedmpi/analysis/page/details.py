@@ -17,7 +17,7 @@ from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.sections import Section, areas_legend
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, words
-from fedmpi.analysis.summary import setting, splitting_groups
+from fedmpi.analysis.summary import method, setting, splitting_groups
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import PHASES
@@ -50,7 +50,7 @@ def detail(run: Run) -> Detail:
     name = run.folder.resolve().name
     facts = ", ".join(
         [
-            f"{setting(run.config, 'algorithm')} on {setting(run.config, 'dataset')}",
+            f"{method(run.config)} on {setting(run.config, 'dataset')}",
             f"seed {run.config.get('seed')}",
             f"{run.rounds_completed} of {run.rounds} rounds",
             run.status,

@@ -35,7 +35,8 @@ def runs(fedmpi, tmp_path):
 def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     of_one = [run for run in runs if run.config["local_epochs"] == 1]
     (axis,) = draw("clustering", of_one).axes
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["InfoGraph-FedAvg", "FCLG"]
+    (legend,) = axis.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["InfoGraph-FedAvg", "FCLG"]
     infograph = [run for run in of_one if run.config["objective"]["name"] == "infograph"]
     mean = 100 * np.mean([run.results["clustering_accuracy"] for run in infograph], axis=0)
     assert np.allclose(axis.lines[0].get_xydata(), [*zip((1, 2, 3), mean, strict=True)])
@@ -44,6 +45,7 @@ def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     (axis,) = picture.axes
     assert [line.get_xdata().tolist() for line in axis.lines] == [[1, 2], [1, 2]]
     assert "mean over 2 repetitions" in caption(picture)
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["1", "2"]
     (axis,) = draw("clustering", of_one, by="emd").axes
     emd = round(float(runs[0].partition["total_emd"]), 3)
     assert axis.lines[0].get_xdata().tolist() == [emd]
@@ -53,6 +55,7 @@ def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     assert first.get_title(loc="left") == f"round 1, clustering accuracy {accuracy[0]:.1f} %"
     assert last.get_title(loc="left") == f"round 3, clustering accuracy {accuracy[2]:.1f} %"
     assert sum(len(dots.get_offsets()) for dots in last.collections) == 60
+    assert len(last.figure.legends[0].get_texts()) == len(last.collections)
     kept = load(runs[0].folder)
     assert sorted(kept) == [1, 3] and kept[3]["vectors"].shape == (60, 16)
     assert np.bincount(kept[3]["labels"]).tolist() == runs[0].partition["class_counts"].sum(axis=0).tolist()
