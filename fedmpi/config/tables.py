@@ -26,6 +26,8 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> Settings:
             if isinstance(present, str):
                 present = {"name": present}
             merged[key] = merge(present if isinstance(present, Mapping) else {}, value)
+        elif isinstance(value, str) and isinstance(present, Mapping) and "name" not in present:
+            merged[key] = {**present, "name": value}
         else:
             merged[key] = dict(value) if isinstance(value, Mapping) else value
     return merged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -25,6 +25,7 @@ from fedmpi.partition.options import PartitionOptions
 from fedmpi.registry import algorithms
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import task_misfit
+from fedmpi.store.schema import canonical_json
 
 PARTITIONS: dict[str, type[BaseModel]] = {
     kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
@@ -57,9 +58,26 @@ def check_suite(suite: Suite) -> list[Checked]:
     Raises
     ------
     BadInput
-        An unknown name, key or value; the message names file, key and closest match.
+        An unknown name, key or value; the message names file, key and closest match. Or two cases of the
+        file that are the same but for their names, because one axis takes back what another sets.
     """
-    return [_check(suite, settings) for settings in suite.cases]
+    found = [_check(suite, settings) for settings in suite.cases]
+    if not suite.mode and not suite.overridden:
+        _refuse_twins(suite, found)
+    return found
+
+
+def _refuse_twins(suite: Suite, found: Sequence[Checked]) -> None:
+    """Refuse cases that differ in their names only."""
+    names: dict[str, str] = {}
+    for each in found:
+        config = canonical_json({**each.case.config(), "name": ""})
+        other = names.setdefault(config, each.case.name)
+        if other != each.case.name:
+            raise BadInput(
+                f"{suite.path}: matrix: {other} and {each.case.name} have the same settings: does an axis "
+                "take back what another sets?"
+            )
 
 
 def _check(suite: Suite, settings: CaseSettings) -> Checked:

@@ -33,6 +33,16 @@ def test_defaults_are_gcfls(check):
     assert checked.algorithm.name == "fedavg"
 
 
+def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
+    table = '{{ label = "{0}", dataset = {{ features = "{0}" }} }}'
+    features = ", ".join(map(table.format, ("labels", "degree")))
+    matrix = f'[matrix]\nfeatures = [{features}]\ndataset = ["MUTAG", "PROTEINS"]'
+    kinds = {each.case.dataset.features for each in check(matrix)}
+    assert kinds == {"labels", "degree"}  # a plain name leaves a table without a name as it is
+    with pytest.raises(BadInput, match="labels-MUTAG and degree-MUTAG have the same settings"):
+        check(f'[case]\ndataset = "MUTAG"\n{matrix}')
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ from fedmpi.analysis.reproduction import measures
 from fedmpi.analysis.reproduction.cells import HEADLINE, MARGIN, Compared
 from fedmpi.analysis.reproduction.judgement import CONFIRMED, REFUTED, Question, judge
 from fedmpi.analysis.reproduction.published import CLUSTERING
+from fedmpi.analysis.reproduction.results import Cell, Results
 from fedmpi.analysis.reproduction.statistics import Estimate
 from fedmpi.analysis.reproduction.tables import markdown, number, signed
 
@@ -46,6 +48,42 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
         for metric in CLUSTERING
     ]
     return {"name": name, "suite": members[0].published.suite, "metrics": metrics}
+
+
+def settings_table(results: Results, suite: str) -> str:
+    """Return what other settings score: a line per setting, a column per dataset; empty if none was run.
+
+    Parameters
+    ----------
+    suite : str
+        Its cases are called after seed, dataset and setting, parted by hyphens, in any order.
+    """
+    found: dict[str, dict[str, Cell]] = {}
+    for key, repetitions in results.plan(suite).items():
+        name = next(iter(repetitions.values()))
+        parts = [part for part in name.split("-") if part != key.dataset and not _SEED.fullmatch(part)]
+        cell = results.cell(key, repetitions)
+        if cell.runs:
+            found.setdefault(_joined(parts), {})[key.dataset] = cell
+    datasets = list(dict.fromkeys(name for line in found.values() for name in line))
+    rows = [[name, *(_scores(line.get(each)) for each in datasets)] for name, line in found.items()]
+    return markdown(["setting", *datasets], rows) if rows else ""
+
+
+_SEED = re.compile(r"seed\d+")
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Return a setting's name; what a hyphen within a number has parted is put together again."""
+    return re.sub(r"(\de) (\d)", r"\1-\2", " ".join(parts))
+
+
+def _scores(cell: Cell | None) -> str:
+    """Return mean accuracy and macro F1 in percent, and over how many repetitions where it is one."""
+    if cell is None:
+        return "-"
+    accuracy, f1 = (100 * cell.values(name).mean() for name in CLUSTERING.values())
+    return f"{accuracy:.1f}, {f1:.1f}{'' if len(cell.runs) > 1 else ' (one)'}"
 
 
 def leads(found: Sequence[Compared]) -> str:

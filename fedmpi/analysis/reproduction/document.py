@@ -46,6 +46,8 @@ class Paper:
     scored : str
         What a whole run is scored by: "clusters" or "scores"; "clients" (or nothing, with splits and
         ablation) where clients are.
+    others : tuple of str
+        Suites of other settings of a paper scored by clusters.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Paper:
     splits: str = ""
     ablation: str = ""
     scored: str = ""
+    others: tuple[str, ...] = ()
 
     def figures(self) -> list[Published]:
         """Return what it prints."""
@@ -78,6 +81,7 @@ PAPERS = (
         "IEEE BigData 2024",
         ("fclg/table2", "fclg/table3"),
         scored="clusters",
+        others=("fclg/sweep", "fclg/causes"),
     ),
     Paper(
         "FedCCH",
@@ -163,6 +167,7 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
         "in_short": kind.in_short(found),
         "tables": [kind.table(found, name) for name in names],
         "changes": changes_table(results, paper.ablation, found) if paper.ablation else "",
+        "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
         "open_cells": openings.open_table(found),
         "queue": openings.queue_table(results, paper.tables),
     }
