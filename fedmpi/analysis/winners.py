@@ -16,6 +16,9 @@ from fedmpi.metrics.headline import Headline, headline
 from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
 
+CLUSTERS = "clustering accuracy"
+"""Name of the score of unsupervised runs, which is one by labels."""
+
 
 @dataclass(frozen=True)
 class Winner:
@@ -88,7 +91,7 @@ def curve(run: Run) -> Headline:
         last = np.flatnonzero(~np.isnan(clusters))[-1:]
         val = np.full(len(clusters), np.nan)
         val[last] = clusters[last]
-        return Headline("clustering accuracy", True, val, clusters)
+        return Headline(CLUSTERS, True, val, clusters)
     accuracies = (mean_accuracy(run.results[f"{part}_accuracy"]) for part in ("val", "test"))
     return headline(run.results) or Headline("accuracy", True, *accuracies)
 
@@ -99,10 +102,11 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
     Where the sweep's seeds also drew its partitions, the new seeds do so too.
     """
     draws = all(winner.draws for winner in found)
+    chosen_by = "labels" if all(winner.score == CLUSTERS for winner in found) else "validation"
     axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in seeds]
     lines = [
         f'name = "{name}"',
-        'description = "Winners of a sweep, chosen by validation, with other seeds"',
+        f'description = "Winners of a sweep, chosen by {chosen_by}, with other seeds"',
         'priority = ["winner"]',
         "",
         "[case]",

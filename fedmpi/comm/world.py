@@ -137,9 +137,23 @@ def _library() -> str:
 
 
 def abort(error: BaseException) -> NoReturn:
-    """Print the traceback and end every rank of the job at once with exit code 1."""
+    """Print the traceback and end every rank of the job at once with exit code 1.
+
+    Where memory did not suffice it is one line.
+    """
+    rank = MPI.COMM_WORLD.rank
+    if (
+        isinstance(error, MemoryError)
+        or "can't allocate memory" in str(error)
+        or "out of memory" in str(error)
+    ):
+        sys.stderr.write(
+            f"fedmpi: rank {rank} on {socket.gethostname()} has not enough memory: take a smaller model or "
+            "batch, or more ranks on more nodes\n"
+        )
+        _end(1)
     text = "".join(traceback.format_exception(error))
-    sys.stderr.write(f"rank {MPI.COMM_WORLD.rank} failed:\n{text}")
+    sys.stderr.write(f"rank {rank} failed:\n{text}")
     _end(1)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
 from fedmpi.graphs.packed import Int, Topology, gather_ranges, pointers
@@ -54,8 +54,8 @@ class DiffusionOptions(Options):
     """
 
     kind: Literal["ppr", "heat"] = "ppr"
-    alpha: float = Field(0.2, gt=0, le=1)
-    t: float = Field(5.0, gt=0)
+    alpha: float = Field(0.2, ge=1e-4, le=1)
+    t: float = Field(5.0, gt=0, le=1e4)
     self_loops: float = Field(1.0, ge=0)
     transition: Literal["sym", "col", "row"] = "sym"
     keep: Literal["threshold", "topk", "degree", "all"] = "threshold"
@@ -63,6 +63,24 @@ class DiffusionOptions(Options):
     k: int = Field(8, ge=1)
     degree: int = Field(64, ge=1)
     scaling: Literal["none", "sym", "col", "row"] = "none"
+
+    @model_validator(mode="after")
+    def _all_read(self) -> DiffusionOptions:
+        for name, option, reader in _READ_BY:
+            unread = getattr(self, option) != reader
+            if unread and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f'{name} is read with {option} = "{reader}" only')
+        return self
+
+
+_READ_BY = (
+    ("alpha", "kind", "ppr"),
+    ("t", "kind", "heat"),
+    ("eps", "keep", "threshold"),
+    ("k", "keep", "topk"),
+    ("degree", "keep", "degree"),
+)
+"""Options that one value of another option reads."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ MVGRL, which are those of one cluster with nearly everything.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,9 +46,11 @@ def score(vectors: Vectors, labels: Ints, seed: int) -> ClusterScore:
         Of k-means' starts, below 2**32; the best of ten counts. One thread, so that sums have one order.
     """
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different vectors than clusters
         means = KMeans(int(labels.max()) + 1, n_init=_STARTS, random_state=seed)
         return agreement(labels, means.fit_predict(vectors.astype(np.float64)).astype(np.int64))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 SPLIT_SEED = 123
 """GCFL's released code draws every partition and split with this seed, whatever the run's seed."""
 
 
 class _Seeded(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
     seed: int = Field(default=SPLIT_SEED, ge=0, lt=2**32, description="split seed, apart from the run's seed")
 
@@ -69,6 +69,14 @@ class DominantShare(_Seeded):
     name: Literal["dominant-share"] = "dominant-share"
     clients: int = Field(default=6, ge=2)
     share: Annotated[float, Field(gt=0, le=1)] | Literal["uniform"] = 0.8
+
+    @field_validator("share", mode="before")
+    @classmethod
+    def _known(cls, share: object) -> object:
+        number = isinstance(share, int | float) and not isinstance(share, bool)
+        if share != "uniform" and not (number and 0 < share <= 1):  # type: ignore[operator]
+            raise ValueError('a share is above 0 and at most 1, or "uniform"')
+        return share
 
 
 class FedGraphNN(_Seeded):

@@ -163,7 +163,8 @@ def _validated(kind: type[BaseModel], values: Mapping[str, Any], prefix: str) ->
 def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
     if detail["type"] != "extra_forbidden":
         shown = "" if isinstance(detail["input"], Mapping) else f" (got {detail['input']!r})"
-        return detail["msg"][0].lower() + detail["msg"][1:] + shown
+        message = detail["msg"].removeprefix("Value error, ")
+        return message[0].lower() + message[1:] + shown
     fields: Mapping[str, Any] = kind.model_fields
     for part in detail["loc"][:-1]:
         inner = fields[str(part)].annotation

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from fedmpi.store.schema import Array
 
 FOLDER = "embeddings"
 _NAME = re.compile(r"round-(\d+)\.npz")
+_AGAIN = "remove the run's folder and run the case again"
 
 
 def save(folder: Path, round: int, arrays: Mapping[str, Array]) -> None:
@@ -38,8 +42,12 @@ def save(folder: Path, round: int, arrays: Mapping[str, Array]) -> None:
         target.parent.mkdir(exist_ok=True)
         with fresh.open("wb") as stream:
             np.savez(stream, **arrays)  # type: ignore[arg-type]
+            stream.flush()
+            os.fsync(stream.fileno())
         os.replace(fresh, target)
     except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
         raise disk.failure(target, error) from error
 
 
@@ -58,7 +66,11 @@ def load(folder: Path) -> dict[int, dict[str, Array]]:
             continue
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                found[int(match[1])] = {name: arrays[name] for name in ("vectors", "labels")}
-        except (OSError, ValueError, KeyError) as error:
-            raise BadInput(f"{path}: damaged ({error}); delete it and run the case again") from error
+                each = {name: arrays[name] for name in ("vectors", "labels")}
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+            raise BadInput(f"{path}: damaged ({error or 'empty'}); {_AGAIN}") from error
+        vectors, labels = each["vectors"], each["labels"]
+        if vectors.ndim != 2 or labels.shape != vectors.shape[:1] or not np.isfinite(vectors).all():
+            raise BadInput(f"{path}: damaged (its vectors are not those of a run); {_AGAIN}")
+        found[int(match[1])] = each
     return dict(sorted(found.items()))

@@ -36,12 +36,7 @@ class Options(BaseModel):
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return a row of panels per run, one for each round whose vectors are kept."""
-    kept = [(run, embeddings.load(run.folder)) for run in runs]
-    for run, rounds in kept:
-        if not rounds:
-            raise BadInput(
-                f"{run.folder} keeps no vectors: run it with evaluation.embeddings = [1, 10, 20], for example"
-            )
+    kept = [(run, _kept(run)) for run in runs]
     width = max(len(rounds) for _, rounds in kept)
     shown = [(run, number, found) for run, rounds in kept for number, found in rounds.items()]
     figure, axes = style.panels(len(shown), columns=width, height=2.5)
@@ -65,6 +60,29 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     return figure
 
 
+def _kept(run: Run) -> dict[int, dict[str, np.ndarray]]:
+    """Return the vectors of the rounds that a run was asked to keep.
+
+    Raises
+    ------
+    BadInput
+        It was asked for none, or some are not there.
+    """
+    asked = run.config.get("evaluation", {}).get("embeddings") or []
+    wanted = [number for number in asked if number <= run.rounds_completed]
+    if not wanted:
+        raise BadInput(
+            f"{run.folder} keeps no vectors: run it with evaluation.embeddings = [1, 10, 20], for example"
+        )
+    found = embeddings.load(run.folder)
+    missing = ", ".join(str(number) for number in wanted if number not in found)
+    if missing:
+        raise BadInput(
+            f"{run.folder}: the vectors of round {missing} are gone: remove the folder and run the case again"
+        )
+    return {number: found[number] for number in wanted}
+
+
 def _named(run: Run) -> str:
     """Return dataset, method and seed."""
     dataset, objective, algorithm = (
@@ -79,6 +97,9 @@ def _placed(vectors: np.ndarray, options: Options) -> np.ndarray:
     from threadpoolctl import threadpool_limits
 
     perplexity = min(options.perplexity, (len(vectors) - 1) / 3)
+    if (vectors == vectors[0]).all():
+        return np.zeros((len(vectors), 2))  # nothing to tell apart, which t-SNE cannot take
     with threadpool_limits(1):
-        found = TSNE(2, perplexity=perplexity, init="pca", random_state=options.seed, n_jobs=1)
+        start = "pca" if vectors.shape[1] > 1 else "random"
+        found = TSNE(2, perplexity=perplexity, init=start, random_state=options.seed, n_jobs=1)
         return np.asarray(found.fit_transform(vectors.astype(np.float64)))

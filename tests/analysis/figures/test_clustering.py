@@ -61,6 +61,25 @@ def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     assert np.bincount(kept[3]["labels"]).tolist() == runs[0].partition["class_counts"].sum(axis=0).tolist()
 
 
+def test_vectors_that_are_damaged_or_gone_are_named_in_one_line(runs, fedmpi):
+    folder, plot = runs[0].folder, ("plot", "t-sne", runs[0].folder, "--image", "x.svg")
+    kept = folder / "embeddings" / "round-0001.npz"
+    content = kept.read_bytes()
+    for bad in (b"", content[:300], content[:900] + bytes(40) + content[940:]):
+        kept.write_bytes(bad)
+        done = fedmpi(*plot)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert "round-0001.npz: damaged" in done.stderr
+    for vectors in (np.full((60, 16), np.nan, np.float32), np.ones(60, np.float32)):
+        np.savez(kept, vectors=vectors, labels=np.zeros(60, np.int64))
+        assert "damaged (its vectors are not those of a run)" in fedmpi(*plot).stderr
+    kept.unlink()
+    assert "the vectors of round 1 are gone: remove the folder" in fedmpi(*plot).stderr
+    np.savez(kept, vectors=np.ones((60, 16), np.float32), labels=np.zeros(60, np.int64))
+    kept.with_name("round-0009.npz").write_bytes(kept.read_bytes())
+    assert fedmpi(*plot).returncode == 0
+
+
 def test_supervised_runs_and_runs_without_vectors_are_named(record, draw):
     run = record({}, test_loss=[[1.0, 2.0]])
     with pytest.raises(BadInput, match="not of an unsupervised objective"):
