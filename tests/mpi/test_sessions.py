@@ -28,6 +28,8 @@ CASES = (
     "fixed32",
     "fclg",
     "fclg-by-round",
+    "fclg-sampled",
+    "infograph",
     "mvgrl",
     "gcn",
     "sage",

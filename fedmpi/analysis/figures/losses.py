@@ -78,11 +78,10 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     headings = names
     if options.panels == "settings":
         headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
-    for cell in found:
-        if all(np.isnan(run.results.get(options.field, 0.0)).all() for run in cell.runs.values()):
+    for run in runs:
+        if options.field.endswith("loss") and np.isnan(run.results[options.field]).all():
             raise BadInput(
-                f"{next(iter(cell.runs.values())).folder} has no {options.field}: leave it out, or try "
-                "--option field=train_loss"
+                f"{run.folder} has no {options.field}: leave it out, or try --option field=train_loss"
             )
     figure, axes = style.panels(len(panels), height=2.9)
     for axis, heading, members in zip(axes, headings, panels.values(), strict=True):

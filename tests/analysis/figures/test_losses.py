@@ -83,3 +83,9 @@ def test_means_of_rounds_are_said_in_the_caption_and_need_so_many_rounds(record,
     assert "Thick: mean over clients and of 2 rounds (seed 10)." in caption(picture)
     with pytest.raises(BadInput, match="smooth = 4, but fedavg has fewer rounds"):
         draw("losses", [run], smooth=4)
+
+
+def test_a_run_without_the_field_is_named(record, draw):
+    run = record({}, test_loss=[[np.nan, np.nan]])
+    with pytest.raises(BadInput, match="has no test_loss: leave it out, or try --option field=train_loss"):
+        draw("losses", [run])
