@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def save(raw: RawGraphs, folder: Path, source: str) -> None:
     try:
         scratch.mkdir(parents=True)
         _write(raw, scratch, source)
-        _publish(scratch, folder)
+        publish(scratch, folder, lambda: read_meta(folder) is not None)
     except OSError as error:
         raise BadInput(
             f"cannot write the data cache {folder}: {error.strerror or error}; "
@@ -104,22 +105,28 @@ def _write(raw: RawGraphs, folder: Path, source: str) -> None:
     (folder / _META).write_text(json.dumps(meta, indent=1))
 
 
-def _publish(scratch: Path, folder: Path) -> None:
-    """Rename a complete folder into place, unless a complete one is there already."""
+def publish(scratch: Path, folder: Path, complete: Callable[[], bool]) -> None:
+    """Rename a complete folder into place, unless what is there already is `complete`; else that makes room.
+
+    Raises
+    ------
+    OSError
+        It cannot be renamed, and no other process has put a complete one there.
+    """
     try:
         scratch.rename(folder)
         return
     except OSError:
-        if read_meta(folder) is not None:
+        if complete():
             return
         if not folder.exists():
             raise
     old = scratch_name(folder)
-    folder.rename(old)  # a partial folder or one of an older format
     try:
+        folder.rename(old)  # partial, damaged, or of an older format
         scratch.rename(folder)
     except OSError:
-        if read_meta(folder) is None:
+        if not complete():
             raise
     finally:
         shutil.rmtree(old, ignore_errors=True)

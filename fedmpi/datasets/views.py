@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets.cache import scratch_name
+from fedmpi.datasets.cache import publish, scratch_name
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import DiffusionOptions, WeightedTopology, diffuse
@@ -76,7 +76,7 @@ def _save(view: WeightedTopology, folder: Path) -> None:
         for name, part in zip(_PARTS, parts, strict=True):
             np.save(scratch / f"{name}.npy", part)
         (scratch / _DIGEST).write_text(_digest(parts))
-        _publish(scratch, folder)
+        publish(scratch, folder, lambda: _load(folder) is not None)
     except OSError as error:
         raise BadInput(
             f"cannot write the data cache {folder}: {error.strerror or error}; "
@@ -84,24 +84,3 @@ def _save(view: WeightedTopology, folder: Path) -> None:
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _publish(scratch: Path, folder: Path) -> None:
-    """Rename a complete view into place; what is there and damaged makes room."""
-    try:
-        scratch.rename(folder)
-        return
-    except OSError:
-        if _load(folder) is not None:
-            return
-        if not folder.exists():
-            raise
-    old = scratch_name(folder)
-    try:
-        folder.rename(old)
-        scratch.rename(folder)
-    except OSError:
-        if _load(folder) is None:  # another writer was not faster
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
