@@ -1,4 +1,4 @@
-"""The packages of a wheel; all else is in pyproject.toml, which cannot add bench/ and jobs/ to those found."""
+"""The packages of a wheel: bench/ and jobs/ beside those found. All else is in pyproject.toml."""
 
 from setuptools import find_packages, setup
 

@@ -31,3 +31,10 @@ class Interrupted(FedmpiError):
 
 class RunFailed(FedmpiError):
     """The run cannot go on through no mistake in its input: disk full, replay mismatch (exit code 1)."""
+
+
+class RankFailed(RunFailed):
+    """One rank cannot go on, through its algorithm or an error of its own; the run's status is `failed`."""
+
+    said = False
+    """Whether another rank has printed it already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,31 @@ import pytest
 from fedmpi.cli.main import main
 
 ROOT = Path(__file__).parent.parent
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; tables are as wide as it says
+
+
+def pytest_addoption(parser):
+    parser.addoption("--fuzz-examples", type=int, default=0, help="inputs per test of tests/fuzz, new ones")
+    parser.addoption("--fuzz-keep", default="", help="folder that inputs which fail are copied into")
+
+
+LAUNCHED = ("mpi", "slurm", "reframe", "comm", "cli", "fuzz")
+"""Folders of tests that start processes of their own."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Have one worker take all tests that start processes, and the others file by file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Apart(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.split("::", 1)[0]
+            return "launched" if file.split("/")[1] in LAUNCHED else file
+
+    return Apart(config, log)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -254,7 +254,11 @@ class Algorithm:
         return ()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what rank 0 must know to go on after a checkpoint."""
+        """Return what rank 0 must know to go on after a checkpoint.
+
+        Names, types and shapes of the arrays are the same after `begin` as after every round: a checkpoint
+        with others is not used.
+        """
         return {}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

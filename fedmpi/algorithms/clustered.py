@@ -80,15 +80,19 @@ class Clustered(Algorithm):
         return super().update(model, factor * mean, num_clients)
 
     def suspects(self, round: int, group: Ints, reports: Mapping[str, Floats]) -> list[int]:
-        """Return the groups past the warm-up, large enough, with an update longer than eps2 (Eq. 5)."""
+        """Return the groups past the warm-up, large enough, with an update longer than eps2 (Eq. 5).
+
+        Where clients are sampled, at least two of the group must have trained: there is no cut of one.
+        """
         if round + 1 <= self.options.warmup:
             return []
         longest = longest_update(group, reports["delta_norm"])
         sizes = np.bincount(group, minlength=len(group))
+        trained = np.bincount(group[~np.isnan(reports["delta_norm"])], minlength=len(group))
         return [
             int(g)
             for g in np.unique(group)
-            if sizes[g] > self.options.smallest and longest[g] > self.options.eps2
+            if sizes[g] > self.options.smallest and trained[g] > 1 and longest[g] > self.options.eps2
         ]
 
     @property

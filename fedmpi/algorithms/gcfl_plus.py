@@ -58,6 +58,10 @@ class GcflPlus(Clustered):
         self._sequences: dict[int, list[float]] = {}
         self._num_clients = 0
 
+    def begin(self, trained: int, num_clients: int) -> None:
+        """Start with a sequence of no values for each client."""
+        self._num_clients = num_clients
+
     def warm_up(self) -> None:
         """Have tslearn compile its dynamic time warping, which takes seconds once per process."""
         _warped_distances(np.zeros((2, self.options.length)))
@@ -65,7 +69,6 @@ class GcflPlus(Clustered):
     def observe(self, reports: Mapping[str, Floats]) -> None:
         """Append the round's value of each participant."""
         column = "gradient_norm" if self.options.sequence == "gradient" else "delta_norm"
-        self._num_clients = len(reports[column])
         for client, value in enumerate(reports[column]):
             if not np.isnan(value):
                 kept = [*self._sequences.get(client, []), float(value)]
@@ -102,7 +105,6 @@ class GcflPlus(Clustered):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take back what `state` returned."""
         table = arrays["sequences"]
-        self._num_clients = len(table)
         self._sequences = {
             client: [float(value) for value in row[~np.isnan(row)]] for client, row in enumerate(table)
         }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
@@ -126,7 +127,7 @@ class TableMaker:
         key = mark.hexdigest()
         if key not in self._made:
             raws = datasets_of(run, self._source)
-            features = DatasetOptions.model_validate(run.config["dataset"]).features
+            features = _options(run).features
             self._made[key] = client_tables(clients, raws, self.options, features)
         return self._made[key]
 
@@ -146,6 +147,13 @@ def held(run: Run) -> tuple[HeldGraphs, ...]:
     return tuple(clients)
 
 
+def _options(run: Run) -> DatasetOptions:
+    try:
+        return DatasetOptions.model_validate(run.config["dataset"])
+    except ValidationError as error:
+        raise BadInput(f"{run.folder}: a dataset with settings that this fedmpi does not know") from error
+
+
 def datasets_of(run: Run, source: DataSource) -> tuple[RawGraphs, ...]:
     """Return the datasets of a run, prepared where they were not yet.
 
@@ -154,7 +162,7 @@ def datasets_of(run: Run, source: DataSource) -> tuple[RawGraphs, ...]:
     BadInput
         They cannot be had, or their content is not that which the run was made with.
     """
-    options = DatasetOptions.model_validate(run.config["dataset"])
+    options = _options(run)
     source.prepare(options.name)
     raws = load_all(options, source)
     for raw, line in zip(raws, run.partition["dataset_digests"].tolist(), strict=True):

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fedmpi.analysis.stored import read_run
 from fedmpi.config import suite
 from fedmpi.config.locations import RUNS
 from fedmpi.errors import BadInput
-from fedmpi.store import events, runfile
-from fedmpi.store.reader import Run, load_run
-
-_MARKS = (runfile.NAME, events.NAME)
+from fedmpi.store import runfile
+from fedmpi.store.folders import is_run, runs_below
+from fedmpi.store.reader import Run
 
 
 def run_paths(path: Path) -> list[Path]:
@@ -24,28 +24,15 @@ def run_paths(path: Path) -> list[Path]:
     Raises
     ------
     BadInput
-        There is nothing at `path`, or no run below it.
+        There is nothing at `path`, no run below it, or too much to search.
     """
     place = folder_of(path)
-    if place.is_file() or any((place / mark).exists() for mark in _MARKS):
+    if place.is_file() or is_run(place):
         return [place]
-    found = sorted(_below(place))
+    found = sorted(runs_below(place))
     if not found:
         raise BadInput(f"{place}: no run ({runfile.NAME}) in it or below")
     return found
-
-
-def _below(place: Path) -> Iterator[Path]:
-    """Yield the run folders below a folder; links are followed, each real folder is visited once."""
-    seen: set[str] = set()
-    for folder, inner, files in os.walk(place, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen:
-            inner.clear()
-            continue
-        seen.add(real)
-        if any(mark in files for mark in _MARKS):
-            yield Path(folder)
 
 
 def folder_of(path: Path) -> Path:
@@ -78,12 +65,12 @@ def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
             complaints.append(str(error))
             continue
         for item in found:
-            real = item.resolve()
+            real = Path(os.path.realpath(item))
             folder = real.parent if real.name == runfile.NAME else real
             if folder in seen:
                 continue
             seen.add(folder)
             try:
-                yield load_run(item)
+                yield read_run(item)
             except BadInput as error:
                 complaints.append(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,17 @@ from fedmpi.store.schema import Array
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_CONTENTS = {
+    "runs": "a row per run",
+    "clients": "a row per run and client, at the end",
+    "rounds": "a row per run, round and client",
+    "tasks": "a row per run, round and task of molecules",
+    "times": "a row per run and round",
+    "ranks": "a row per run, round and rank",
+    "collectives": "a row per run, round, rank and collective",
+}
+_MOST_LISTED = 8
+"""Runs that are named where frames are printed."""
 _IDENTITY = ("run", "dataset", "algorithm", "seed")
 Columns = dict[str, Any]
 
@@ -43,6 +55,19 @@ class Frames:
 
     read: tuple[Run, ...]
     left_out: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Return what there is, in at most 20 lines."""
+        states = Counter(run.status for run in self.read)
+        listed = ", ".join(f"{count} {status}" for status, count in sorted(states.items()))
+        lines = [f"Frames of {len(self.read)} run{'s' * (len(self.read) != 1)}: {listed}"]
+        lines += [f"  .{name:<12} {what}" for name, what in _CONTENTS.items()]
+        lines += [f"  {run!r}" for run in self.read[:_MOST_LISTED]]
+        if len(self.read) > _MOST_LISTED:
+            lines.append(f"  and {len(self.read) - _MOST_LISTED} more, listed in .runs")
+        if self.left_out:
+            lines.append(f"  {len(self.left_out)} left out, named in .left_out")
+        return "\n".join(lines)
 
     @cached_property
     def runs(self) -> DataFrame:

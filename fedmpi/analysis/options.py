@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.analysis.summary import setting
 from fedmpi.engine.case import Case
@@ -39,7 +41,10 @@ def option_text(config: Mapping[str, Any]) -> str:
         The resolved configuration of a record or of a case.
     """
     options = _options_class(config)
-    usual = _flat(_named(config, options, ("name", "protocol")))
+    try:
+        usual = _flat(_named(config, options, ("name", "protocol")))
+    except ValidationError:  # settings that this fedmpi does not know: all count
+        usual = {}
     usual |= {f"{axis}.name": default for axis, (_, default) in AXES.items()}
     if "protocol" in options.model_fields:
         usual["algorithm.protocol"] = options.model_fields["protocol"].default
@@ -71,7 +76,7 @@ def _named(
     chosen = {key: table[key] for key in keys if key in options.model_fields and key in table}
     values: dict[str, Any] = {"suite": "", "name": "", "algorithm": options.model_validate(chosen)}
     for axis, (classes, default) in AXES.items():
-        name = setting(config, axis) or default
+        name = setting(config, axis) if setting(config, axis) in classes else default
         values[axis] = classes[name].model_validate({"name": name})
     return Case.model_validate(values).config()
 

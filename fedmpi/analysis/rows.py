@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from fedmpi.analysis.options import option_text
 from fedmpi.analysis.summary import per_client, setting, summarise
+from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
 from fedmpi.metrics.headline import headline
 from fedmpi.store.reader import Run
@@ -60,7 +62,12 @@ prediction scores. Such a run has one row, client `ALL`, and the score stands in
 
 ALL = "all clients"
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+"""What makes a spreadsheet read text as a formula; the apostrophe so that `read` gives back the text."""
+
 _FURTHER = (CLUSTERING, SCORED)
+
+_TEXTS = ("suite", "case", "dataset", "algorithm", "options", "client", "commit", "config_digest", "score")
 
 RULES = {
     "last round": "test_accuracy",
@@ -68,6 +75,14 @@ RULES = {
     "as published": "test_accuracy_as_published",
 }
 """Columns of the accuracy by selection rule; only the last rule looks at test data to choose."""
+
+_WHOLE = ("rounds", "split_seed", "seed")
+"""Whole numbers. The other columns that are no text hold any number."""
+
+_NEVER_BLANK = (*_WHOLE, "run_wall_seconds", *RULES.values())
+
+_LARGEST = 1e39
+"""Above what float32 holds, in which losses and scores are; sums and squares of it are still numbers."""
 
 
 def client_rows(run: Run) -> list[dict[str, Any]]:
@@ -117,7 +132,7 @@ def _common(run: Run) -> dict[str, Any]:
         **{name: whole[name] for name in CLUSTERING if name in whole},
         "run_wall_seconds": round(whole["total_seconds"], 3),
         "run_executed_gflop": whole["executed_gflop"],
-        "commit": provenance["source"].get("commit", ""),
+        "commit": provenance.get("source", {}).get("commit", ""),
         "numerics_version": run.numerics_version,
         "config_digest": run.config_digest,
     }
@@ -148,7 +163,18 @@ def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
     more = [name for names in _FURTHER for name in names if any(names[0] in row for row in listed)]
     writer = csv.DictWriter(stream, (*COLUMNS, *more), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(listed)
+    writer.writerows({name: _as_text(value) for name, value in row.items()} for row in listed)
+
+
+def _as_text(value: Any) -> Any:
+    """Return a cell; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _as_written(cell: str) -> str:
+    """Return what `_as_text` made a cell from."""
+    marked = cell.startswith("'") and cell[1:].startswith(_FORMULA)
+    return cell[1:] if marked else cell
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -157,16 +183,41 @@ def read(path: Path) -> list[dict[str, str]]:
     Raises
     ------
     BadInput
-        The file cannot be read or has other columns.
+        The file cannot be read, has other columns, or a row that is cut or has text in place of a number.
     """
     try:
         with path.open(newline="") as stream:
             reader = csv.DictReader(stream)
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError) as error:
+            _refuse_other_columns(tuple(reader.fieldnames or ()), path)
+            return [_checked(row, f"{path}, line {reader.line_num}") for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"{path}: cannot read these rows ({error})") from error
+
+
+def _refuse_other_columns(names: tuple[str, ...], path: Path) -> None:
     chosen = itertools.product(*(((), names) for names in _FURTHER))
-    known = [(*COLUMNS, *itertools.chain(*further)) for further in chosen]
-    if tuple(reader.fieldnames or ()) not in known:
+    if names not in [(*COLUMNS, *itertools.chain(*further)) for further in chosen]:
         raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ")
-    return [{**dict.fromkeys(itertools.chain(*_FURTHER), ""), **row} for row in rows]
+
+
+def _checked(row: Mapping[Any, Any], place: str) -> dict[str, str]:
+    """Return a row with all columns, its text as it was before `write`; raise BadInput if it is damaged."""
+    if None in row or None in row.values():
+        raise BadInput(f"{place}: not as many cells as columns; the file is damaged, make it again")
+    for name, cell in row.items():
+        if name not in _TEXTS and not _fits(name, cell):
+            raise BadInput(f"{place}: {name} = {short(cell)}; the file is damaged, make it again")
+    further = dict.fromkeys(itertools.chain(*_FURTHER), "")
+    return {**further, **{name: _as_written(cell) for name, cell in row.items()}}
+
+
+def _fits(name: str, cell: str) -> bool:
+    """Return whether a cell is what stands in a column of numbers."""
+    if not cell:
+        return name not in _NEVER_BLANK
+    if name in _WHOLE:
+        return cell.isascii() and cell.isdigit() and len(cell) < 20
+    try:
+        return math.isnan(float(cell)) or abs(float(cell)) < _LARGEST
+    except ValueError:
+        return False

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from fedmpi.analysis.summary import setting
 from fedmpi.datasets.atoms import ONE_HOT_WIDTH
 from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops
@@ -91,7 +92,10 @@ def system_rows(runs: Iterable[Run]) -> list[SystemRow]:
 def _molecular(runs: Iterable[Run]) -> list[tuple[Run, FedGraphNNOptions]]:
     found: list[tuple[Run, FedGraphNNOptions]] = []
     for run in runs:
-        options = _MODEL.validate_python(run.config["model"])
+        try:
+            options = _MODEL.validate_python(run.config["model"])
+        except ValidationError:  # a model that this fedmpi does not know
+            continue
         molecules = run.config["dataset"]["name"] in MOLECULES
         if run.status == "complete" and molecules and isinstance(options, FedGraphNNOptions):
             found.append((run, options))
@@ -105,7 +109,7 @@ def _row(run: Run, options: FedGraphNNOptions) -> SystemRow:
     per_round = float(np.median(seconds[1:] if len(seconds) > 1 else seconds))  # the first prepares molecules
     steps = float(run.results["steps"].sum())
     cpu = float(np.nansum(run.measured("client_cpu_seconds")))
-    algorithm = str(run.config["algorithm"]["name"])
+    algorithm = str(setting(run.config, "algorithm"))
     whole, work = _published(name, kind) if algorithm == "fedavg" else (None, None)
     sizes = run.partition["sizes"][:, 1:].sum()
     return SystemRow(

@@ -116,7 +116,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
         "winner = [",
     ]
     for winner in found:
-        kept = {k: v for k, v in winner.config.items() if k not in ("suite", "name", "seed")}
+        kept = {k: v for k, v in winner.config.items() if k not in ("suite", "name", "seed", "plugin")}
         if draws:
             kept["partition"] = {k: v for k, v in kept["partition"].items() if k != "seed"}
         label = re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group))

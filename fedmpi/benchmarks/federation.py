@@ -15,9 +15,11 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.engine.case import Case
 from fedmpi.engine.federation import Federation, assemble, deal
 from fedmpi.engine.groups import Group
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rounds import Rounds
 from fedmpi.engine.states import States
 from fedmpi.engine.warm_up import warm_up_anew
+from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.partition.partition import Partition
 from fedmpi.registry.check import Checked
 
@@ -64,8 +66,9 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         raws = load_all(case.dataset, source)
         partition = deal(case, checked.algorithm, raws)
         federation = assemble(case, raws, partition, source.cache)
-        states = States(case, checked.algorithm, world, federation)
-        rounds = Rounds(case, checked.algorithm, world, federation, states)
+        hooks = Hooks(checked.algorithm, federation.num_clients, Whereabouts())
+        states = States(case, hooks, world, federation)
+        rounds = Rounds(case, hooks, world, federation, states)
         rounds.begin(False, None)
     return Prepared(case, raws, partition, federation, rounds)
 

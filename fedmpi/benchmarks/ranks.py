@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.comm.interrupt import Stopped
 from fedmpi.comm.launch import mpiexec
 from fedmpi.errors import BadInput, RunFailed
 from fedmpi.store.reader import load_run
@@ -127,7 +128,7 @@ def _ended_by_term() -> Iterator[None]:
     """Have TERM end this process as Ctrl-C does, which also ends what it started and clears up."""
 
     def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+        raise Stopped
 
     before = signal.signal(signal.SIGTERM, stop)
     try:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi import NUMERICS_VERSION
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates, repeat
 from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput
 from fedmpi.store import checkpoint, events, runfile
+from fedmpi.store.checkpoint import Checkpoint, Meta
 from fedmpi.store.events import EventLog, Life, Round, Start
 from fedmpi.store.record import RunRecord
 from fedmpi.store.runfile import RunFile
@@ -170,8 +172,10 @@ def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Sampl
     """Save the states of all clients; the last two checkpoints stay, as in a run."""
     states = np.random.default_rng(0).random(clients * _STATE_FLOATS, np.float32)
     arrays = {"states": states, "sizes": np.full(clients, _STATE_FLOATS)}
+    about = Meta(rounds=1, config_digest="0" * 64, numerics_version=NUMERICS_VERSION, begun="")
+    saved = Checkpoint(about, arrays)
     count = min(repetitions, _MOST_CHECKPOINTS)
-    seconds = repeat(lambda: checkpoint.save(folder, {"rounds": 0}, arrays), 1, count).wall
+    seconds = repeat(lambda: checkpoint.save(folder, saved), 1, count).wall
     size = (folder / checkpoint.NAME).stat().st_size
     return {
         "seconds": seconds,

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.loading import load_all
@@ -51,6 +50,8 @@ class Data:
 
     def named(self, names: Sequence[str]) -> list[RawGraphs]:
         """Load datasets and the members of groups, in order."""
+        if "" in names:
+            raise BadInput("an empty name is no dataset's; 'fedmpi data list' shows those known")
         return [raw for name in names for raw in self.load(DatasetOptions(name=name))]
 
 
@@ -69,7 +70,7 @@ def properties(
     title = (
         f"Properties of graphs and of random ones (seed {seed}); {'G(n, p)' if as_published else 'G(n, m)'}"
     )
-    table = plain_table(title, (*headings, "paper real", "paper random", "paper p"), 2)
+    table = PlainTable(title, (*headings, "paper real", "paper random", "paper p"), 2)
     for row in rows:
         table.add_line(*_property_cells(row))
     _print(table)
@@ -89,7 +90,7 @@ def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
     if as_json:
         return _print_json({"statistics": [asdict(row) for row in rows]})
     headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
-    table = plain_table("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
+    table = PlainTable("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
     for row in rows:
         table.add_line(*_statistics_cells(row))
     _print(table)
@@ -130,7 +131,7 @@ def heterogeneity(
     headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
     walks = options.walks or "by the bound"
     title = f"Heterogeneity (walk length {options.length}, walks per graph {walks}, seed {options.seed})"
-    table = plain_table(title, headings, 1)
+    table = PlainTable(title, headings, 1)
     for row in rows:
         table.add_line(*_heterogeneity_cells(row))
     _print(table)
@@ -188,11 +189,11 @@ def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
     return list(first.values())
 
 
-def _leakage_table(case: Case, result: Leakage) -> Table:
+def _leakage_table(case: Case, result: Leakage) -> PlainTable:
     distinct = "; ".join(f"{each.dataset}: {each.distinct} of {each.graphs}" for each in result.datasets)
     title = f"{case.dataset.name}, {case.partition.name}; distinct graphs: {distinct}"
     headings = ("client", "dataset", "test graphs", "twin in own training", "in another's", "in none")
-    table = plain_table(title, headings, 2)
+    table = PlainTable(title, headings, 2)
     sums = [0, 0, 0, 0]
     for client in result.clients:
         counts = [len(client.own), *(int(mask.sum()) for mask in (client.own, client.other, client.clean))]
@@ -223,7 +224,7 @@ def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
     }
 
 
-def _print(table: Table) -> None:
+def _print(table: PlainTable) -> None:
     console(sys.stdout).print(table)
 
 

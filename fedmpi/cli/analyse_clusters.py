@@ -9,16 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Scopes, TableMaker, clustered
 from fedmpi.analysis.discovery import run_paths
+from fedmpi.analysis.stored import read_run
 from fedmpi.analysis.summary import setting
-from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, print_json
 from fedmpi.datasets.source import DataSource
 from fedmpi.heterogeneity.clusters import DRAWS, Control, Level
 from fedmpi.heterogeneity.distances import WalkOptions
-from fedmpi.store.reader import load_run
 
 _KINDS = ("structure", "features")
 
@@ -26,27 +25,27 @@ _KINDS = ("structure", "features")
 def clusters(paths: Sequence[Path], source: DataSource, options: WalkOptions, as_json: bool = False) -> int:
     """Print the heterogeneity before clustering, within clusters, and within random ones; returns 0."""
     maker = TableMaker(source, options)
-    found = [clustered(load_run(path), maker) for place in paths for path in run_paths(place)]
+    found = [clustered(read_run(path), maker) for place in paths for path in run_paths(place)]
     if as_json:
         print_json({**asdict(options), "random_partitions": DRAWS, "runs": [_record(run) for run in found]})
         return 0
     screen = console(sys.stdout)
     screen.print(_final_table(found, options))
     for run in found:
-        screen.print(_names(run), markup=False, highlight=False)
-    screen.print()
+        screen.print(_names(run))
+    screen.print("")
     screen.print(_rounds_table(found))
     return 0
 
 
-def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> Table:
+def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> PlainTable:
     error = _largest_error(found)
     drawn = f"; pairs drawn, standard errors up to {error:.1g}" if error else ""
     title = (
         f"Mean distance of two graphs in a cluster (walk length {options.length}, walks per graph "
-        f"{options.walks or 'by the bound'}, seed {options.seed}{drawn}).\n"
+        f"{options.walks or 'by the bound'}, seed {options.seed}{drawn}). "
         f"Random: {DRAWS} partitions into clusters of the same sizes; in brackets the share of them whose "
-        "value is at most that of the clusters.\n"
+        "value is at most that of the clusters. "
         "Different clients: without pairs of graphs of one client, which are all that a cluster of one has."
     )
     headings = (
@@ -55,11 +54,11 @@ def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> Table:
         "before",
         "clusters",
         "random",
-        "different clients:\nbefore",
+        "different clients: before",
         "clusters",
         "random",
     )
-    table = plain_table(title, headings, 2)
+    table = PlainTable(title, headings, 2)
     for run in found:
         for kind in _KINDS:
             before, after = _scopes(run.before, kind), _scopes(run.clusterings[-1], kind)
@@ -83,13 +82,13 @@ def _largest_error(found: Sequence[ClusteredRun]) -> float:
     return max(errors, default=0.0)
 
 
-def _rounds_table(found: Sequence[ClusteredRun]) -> Table:
+def _rounds_table(found: Sequence[ClusteredRun]) -> PlainTable:
     title = (
         "By round (the first that ended with these clusters). ARI: adjusted Rand index of clusters and the "
         "domains of their datasets; in brackets the share of random partitions whose index is at least that."
     )
     headings = ("run", "round", "sizes", "structure", "random", "features", "random", "ARI", "random")
-    table = plain_table(title, headings, 1)
+    table = PlainTable(title, headings, 1)
     for run in found:
         for each in run.clusterings:
             sizes = " ".join(str(len(cluster)) for cluster in each.clusters)

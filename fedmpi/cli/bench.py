@@ -10,6 +10,7 @@ import typer
 
 from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
 from fedmpi.cli.scaling import rank_numbers
+from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.errors import BadInput, FedmpiError
 
@@ -137,7 +138,7 @@ def ranks(
         command += [flag, str(place)] if place is not None else []
     command += ["--offline"] if offline else []
     return _show(
-        measure(command, wanted, repetitions, warmup, lambda text: print(text, file=sys.stderr, flush=True)),
+        measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr)),
         as_json,
         checkout,
         {"threads": checked.case.threads},

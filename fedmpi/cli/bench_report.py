@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 from fedmpi.benchmarks.samples import Report, Samples
-from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, print_json
 
 _UNITS = {
     "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
@@ -23,15 +24,15 @@ def show(report: Report, as_json: bool, provenance: dict[str, Any]) -> None:
     screen = console(sys.stdout)
     screen.print(_table(report))
     for statement in report.statements:
-        screen.print(statement, markup=False, soft_wrap=True)
-    screen.print(_origin(provenance), markup=False, soft_wrap=True)
+        screen.print(statement, soft_wrap=True)
+    screen.print(_origin(provenance), soft_wrap=True)
 
 
 def _table(report: Report) -> Any:
     """Return a line per figure: what was measured, and the figure's median, minimum and maximum."""
     labels = list(dict.fromkeys(name for each in report.measurements for name in each.labels))
     headings = (*labels, "figure", "unit", "median", "min", "max", "samples")
-    table = plain_table(f"fedmpi bench {report.benchmark}", headings, len(labels) + 2)
+    table = PlainTable(f"fedmpi bench {report.benchmark}", headings, len(labels) + 2)
     for each in report.measurements:
         named = [str(each.labels.get(label, "")) for label in labels]
         for figure, samples in each.figures.items():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from fedmpi.analysis.bundle.pack import pack as make
 from fedmpi.analysis.bundle.verify import verify as check
+from fedmpi.cli.terminal import say
 from fedmpi.config import locations
+from fedmpi.visible import complain
 
 
 def pack(paths: list[Path], suite: str | None, out: Path | None) -> int:
@@ -16,14 +17,14 @@ def pack(paths: list[Path], suite: str | None, out: Path | None) -> int:
     Returns
     -------
     int
-        0, or 2 if anything of the suite is not in the bundle (named on the standard error).
+        0.
     """
     name = paths[0].with_suffix("").name if paths[0].suffix == ".toml" else paths[0].resolve().name
     packed = make(paths, out or Path(f"{name}.tar.gz"), None if suite is None else locations.find(suite))
-    print(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
-    for line in packed.left_out:
-        print(f"fedmpi: {line}", file=sys.stderr)
-    return 2 if packed.left_out else 0
+    say(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
+    for line in packed.notes:
+        complain(line)
+    return 0
 
 
 def verify(path: Path) -> int:
@@ -36,8 +37,8 @@ def verify(path: Path) -> int:
     """
     found = check(path)
     for line in found.checked:
-        print(f"ok: {line}")
+        say(f"ok: {line}")
     for line in found.problems:
-        print(f"WRONG: {line}")
-    print(f"{path}: {'not valid' if found.problems else 'valid'}")
+        say(f"WRONG: {line}")
+    say(f"{path}: {'not valid' if found.problems else 'valid'}")
     return 1 if found.problems else 0

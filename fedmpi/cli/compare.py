@@ -11,15 +11,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.text import Text
 
 from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.judging import Allowance, Unit, yardstick
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side
-from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import Screen, console, print_json
 from fedmpi.errors import BadInput
+from fedmpi.visible import complain
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
@@ -27,6 +29,7 @@ _ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
     (_SHARE, "relative", 0.01),
     (re.compile(r"(\d+(?:\.\d+)?)"), "absolute", 1.0),
 )
+_SPARE_OF_CASES = ("total s B / A", "pairs", "s to target B / A", "s/round B / A", "judged by")
 _CASE_FIGURES = ("round_seconds_median", "total_seconds", "seconds_to_target")
 
 
@@ -74,16 +77,16 @@ def compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
             _show(screen, each)
     complaints += dict.fromkeys(line for each in found for line in each.left_out)
     for line in complaints:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     if not all(check.passed for each in found for check in each.checks):
         return 1
     return 2 if complaints else 0
 
 
-def _show(screen: Console, found: Comparison) -> None:
+def _show(screen: Screen, found: Comparison) -> None:
     names = _letters(found)
     for letter, side in zip("AB", (found.first, found.second), strict=True):
-        screen.print(f"{letter} = {side.label}: {described(side)}", markup=False, soft_wrap=True)
+        screen.print(f"{letter} = {side.label}: {described(side)}", soft_wrap=True)
     _show_validity(screen, found)
     _show_reasons(screen, found)
     if len(found.cases) > 1:
@@ -91,52 +94,53 @@ def _show(screen: Console, found: Comparison) -> None:
     if found.overall:
         screen.print(_table("All cases" if len(found.cases) > 1 else names, found.overall))
     for check in found.checks:
-        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}", markup=False, soft_wrap=True)
+        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}", soft_wrap=True)
 
 
 def _letters(found: Comparison) -> str:
     return f"{found.cases[0].dataset}, {found.cases[0].algorithm}" if found.cases else ""
 
 
-def _show_validity(screen: Console, found: Comparison) -> None:
+def _show_validity(screen: Screen, found: Comparison) -> None:
     if not found.cases:
-        screen.print("[bold]INVALID[/bold]: no run of B has a counterpart in A")
+        screen.print(_verdict("INVALID", "no run of B has a counterpart in A"))
         return
     wrong = [case for case in found.cases if case.invalid]
     count = sum(len(case.pairs) for case in found.cases)
     if not wrong:
-        screen.print(
-            f"[bold]VALID[/bold]: {count} pair{'s' * (count > 1)} of runs, all of B complete and as accurate"
-        )
+        text = f"{count} pair{'s' * (count > 1)} of runs, all of B complete and as accurate"
+        screen.print(_verdict("VALID", text))
         return
     good = len(found.cases) - len(wrong)
-    screen.print(
-        f"[bold]INVALID[/bold]: {len(wrong)} of {len(found.cases)} cases ({good} valid); no speed is given"
-    )
+    text = f"{len(wrong)} of {len(found.cases)} cases ({good} valid); no speed is given"
+    screen.print(_verdict("INVALID", text))
     for case in wrong:
         text = f"  {case.dataset}, {case.algorithm}: {'; '.join(case.invalid)}"
-        screen.print(text, markup=False, soft_wrap=True)
+        screen.print(text, soft_wrap=True)
 
 
-def _show_reasons(screen: Console, found: Comparison) -> None:
+def _verdict(word: str, text: str) -> Text:
+    return Text.assemble((word, "bold"), f": {text}")
+
+
+def _show_reasons(screen: Screen, found: Comparison) -> None:
     pairs = [pair for case in found.cases for pair in case.pairs]
     reasons = Counter(
         (reason.text, reason.spoils, reason.refused) for pair in pairs for reason in pair.reasons
     )
     for (text, spoils, refused), count in reasons.items():
         what = "refused" if refused else f"flagged: {' and '.join(spoils)}" if spoils else "noted"
-        screen.print(
-            f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}", markup=False, soft_wrap=True
-        )
+        screen.print(f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}", soft_wrap=True)
     stated = Counter(line for pair in pairs for line in pair.stated)
     for line, count in stated.items():
-        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}", markup=False, soft_wrap=True)
+        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}", soft_wrap=True)
 
 
 def _table(title: str, found: Sequence[Ratio]) -> Any:
     headings = ("figure", "better", "A", "B", "B / A", "95 % interval", "B - A", "pairs", "B is")
-    spare = ("pairs", "B - A", "95 % interval", "better")
-    table = plain_table(title, headings, 2, spare)
+    spare = ["pairs", "better", "B - A", "A"]
+    spare.insert(0 if all(math.isnan(each.low) for each in found) else len(spare), "95 % interval")
+    table = PlainTable(title, headings, 2, spare)
     for each in found:
         merit = each.merit
         values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
@@ -181,7 +185,7 @@ def _case_table(found: Comparison) -> Any:
     )
     if any(each.merit.name == "seconds_to_target" for case in found.cases for each in case.ratios):
         headings = (*headings, "s to target B / A")
-    table = plain_table("By case", headings, 3, ("pairs", "total s B / A"))
+    table = PlainTable("By case", headings, 3, _SPARE_OF_CASES)
     for case in found.cases:
         table.add_line(*_case_row(case, len(headings)))
     return table

@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
-from rich.table import Table
-
-from fedmpi.cli.terminal import console
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.moleculenet import MOLECULES
@@ -22,25 +20,19 @@ from fedmpi.registry.check import check_suite
 def show(cache: Path | None, mirror: Path | None) -> int:
     """Print the known datasets and groups."""
     source = DataSource.from_environment(cache, mirror)
-    table = Table(title=f"Datasets (prepared ones in {source.cache})", title_justify="left")
-    for heading in ("name", "graphs", "classes", "nodes", "edges", "labels", "attributes", "at hand"):
-        justify: Literal["left", "right"] = "left" if heading in ("name", "at hand") else "right"
-        table.add_column(heading, justify=justify, no_wrap=heading == "name")
+    cells = ("name", "graphs", "classes", "nodes", "edges", "labels", "attributes", "at hand")
+    table = PlainTable(f"Datasets (prepared ones in {source.cache})", cells, 1, wrapped=("at hand",))
     for name, facts in KNOWN.items():
         numbers = (facts.graphs, facts.classes, facts.nodes, facts.directed_edges)
-        widths = (facts.label_width, facts.attribute_width)
-        table.add_row(name, *(str(number) for number in (*numbers, *widths)), source.status(name))
-    molecules = Table(title="MoleculeNet (needs the extra molecules)", title_justify="left")
-    for heading in ("name", "rows", "labels", "task", "file", "at hand"):
-        molecules.add_column(heading, justify="right" if heading in ("rows", "labels") else "left")
+        table.add_line(name, *numbers, facts.label_width, facts.attribute_width, source.status(name))
+    headings = ("name", "task", "file", "rows", "labels", "at hand")
+    molecules = PlainTable("MoleculeNet (needs the extra molecules)", headings, 3, wrapped=("at hand",))
     for name, chemical in MOLECULES.items():
-        counts = (str(chemical.rows), str(chemical.num_tasks))
-        molecules.add_row(name, *counts, chemical.kind, chemical.file, source.status(name))
-    groups = Table(title="Groups: one client per dataset", title_justify="left")
-    groups.add_column("name", no_wrap=True)
-    groups.add_column("datasets")
+        counts = (chemical.rows, chemical.num_tasks)
+        molecules.add_line(name, chemical.kind, chemical.file, *counts, source.status(name))
+    groups = PlainTable("Groups: one client per dataset", ("name", "datasets"), 1, wrapped=("datasets",))
     for name, members in GROUPS.items():
-        groups.add_row(name, " ".join(members))
+        groups.add_line(name, " ".join(members))
     screen = console(sys.stdout)
     screen.print(table)
     screen.print(molecules)
@@ -58,9 +50,9 @@ def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None) -> int:
         for member in source.members(name):
             source.check(member)
             source.prepare(member)
-            print(f"{member}: prepared, digest {source.digest_of(member)[:16]}", flush=True)
+            say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
             for line in _refusals(member, source.refused_of(member)):
-                print(line, flush=True)
+                say(line)
     return 0
 
 
@@ -70,12 +62,22 @@ def _refusals(name: str, refused: Sequence[str]) -> list[str]:
 
 
 def verify(names: Sequence[str], cache: Path | None) -> int:
-    """Recompute digests of prepared datasets."""
+    """Recompute digests of prepared datasets; say of each what was checked."""
     source = DataSource.from_environment(cache)
     for name in _datasets(names):
         for member in source.members(name):
-            print(f"{member}: {source.verify(member)}")
+            say(f"{member}: ok, {_checked(member, source)}")
     return 0
+
+
+def _checked(name: str, source: DataSource) -> str:
+    """Verify one prepared dataset and return what was looked at."""
+    found = source.verify(name)
+    raw = source.load(name)
+    known = "and the known one" if name in KNOWN else "(no other is known of this dataset)"
+    rows = f", all {MOLECULES[name].rows:,} rows of its file accounted for" if name in MOLECULES else ""
+    sizes = f"{raw.num_graphs:,} graphs, {raw.topology.num_nodes:,} nodes, {raw.topology.num_edges:,} edges"
+    return f"{sizes}{rows}; content has the digest noted {known}: {found}"
 
 
 def _datasets(names: Sequence[str]) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.export import mllog
 from fedmpi.analysis.export import tensorboard as events
+from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
+from fedmpi.visible import complain
 
 
 def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None) -> int:
@@ -36,10 +37,11 @@ def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None)
             if mlperf is not None:
                 _write_log(run, mlperf)
         except OSError as error:
-            raise BadInput(f"{error.filename}: cannot write it ({error.strerror})") from error
-    print(f"{count} runs exported to {', '.join(str(place) for place in (tensorboard, mlperf) if place)}")
+            place = error.filename or tensorboard or mlperf
+            raise BadInput(f"{place}: cannot write it ({error.strerror})") from error
+    say(f"{count} runs exported to {', '.join(str(place) for place in (tensorboard, mlperf) if place)}")
     for line in complaints:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     return 2 if complaints else 0
 
 

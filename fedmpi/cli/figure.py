@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +12,17 @@ from pydantic import BaseModel
 from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis import figures
 from fedmpi.analysis.discovery import each_run, run_paths
+from fedmpi.analysis.stored import read_run
+from fedmpi.cli.terminal import say
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.config.tables import parse_override
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store import runfile
-from fedmpi.store.reader import Run, load_run
+from fedmpi.store.reader import Run
 from fedmpi.store.schema import config_digest
+from fedmpi.visible import complain
 
 if TYPE_CHECKING:
     from fedmpi.cli.run import Places, Planned
@@ -90,8 +92,8 @@ class _Picture:
             notes.append(f"Drawn from {len(runs)} of {len(runs) + len(missing)} runs; not complete: {named}.")
         figures.picture(self.kind, runs, self.options, self.source, notes, self.image)
         for note in notes:
-            print(note)
-        print(f"Picture: {self.image}")
+            say(note)
+        say(f"Picture: {self.image}")
 
 
 def _figure_of(suite: Suite) -> tuple[figures.Kind, BaseModel]:
@@ -109,15 +111,15 @@ def _reused(plan: Sequence[Planned], folders: Sequence[Path]) -> list[Planned]:
     found: dict[int, Path] = {}
     for path in (path for folder in folders for path in run_paths(folder)):
         try:
-            run = load_run(path)
+            run = read_run(path)
         except BadInput as error:
-            print(f"fedmpi: not reused: {error}", file=sys.stderr)
+            complain(f"not reused: {error}")
             continue
         number = wanted.get(_identity(run.config))
         if number is not None and run.status == "complete" and run.numerics_version == NUMERICS_VERSION:
             found.setdefault(number, run.folder)
     if folders:
-        print(f"{len(found)} cases are reused from finished runs")
+        say(f"{len(found)} cases are reused from finished runs")
     return [
         replace(item, folder=found[item.number], done=True) if item.number in found else item for item in plan
     ]
@@ -137,7 +139,7 @@ def _draw_plan(plan: Sequence[Planned], picture: _Picture) -> None:
     try:
         picture.draw(runs, missing)
     except BadInput as error:
-        print(f"fedmpi: no picture from {len(runs)} of {len(plan)} runs yet: {error}", file=sys.stderr)
+        complain(f"no picture from {len(runs)} of {len(plan)} runs yet: {error}")
 
 
 def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
@@ -146,7 +148,7 @@ def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
     missing: list[str] = []
     for folder in folders:
         try:
-            run = load_run(folder)
+            run = read_run(folder)
         except BadInput:
             missing.append(folder.name)  # not begun, or damaged: the same to a picture
             continue
@@ -179,7 +181,7 @@ def plot(
         if run.status != "complete"
     ]
     for line in complaints:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     complete = [run for run in runs if run.status == "complete"]
     if complete or not complaints:
         _Picture(kind, options, source, target).draw(complete, [_short(line) for line in complaints])

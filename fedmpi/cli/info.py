@@ -8,6 +8,7 @@ import sys
 from importlib import metadata
 
 from fedmpi import NUMERICS_VERSION, __version__
+from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.settings import advice
 from fedmpi.comm.start import load_world
@@ -26,7 +27,7 @@ def info() -> int:
             versions[package] = "not installed"
     facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions}
     facts |= {"settings": advice(os.environ, "", []), **collect()}
-    print(json.dumps(facts, indent=2, default=str))
+    sys.stdout.write(json.dumps(facts, indent=2, default=str) + "\n")
     return 0
 
 
@@ -52,11 +53,11 @@ def mpi(device: str = "cpu") -> int:
     except BaseException as error:
         comm.abort(error)
     if world.is_root:
-        sys.stdout.write(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks\n")
+        say(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks")
         for rank in facts["ranks"]:
             place = f"{rank['host']}, local rank {rank['local_rank']}"
-            sys.stdout.write(f"rank {rank['rank']}: {place}, cores {','.join(map(str, rank['cores']))}\n")
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
-        for line in advice(os.environ, facts["library"], facts["ranks"]):
-            sys.stdout.write(f"setting: {line}\n")
+            say(f"rank {rank['rank']}: {place}, cores {','.join(map(str, rank['cores']))}")
+        settings = advice(os.environ, facts["library"], facts["ranks"])
+        for line in (*lines, *(f"setting: {each}" for each in settings)):
+            say(line)
     return 0

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fedmpi.cli.options import Cache, Json, Set
+from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 
 app = typer.Typer(
@@ -22,7 +23,9 @@ SystemName = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
 Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
-Ranks = Annotated[int | None, typer.Option(min=1, help="Ranks of a case; default one per client and one.")]
+Ranks = Annotated[
+    int | None, typer.Option(min=1, max=1_000_000, help="Ranks of a case; default one per client and one.")
+]
 Tasks = Annotated[int | None, typer.Option(min=1, help="Tasks of an array; default by the estimates.")]
 AtOnce = Annotated[int | None, typer.Option(min=1, help="Tasks that run at a time; default the system's.")]
 Minutes = Annotated[int | None, typer.Option(min=2, help="Time limit of a task; default by the estimates.")]
@@ -86,7 +89,7 @@ def render(
     except OSError as error:
         raise BadInput(f"cannot write in {to}: {error.strerror}; choose another --to") from error
     for name in texts:
-        print(to / name)
+        say(to / name)
     return 0
 
 
@@ -193,10 +196,10 @@ def cancel(
     if case:
         targets = tasks_of(states(ordered.items, before, queue), case)
     if not targets:
-        print("nothing of it is in the queue")
+        say("nothing of it is in the queue")
         return 0
     slurm.cancel(targets)
-    print(f"cancelled: {', '.join(targets)}; fedmpi jobs resume {quote(str(ordered.root))} goes on")
+    say(f"cancelled: {', '.join(targets)}; fedmpi jobs resume {quote(str(ordered.root))} goes on")
     return 0
 
 
@@ -204,7 +207,7 @@ def cancel(
 def systems(
     fields: Annotated[bool, typer.Option("--fields", help="Every field of a system file.")] = False,
 ) -> int:
-    """List the machines that come along, or the fields of their files."""
+    """List the bundled machines, or the fields of their files."""
     from fedmpi.cli.jobs_report import show_systems
 
     show_systems(fields)

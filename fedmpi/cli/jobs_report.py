@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from shlex import quote
 
-from rich.table import Table
-
-from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, print_json, say
 from fedmpi.jobs import systems
 from fedmpi.jobs.order import Ordered
 from fedmpi.jobs.plan import Batch, Plan
@@ -21,6 +20,7 @@ _PLAN_COLUMNS = (
     "estimate from", "cases", "ranks", "threads", "nodes", "GPUs/node", "tasks", "at a time", "longest case",
     "longest task", "limit", "all",
 )  # fmt: skip
+_STATE_COLUMNS = ("case", "state", "", "task")
 _SPARE = ("GPUs/node", "threads", "estimate from", "longest case")
 
 
@@ -32,7 +32,8 @@ def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
     screen = console(sys.stdout)
     if plan.batches:
         screen.print(_plan_table(ordered, plan))
-    screen.print("\n".join(_plan_notes(ordered, plan)), markup=False)
+    for line in _plan_notes(ordered, plan):
+        screen.print(line)
 
 
 def _batch_facts(batch: Batch) -> dict[str, object]:
@@ -44,8 +45,8 @@ def _batch_facts(batch: Batch) -> dict[str, object]:
     return {**{name: getattr(batch, name) for name in names}, "cases": cases}
 
 
-def _plan_table(ordered: Ordered, plan: Plan) -> Table:
-    table = plain_table(f"{ordered.suite.name} on {ordered.request.system}", _PLAN_COLUMNS, 1, _SPARE)
+def _plan_table(ordered: Ordered, plan: Plan) -> PlainTable:
+    table = PlainTable(f"{ordered.suite.name} on {ordered.request.system}", _PLAN_COLUMNS, 1, _SPARE)
     for batch in plan.batches:
         origins = sorted({estimate.origin for estimate in batch.estimates})
         numbers = (len(batch.items), batch.ranks, batch.threads, batch.nodes, batch.gpus, batch.tasks)
@@ -84,12 +85,12 @@ def _plan_notes(ordered: Ordered, plan: Plan) -> list[str]:
 def show_submitted(ordered: Ordered, submitted: Submission | None) -> None:
     """Say which jobs were submitted."""
     if submitted is None:
-        print(f"{ordered.suite.name}: nothing is left to submit")
+        say(f"{ordered.suite.name}: nothing is left to submit")
         return
     for job in submitted.jobs:
         what = f"{len(job.cases)} cases in {job.tasks} tasks" if job.cases else "the report after them"
-        print(f"job {job.number}: {what} ({submitted.folder / job.script})")
-    print(f"Next: fedmpi jobs status {quote(str(ordered.root))}")
+        say(f"job {job.number}: {what} ({submitted.folder / job.script})")
+    say(f"Next: fedmpi jobs status {quote(str(ordered.root))}")
 
 
 def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everything: bool) -> None:
@@ -97,7 +98,7 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     screen = console(sys.stdout)
     shown = [state for state in states if everything or not state.item.done]
     if shown:
-        table = plain_table(f"{ordered.suite.name} in {ordered.root}", ("case", "state", "", "task"), 4)
+        table = PlainTable(f"{ordered.suite.name} in {ordered.root}", _STATE_COLUMNS, 4, wrapped=("",))
         for state in shown:
             table.add_line(state.item.name, state.word, state.detail, state.job)
         screen.print(table)
@@ -105,13 +106,13 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
     screen.print(f"{len(states)} cases: {listed}")
     if trouble:
-        screen.print(f"fedmpi: {trouble}; shown is what the records say", markup=False)
+        screen.print(f"fedmpi: {trouble}; shown is what the records say")
     if trouble:
         return
     left = sum(state.left for state in states)
     if left:
         command = f"fedmpi jobs resume {quote(str(ordered.root))}"
-        screen.print(f"{left} are not on their way: {command}", markup=False, soft_wrap=True)
+        screen.print(f"{left} are not on their way: {command}", soft_wrap=True)
     say_held(states)
 
 
@@ -119,7 +120,7 @@ def say_held(states: Sequence[State]) -> None:
     """Name the cases that run, or seem to, outside of the queue."""
     held = [state.item.name for state in states if state.held]
     if held:
-        print(
+        say(
             f"{', '.join(held)}: locked by a run that is not in the queue; if it was killed, "
             "its lock ends two minutes later"
         )
@@ -134,8 +135,9 @@ def state_facts(state: State) -> dict[str, object]:
 
 def show_systems(fields: bool) -> None:
     """Print the known systems, or the fields of a system file."""
+    title = "Fields of a system file" if fields else "Systems"
     headings = ("field", "default", "meaning") if fields else ("name", "description")
-    table = plain_table("Fields of a system file" if fields else "Systems", headings, len(headings))
+    table = PlainTable(title, headings, len(headings), wrapped=headings[-1:])
     listed = ((name, systems.load(name).description) for name in systems.known())
     for row in systems.fields() if fields else listed:
         table.add_line(*row)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
-import traceback
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import fedmpi
-from fedmpi.cli import analyses, bench, jobs, reading
+from fedmpi.cli import analyses, bench, jobs, output, reading
+from fedmpi.cli.ending import exit_code
 from fedmpi.cli.options import Cache, Mirror, Offline, Set
-from fedmpi.cli.usage import UsageError, in_one_line
-from fedmpi.comm import launch
-from fedmpi.errors import BadInput, FedmpiError
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+from fedmpi.cli.usage import refuse_unreadable
+from fedmpi.comm import interrupt
 
 app = typer.Typer(
     name="fedmpi",
@@ -207,15 +203,15 @@ def suites(
         list[str] | None, typer.Argument(help="Only those that name or description say this of, e.g. fclg.")
     ] = None,
 ) -> int:
-    """List the suites that come along: cases, description."""
+    """List the bundled suites: cases, description."""
     from fedmpi.cli.suites import suites as command
 
     return command(words or [])
 
 
 @app.command()
-def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose run.h5 is damaged.")]) -> int:
-    """Rebuild run.h5 from events.jsonl."""
+def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files are damaged.")]) -> int:
+    """Rebuild run.h5 from events.jsonl, or events.jsonl from run.h5."""
     from fedmpi.cli.report import repair as command
 
     return command(folder)
@@ -277,31 +273,12 @@ def common(
     """Run, sweep, report and compare federated graph-learning benchmarks."""
 
 
-def _give_up_output() -> None:
-    """Send what standard output still holds to nowhere: at the end it would fail again."""
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), sys.stdout.fileno())
-
-
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
-    try:
-        sys.exit(app(prog_name="fedmpi", standalone_mode=False))
-    except FedmpiError as error:
-        if launch.rank() == 0:
-            sys.stderr.write(f"fedmpi: {error}\n")
-        sys.exit(error.exit_code)
-    except UsageError as error:
-        if launch.rank() == 0:
-            sys.stderr.write(in_one_line(error))
-        sys.exit(BadInput.exit_code)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in _FULL:
-            _give_up_output()
-            where = f" {error.filename}" if error.filename else ""
-            sys.stderr.write(f"fedmpi: cannot write{where}: {error.strerror}\n")
-            sys.exit(1)
-        if launch.rank() == 0:
-            traceback.print_exc()
-            sys.stderr.write("fedmpi: this is a defect of fedmpi; please report it with `fedmpi info`\n")
-        sys.exit(1)
+    with output.guarded(), interrupt.raised():
+        sys.exit(exit_code(_run))
+
+
+def _run() -> int | None:
+    refuse_unreadable(sys.argv[1:], os.environ)
+    return app(prog_name="fedmpi", standalone_mode=False)  # type: ignore[no-any-return]

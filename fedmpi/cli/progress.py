@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any, TextIO
 
 import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
-from fedmpi.cli.terminal import console
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, plain
 from fedmpi.engine.case import Case
 from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
@@ -37,11 +36,12 @@ class Console:
         """Say what runs where, and print the partition."""
         ranks = facts["mpi"]["size"]
         what = "" if case.objective.supervised else f"{case.objective.name} with "
-        self._rich.print(
-            f"[bold]{case.suite}/{case.name}[/bold]: {what}{case.algorithm.name} on {case.dataset.name}, "
+        text = (
+            f": {what}{case.algorithm.name} on {case.dataset.name}, "
             f"{len(table.clients)} clients on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
             f"{_parameters(max(facts['parameters']), facts['shared_parameters'])}"
         )
+        self._rich.print(Text.assemble(plain(f"{case.suite}/{case.name}", "bold"), plain(text)))
         if opening.first_round or opening.from_checkpoint:
             self._rich.print(f"continued after round {opening.first_round}")
         if table.rows() != self._partition:  # cases often share one
@@ -72,14 +72,13 @@ class Console:
                 self.close()
         if self._progress is None:
             width = len(str(self._rounds))
-            with suppress(BrokenPipeError):  # the next line finds out
-                # Not through rich, which takes a millisecond of a core that clients train on.
-                self._rich.file.write(f"round {report.round + 1:{width}d}/{self._rounds}  {text}\n")
-                self._rich.file.flush()
+            # Not through rich, which takes a millisecond of a core that clients train on.
+            self._rich.file.write(f"round {report.round + 1:{width}d}/{self._rounds}  {text}\n")
+            self._rich.file.flush()
 
     def note(self, text: str) -> None:
         """Show a line."""
-        self._rich.print(text, markup=False)
+        self._rich.print(text)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -105,7 +104,7 @@ def _mean(values: np.ndarray) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _partition(table: PartitionTable) -> Table:
+def _partition(table: PartitionTable) -> PlainTable:
     """Return the partition with the columns that tell something: not those in which all clients are alike."""
     rows = table.rows()
     columns = list(zip(*rows, strict=True))
@@ -113,16 +112,14 @@ def _partition(table: PartitionTable) -> Table:
     alike = {name for name, values in dull.items() if len(values) == 1}
     if columns[1] == columns[0]:
         alike.add("dataset")
+    shown = [place for place, name in enumerate(COLUMNS) if name not in alike]
     title = f"Partition: {len(rows)} clients, EMD {table.total_emd:.4f}"
-    shown = Table(title=title, title_justify="left")
-    for number, column in enumerate(COLUMNS):
-        if column not in alike:
-            shown.add_column(column, justify="left" if number < 2 else "right", no_wrap=number < 2)
+    drawn = PlainTable(title, [COLUMNS[place] for place in shown], sum(place < 2 for place in shown))
     for row in rows[:_MOST_ROWS]:
-        shown.add_row(*(Text(cell) for cell, name in zip(row, COLUMNS, strict=True) if name not in alike))
+        drawn.add_line(*(row[place] for place in shown))
     if len(rows) > _MOST_ROWS:
-        shown.caption = f"and {len(rows) - _MOST_ROWS} more clients"
-    return shown
+        drawn.caption = f"and {len(rows) - _MOST_ROWS} more clients"
+    return drawn
 
 
 def _parameters(of_model: int, shared: int) -> str:

@@ -13,12 +13,13 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
-from fedmpi.analysis.tables import client_table, run_table, task_table
-from fedmpi.cli.terminal import console, print_json
+from fedmpi.cli.tables import client_table, run_table, task_table
+from fedmpi.cli.terminal import console, print_json, say
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
-from fedmpi.store.rebuild import rebuild
+from fedmpi.store.rebuild import repair as make_whole
+from fedmpi.visible import complain
 
 
 def check_target(target: float | None) -> None:
@@ -43,21 +44,21 @@ def report(
     complaints: list[str] = []
     runs = list(each_run(paths, complaints))
     for line in complaints:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     summaries = [summarise(run, target) for run in runs]
     if as_json:
         print_json([_in_full(row, run) for row, run in zip(summaries, runs, strict=True)])
     elif summaries:
         screen = console(sys.stdout)
-        screen.print(run_table(summaries, screen.width))
+        screen.print(run_table(summaries))
         if len(runs) == 1:
-            screen.print(client_table(per_client(runs[0]), screen.width))
+            screen.print(client_table(per_client(runs[0])))
             tasks = task_rows(runs[0])
             if tasks:
-                screen.print(task_table(tasks, screen.width))
+                screen.print(task_table(tasks))
         for run in runs:
             if run.reason:
-                screen.print(f"{run.folder}: {run.reason}", markup=False, highlight=False)
+                screen.print(f"{run.folder}: {run.reason}")
     if csv is not None:
         _write_rows(csv, [run for run in runs if run.status == "complete"])
     return 2 if complaints else 0
@@ -88,19 +89,19 @@ def compare(first: Path, second: Path) -> int:
     verdict = compare_identical(first, second)
     if not verdict.differences:
         cases = f"{verdict.cases} cases, " if verdict.cases > 1 else ""
-        print(f"identical: {cases}{verdict.datasets} result datasets, {verdict.rounds} rounds")
+        say(f"identical: {cases}{verdict.datasets} result datasets, {verdict.rounds} rounds")
         return 0
-    print(f"different: {first} and {second}")
+    say(f"different: {first} and {second}")
     for line in verdict.differences:
-        print(f"  {line}")
+        say(f"  {line}")
     return 1
 
 
 def repair(folder: Path) -> int:
-    """Make a run's `run.h5` again from its event log; the file there is kept as `run.h5.damaged`."""
+    """Make a run's `run.h5` again from its event log, or the log from `run.h5`; what was there is kept."""
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such run folder")
     with FolderLock(folder):
-        rounds = rebuild(folder)
-    print(f"{folder}: rebuilt from the event log, {rounds} rounds")
+        done = make_whole(folder)
+    say(f"{folder}: {done}")
     return 0

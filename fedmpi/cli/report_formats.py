@@ -11,10 +11,12 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page import plain
 from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.machine import read
+from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
+from fedmpi.visible import complain, visible_lines
 
 _MOST_NAMED = 3
-"""Paths that a title names."""
+"""Suites that a title names."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,24 @@ def report(paths: Sequence[Path], target: float | None, formats: Formats) -> int
     page.add(each_run(paths, complaints))
     settings, left_out = page.settings(complaints)
     if formats.markdown:
-        print(plain.markdown(settings), end="")
+        sys.stdout.write(visible_lines(plain.markdown(settings)))
     if formats.latex:
-        print(plain.latex(settings), end="")
+        sys.stdout.write(visible_lines(plain.latex(settings)))
     if formats.html is not None:
-        _write(formats.html, page.html(_title(page, paths), complaints))
+        _write(formats.html, page.html(_title(page), complaints))
     for line in left_out:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     return 2 if left_out else 0
 
 
-def _title(page: Page, paths: Sequence[Path]) -> str:
-    suites = {str(run.config.get("suite")) for run in page.digests}
-    if len(suites) == 1:
-        return suites.pop()
-    return ", ".join(map(str, paths)) if len(paths) <= _MOST_NAMED else f"{len(page.digests)} runs"
+def _title(page: Page) -> str:
+    """Return what the runs are of, as their records say: never a path, which belongs to one machine."""
+    suites = list(dict.fromkeys(str(run.config["suite"]) for run in page.digests if run.config.get("suite")))
+    if 0 < len(suites) <= _MOST_NAMED:
+        return ", ".join(suites)
+    return f"{len(page.digests)} run{'s' * (len(page.digests) != 1)}" + (
+        f" of {len(suites)} suites" if suites else ""
+    )
 
 
 def _write(target: Path, text: str) -> None:
@@ -68,4 +73,4 @@ def _write(target: Path, text: str) -> None:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"--html {target}: cannot write it ({error.strerror})") from error
-    print(f"Page: {target} ({len(text.encode()) / 1e6:.1f} MB)", file=sys.stderr)
+    say(f"Page: {target} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)

@@ -9,6 +9,7 @@ from fedmpi.analysis import rows
 from fedmpi.analysis.reproduction.cells import as_csv
 from fedmpi.analysis.reproduction.document import cells, document
 from fedmpi.analysis.reproduction.results import Results
+from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 
 
@@ -32,14 +33,17 @@ def reproduction(paths: Sequence[Path], table: Path, page: Path) -> int:
     BadInput
         There are no rows, rows that do not fit together, or no place to write to.
     """
-    results = Results([row for path in _files(paths, table) for row in rows.read(path)])
+    listed = [row for path in _files(paths, table) for row in rows.read(path)]
+    if not listed:
+        raise BadInput(f"{', '.join(map(str, paths))}: no rows; make some with fedmpi report --csv")
+    results = Results(listed)
     found = cells(results)
     for target, text in ((table, as_csv(found)), (page, document(results, found))):
         try:
             target.write_text(text)
         except OSError as error:
             raise BadInput(f"{target}: cannot write there ({error.strerror})") from error
-        print(f"wrote {target}")
+        say(f"wrote {target}")
     return 0
 
 

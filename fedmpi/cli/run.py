@@ -9,19 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedmpi.cli import output
+from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.start import load_world
 from fedmpi.config import locations, modes
-from fedmpi.config.suite import CaseSettings, Suite, read
+from fedmpi.config.documents import short
+from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.folders import holds_run, refuse_other_config
+from fedmpi.engine.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
 from fedmpi.registry import algorithms
-from fedmpi.registry.check import Checked, build, check_suite
+from fedmpi.registry.check import Checked, check_stored, check_suite
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
+from fedmpi.store.rebuild import stored_config
 
 if TYPE_CHECKING:
     from fedmpi.comm.world import World
@@ -43,12 +47,16 @@ class Places:
 
 @dataclass(frozen=True)
 class Planned:
-    """A checked case, its number in the suite and its folder; `done` when it is complete already."""
+    """A checked case, its number in the suite and its folder; `done` when it is complete already.
+
+    `other` names the plug-in's file if the folder's run is of another version of it.
+    """
 
     number: int
     checked: Checked
     folder: Path
     done: bool
+    other: str = ""
 
 
 def run(
@@ -65,8 +73,8 @@ def run(
     for path in plugins:
         algorithms.load_plugin(path)
     if resume and holds_run(Path(target)):
-        if overrides or case is not None or places.out is not None:
-            raise BadInput("a run that is resumed from its folder takes no --set, --case or --out")
+        if overrides or case is not None or places.out is not None or only_list:
+            raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
         plan = _plan_folder(Path(target))
     elif holds_run(Path(target)):
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
@@ -78,6 +86,7 @@ def run(
         plan = plan_suite(suite, places.out, resume=resume or only_list, case=case, ranks=ranks or 1)
         if only_list:
             return _list(suite, plan)
+        refuse_other_versions(plan)
     source = places.source()
     check_places(plan, source)
     for item in plan:
@@ -99,32 +108,40 @@ def plan_suite(
         another configuration, or an unfinished one without ``--resume``.
     """
     modes.refuse_ranks(suite.path, suite.mode, [case.ranks for case in suite.cases], ranks)
-    meant = [not suite.mode or ranks in settings.ranks for settings in suite.cases]
-    numbered = [pair for pair, chosen in zip(enumerate(check_suite(suite)), meant, strict=True) if chosen]
+    meant = [checked for checked in check_suite(suite) if not suite.mode or ranks in checked.ranks]
     if case is not None:
-        numbered = [_select(numbered, case, suite.overridden)]
+        meant = [_select(meant, case, suite.overridden)]
     root = out if out is not None else locations.RUNS / suite.name
     root = modes.place(root, ranks if suite.mode else 0)
     plan = []
-    for number, checked in numbered:
+    for checked in meant:
         folder = root / checked.case.name
-        plan.append(Planned(number, checked, folder, is_done(checked, folder, resume)))
+        try:
+            done, other = is_done(checked, folder, resume), ""
+        except OtherVersion as error:
+            done, other = False, error.file
+        plan.append(Planned(checked.number, checked, folder, done, other))
     return plan
 
 
-def _select(
-    numbered: Sequence[tuple[int, Checked]], wanted: str, overridden: Collection[str]
-) -> tuple[int, Checked]:
+def refuse_other_versions(plan: Sequence[Planned]) -> None:
+    """Raise OtherVersion where a folder holds a run of another version of a plug-in."""
+    for item in plan:
+        if item.other:
+            raise OtherVersion(item.folder, item.other)
+
+
+def _select(cases: Sequence[Checked], wanted: str, overridden: Collection[str]) -> Checked:
     """Return the case of that number or name; what ``--set`` added to a name may be left out."""
-    for number, checked in numbered:
-        if wanted in (str(number), checked.case.name):
-            return number, checked
+    for checked in cases:
+        if wanted in (str(checked.number), checked.case.name):
+            return checked
     ends = tuple(f"{wanted}-{key}=" for key in overridden)
-    begun = [pair for pair in numbered if pair[1].case.name.startswith(ends)]
+    begun = [checked for checked in cases if checked.case.name.startswith(ends)]
     if len(begun) == 1:
         return begun[0]
-    first, last = numbered[0][0], numbered[-1][0]
-    raise BadInput(f"--case {wanted}: there are cases {first} to {last}; see them with --list")
+    first, last = cases[0].number, cases[-1].number
+    raise BadInput(f"--case {short(wanted)}: not among the cases {first} to {last}; see them with --list")
 
 
 def is_done(item: Checked, folder: Path, resume: bool) -> bool:
@@ -155,9 +172,7 @@ def is_done(item: Checked, folder: Path, resume: bool) -> bool:
 
 def _plan_folder(folder: Path) -> list[Planned]:
     """Return the case that a run folder holds, rebuilt from its stored configuration."""
-    stored = dict(load_run(folder).config)
-    suite, name = stored.pop("suite"), stored.pop("name")
-    checked = build(suite, CaseSettings(name, stored))
+    checked = check_stored(stored_config(folder), folder)
     return [Planned(0, checked, folder, is_done(checked, folder, True))]
 
 
@@ -170,7 +185,7 @@ def check_places(plan: Sequence[Planned], source: DataSource) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise BadInput unless `folder` can be made and written; leaves nothing behind."""
+    """Raise BadInput unless `folder` can be made and written, and holds plain files; leaves no trace."""
     present = folder
     while not present.exists() and present != present.parent:
         present = present.parent
@@ -180,22 +195,27 @@ def check_writable(folder: Path) -> None:
     except OSError as error:
         reason = f"{present}: {error.strerror}"
         raise BadInput(f"cannot write in {folder} ({reason}); choose another --out") from error
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise BadInput(f"{path}: a pipe or device, where a run keeps files; remove it")
 
 
 def _list(suite: Suite, plan: Sequence[Planned]) -> int:
     if launch.rank() == 0:
-        print(f"{suite.name}: {suite.description or 'no description'}")
+        say(f"{suite.name}: {suite.description or 'no description'}")
         for item in plan:
-            print(f"{item.number:4d}  {item.checked.case.name}{'  (complete)' if item.done else ''}")
+            state = "  (complete)" if item.done else ""
+            state = f"  (made with another version of {item.other})" if item.other else state
+            say(f"{item.number:4d}  {item.checked.case.name}{state}")
     return 0
 
 
 def _list_mode(suite: Suite) -> int:
     """List the cases of a suite with a mode, with the numbers of ranks that each is for."""
-    print(f"{suite.name}: {suite.description or 'no description'} ({suite.mode} scaling)")
-    for number, checked in enumerate(check_suite(suite)):
-        ranks = ", ".join(map(str, suite.cases[number].ranks))
-        print(f"{number:4d}  {checked.case.name}  on {ranks} ranks")
+    say(f"{suite.name}: {suite.description or 'no description'} ({suite.mode} scaling)")
+    for checked in check_suite(suite):
+        ranks = ", ".join(map(str, checked.ranks))
+        say(f"{checked.number:4d}  {checked.case.name}  on {ranks} ranks")
     return 0
 
 
@@ -204,6 +224,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
+    output.outlive()
     checkout = checkout_state() if launch.rank() == 0 else {}
     with StopRequest() as stop:
         comm = load_world()

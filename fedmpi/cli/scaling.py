@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scaling.model import Model
 from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
-from fedmpi.cli.terminal import console, plain_table, print_json
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import Screen, console, print_json, say
+from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
+from fedmpi.visible import complain
+
+_RANKS = re.compile(r"[1-9][0-9]{0,4}")
 
 
 def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
@@ -23,8 +27,8 @@ def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
     if text is None:
         return []
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"{option} {text}: give numbers of ranks, such as 8,16,64")
+    if not all(_RANKS.fullmatch(part) for part in parts):
+        raise BadInput(f"{option} {short(text)}: give numbers of ranks up to 99,999, such as 8,16,64")
     return [int(part) for part in parts]
 
 
@@ -51,7 +55,7 @@ def scaling(
     if image is not None:
         _draw(found, with_server, image)
     for line in complaints:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     return 2 if complaints else 0
 
 
@@ -66,15 +70,15 @@ def _points(paths: Sequence[Path], complaints: list[str]) -> list[Point]:
     return points
 
 
-def _show(screen: Console, points: Sequence[Point], found: Sequence[Series], with_server: bool) -> None:
+def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with_server: bool) -> None:
     counted = "counts" if with_server else "does not count"
     for each in found:
         ranks = each.base.ranks
         title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
         screen.print(_table(f"{title}the server's rank {counted}", each.rows))
-        screen.print(f"Model: {_described(each.model)}", markup=False)
+        screen.print(f"Model: {_described(each.model)}")
         if any(row.crowded for row in each.rows):
-            screen.print("! more ranks than cores: the scheduler is measured, too", markup=False)
+            screen.print("! more ranks than cores: the scheduler is measured, too")
     if not found:
         screen.print("No case was run on several numbers of ranks; --predict 8,16 predicts from one")
     screen.print(_throughput(points))
@@ -95,7 +99,7 @@ def _table(title: str, rows: Sequence[Row]) -> Any:
         "efficiency %",
     )
     headings = (*measured_columns, "predicted", "error %", "held out", "error %")
-    table = plain_table(title, headings, 0, ("min to max", "runs", "clients", "error %"))
+    table = PlainTable(title, headings, 0, ("min to max", "runs", "clients", "error %"))
     for row in rows:
         measured = row.seconds is not None
         seconds = row.seconds if row.seconds is not None else row.predicted
@@ -144,7 +148,7 @@ def _rate(seconds_per_flop: float) -> str:
 
 def _throughput(points: Sequence[Point]) -> Any:
     headings = ("case", "clients", "ranks", "rounds/s", "client updates/s", "graphs/s", "model GFLOP/s")
-    table = plain_table(
+    table = PlainTable(
         "Throughput, over all rounds but the first", headings, 1, ("graphs/s", "clients", "model GFLOP/s")
     )
     for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
@@ -156,7 +160,7 @@ def _throughput(points: Sequence[Point]) -> Any:
 
 def _together(found: Sequence[Together]) -> Any:
     headings = ("folder", "cases", "at once, at most", "ranks a case", "hours", "cases per hour")
-    table = plain_table("Cases done at the same time", headings, 1)
+    table = PlainTable("Cases done at the same time", headings, 1)
     for each in found:
         ranks = ", ".join(map(str, each.ranks))
         hours = f"{each.seconds / 3600:.3f}"
@@ -199,4 +203,4 @@ def _draw(found: Sequence[Series], with_server: bool, image: Path) -> None:
 
     with style.applied():
         style.save(kind.picture(found, with_server), image)
-    print(f"Picture: {image}", file=sys.stderr)
+    say(f"Picture: {image}", sys.stderr)

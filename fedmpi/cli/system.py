@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
+from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.run import Places, plan_suite
-from fedmpi.cli.terminal import console, plain_table
+from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
@@ -27,6 +28,12 @@ _HEADINGS = (
     "parameters",
     "FLOP as published",
     "FLOP",
+)
+_NOTES = (
+    f"Published seconds are Table 6's, FedAvg's over {PUBLISHED_ROUNDS} rounds (not stated), on 8 GPUs.",
+    f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much",
+    "work, 'ours + sleeps' what our rounds would take with it. FLOP as published leaves out products",
+    "with bare parameters.",
 )
 
 
@@ -50,18 +57,14 @@ def system(target: str, overrides: Sequence[str], places: Places, workers: int, 
     found = system_rows(each_run([folder], []))
     if not found:
         raise BadInput(f"{target}: no complete run of a fedgraphnn/ model")
-    table = plain_table("Table 6 of FedGraphNN on this machine", _HEADINGS, left=3)
+    table = PlainTable("Table 6 of FedGraphNN on this machine", _HEADINGS, left=3)
     for row in found:
-        table.add_row(*_cells(row))
+        table.add_line(*_cells(row))
     console(sys.stdout).print(table)
-    print(
-        f"Published seconds are Table 6's, FedAvg's over {PUBLISHED_ROUNDS} rounds (not stated), on 8 GPUs.\n"
-        f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much\n"
-        "work, 'ours + sleeps' what our rounds would take with it. FLOP as published leaves out products\n"
-        "with bare parameters."
-    )
+    for line in _NOTES:
+        say(line)
     for line in dict.fromkeys(_slip(row) for row in found if row.slip):
-        print(line)
+        say(line)
     return code
 
 

@@ -1,47 +1,65 @@
-"""What commands print on: how wide it may be, and JSON."""
+"""What commands print on: the one way from a text to the terminal, how wide it may be, and JSON.
+
+Names and reasons come from others (suites, plug-ins, records, file systems). What is printed here is shown as
+it stands, by `fedmpi.visible`: rich's markup and what acts on a terminal have no effect.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Sequence
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from fedmpi.comm import launch
+from fedmpi.visible import visible
 
-_LOG_WIDTH = 200
-"""Columns where there is no terminal, as in a job's log: nothing is folded."""
 _UNLIMITED = 10_000
+"""Columns where there is no terminal, as in a job's log: nothing is folded or left out."""
 
 
-class _Screen(Console):
-    """A console that says nothing more once its reader has gone away, as with ``fedmpi run ... | head``."""
+class Screen(Console):
+    """A console on which a plain string is one line of text, not markup."""
 
-    def on_broken_pipe(self) -> None:
-        """Go on in silence: a run is not lost with whoever watched it."""
-        self.quiet = True
-        with suppress(OSError, ValueError), open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), self.file.fileno())
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print strings as `visible` shows them, other renderables as they are."""
+        shown = [plain(each) if isinstance(each, str) else each for each in objects]
+        super().print(*shown, **options)
 
 
-def console(stream: TextIO) -> Console:
+def console(stream: TextIO) -> Screen:
     """Return a console on `stream` as wide as what shows it.
 
     A launcher takes a rank's output through a pipe and prints it on the terminal
-    that it was started from, so that terminal's width counts.
+    that it was started from, so that terminal's width counts. Into a pipe or a file
+    everything goes in full, unless COLUMNS says how wide.
     """
-    width = None if stream.isatty() else _launcher_width() or _LOG_WIDTH
-    return _Screen(file=stream, highlight=False, width=width)
+    width = None if stream.isatty() else _columns() or _launcher_width() or _UNLIMITED
+    return Screen(file=stream, highlight=False, width=width)
+
+
+def plain(text: object, style: str = "") -> Text:
+    """Return a text as one line, shown as it stands in a style of ours."""
+    return Text(visible(text), style=style)
+
+
+def say(text: object, stream: TextIO | None = None) -> None:
+    """Print a line, on the standard output where no other stream is given."""
+    target = stream or sys.stdout
+    target.write(f"{visible(text)}\n")
+    target.flush()
+
+
+def _columns() -> int | None:
+    """Return the width that the environment asks for."""
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) or None if asked.isdecimal() and len(asked) < 6 else None
 
 
 def _launcher_width() -> int | None:
@@ -68,59 +86,9 @@ def _width(terminal: str) -> int | None:
         os.close(descriptor)
 
 
-class PlainTable(Table):
-    """A table without rules that shows text as it stands: names may hold what rich takes for markup.
-
-    Parameters
-    ----------
-    title : str
-    spare : sequence of str
-        Headings of the columns that a narrow terminal does without, in this order.
-    """
-
-    def __init__(self, title: str, spare: Sequence[str] = ()) -> None:
-        super().__init__(title=escape(title), title_justify="left", box=box.SIMPLE, pad_edge=False)
-        self.caption_justify = "left"
-        self._spare = spare
-
-    def add_line(self, *cells: str) -> None:
-        """Add a row."""
-        self.add_row(*map(Text, cells))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render what fits; the caption says how much does not."""
-        wide = options.update(width=_UNLIMITED)
-        kept, spare = self, list(self._spare)
-        while spare and Measurement.get(console, wide, kept).maximum > options.max_width:
-            kept = kept._without(spare.pop(0))
-        left_out = len(self.columns) - len(kept.columns)
-        note = f"{left_out} column{'s do' if left_out > 1 else ' does'} not fit; a wider terminal shows more"
-        lines = [line for line in (self.caption, note if left_out else "") if line]
-        kept.caption = Text("\n".join(map(str, lines))) if lines else None
-        return super(PlainTable, kept).__rich_console__(console, options)
-
-    def _without(self, heading: str) -> PlainTable:
-        fewer = PlainTable("")
-        fewer.title = self.title
-        columns = [column for column in self.columns if column.header != heading]
-        for column in columns:
-            fewer.add_column(column.header, justify=column.justify)
-        for row in zip(*(column.cells for column in columns), strict=True):
-            fewer.add_row(*row)
-        return fewer
-
-
-def plain_table(title: str, headings: Sequence[str], left: int, spare: Sequence[str] = ()) -> PlainTable:
-    """Return an empty table; its first `left` columns are text, the others numbers."""
-    table = PlainTable(title, spare)
-    for column, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if column < left else "right")
-    return table
-
-
 def print_json(value: Any) -> None:
     """Print a value as JSON; NaN and infinities, which JSON cannot say, become null."""
-    print(json.dumps(_without_nan(value), indent=2, allow_nan=False))
+    sys.stdout.write(json.dumps(_without_nan(value), indent=2, allow_nan=False) + "\n")
 
 
 def _without_nan(value: Any) -> Any:

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -20,18 +19,23 @@ from rich.text import Text
 from fedmpi.analysis.discovery import folder_of, run_paths
 from fedmpi.analysis.progress import RunProgress
 from fedmpi.analysis.summary import CLUSTERING
-from fedmpi.analysis.tables import number, percent
-from fedmpi.cli.terminal import console
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.tables import number, percent
+from fedmpi.cli.terminal import console, plain
+from fedmpi.comm.interrupt import Stopped
 from fedmpi.errors import BadInput, Diverged
 from fedmpi.metrics.headline import NAMES, scores_text
 from fedmpi.store import events, lock
 from fedmpi.store.events import Round
 from fedmpi.store.tail import Tail
+from fedmpi.visible import visible
 
 _CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
 _LOOK_FOR_OTHERS_S = 10.0
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _HEAD_LINES = 10
+_LONGEST_S = 1e9
+"""A run that would take 30 years has no end that is worth a date."""
 _NUMBERS_WIDTH = 52
 """Columns that the numbers of a client take."""
 
@@ -103,7 +107,7 @@ def watch(path: Path, interval: float, once: bool) -> int:
             screen.print(_view(watched, screen, math.inf))
             return 0
         return _live(watched, screen, interval) if screen.is_terminal else _lines(watched, screen, interval)
-    except KeyboardInterrupt:
+    except Stopped:
         return 0
 
 
@@ -128,12 +132,12 @@ def _lines(watched: Watch, screen: Console, interval: float) -> int:
         rounds = watched.look()
         if watched.folder != folder and watched.progress.start is not None:
             folder = watched.folder
-            screen.print(watched.progress.title, markup=False, soft_wrap=True)
+            screen.print(watched.progress.title, soft_wrap=True)
         for each in rounds:
-            screen.print(_round_line(watched.progress, each), markup=False, soft_wrap=True)
+            screen.print(_round_line(watched.progress, each), soft_wrap=True)
         if watched.status != status:
             status = watched.status
-            screen.print(_status_line(watched), markup=False, soft_wrap=True)
+            screen.print(_status_line(watched), soft_wrap=True)
         screen.file.flush()
         if (code := _ended(watched)) is not None:
             return code
@@ -169,10 +173,10 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
     """Return everything on one screen of `height` lines."""
     progress = watched.progress
     if progress.start is None:
-        return Text(f"{watched.folder}: nothing in its event log yet")
+        return plain(f"{watched.folder}: nothing in its event log yet")
     more = f"   (newest of {watched.others + 1} runs)" if watched.others else ""
     parts: list[RenderableType] = [
-        Text(progress.title + more, style="bold"),
+        plain(progress.title + more, "bold"),
         _state(watched),
         _pace(progress),
     ]
@@ -198,7 +202,7 @@ def _state(watched: Watch) -> Text:
         "interrupted": "yellow",
         "stale": "yellow",
     }
-    return Text(text, style=styles.get(watched.status, "red"))
+    return plain(text, styles.get(watched.status, "red"))
 
 
 def _pace(progress: RunProgress) -> Text:
@@ -206,13 +210,16 @@ def _pace(progress: RunProgress) -> Text:
     text = f"round {progress.current} of {progress.planned}; {_duration(progress.seconds)} so far"
     if math.isfinite(pace) and pace > 0:
         text += f"; {1 / pace:.3g} rounds/s"
-        if progress.status == "running" and progress.current < progress.planned:
+        known = 0 <= progress.seconds_left < _LONGEST_S
+        if known and progress.status == "running" and progress.current < progress.planned:
             end = datetime.now() + timedelta(seconds=progress.seconds_left)
             text += f"; {_duration(progress.seconds_left)} left, done about {end:%a %H:%M:%S}"
     return Text(text)
 
 
 def _duration(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "?"
     whole = round(seconds)
     hours, minutes = whole // 3600, whole % 3600 // 60
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d} min"
@@ -250,32 +257,29 @@ def _clusters(progress: RunProgress) -> Text:
     shown = "; ".join(
         f"{len(names)}: {', '.join(names[:4])}{', ...' * (len(names) > 4)}" for names in found[:6]
     )
-    return Text(
-        f"{len(found)} clusters: {shown}{' ...' * (len(found) > 6)}", no_wrap=True, overflow="ellipsis"
-    )
+    text = visible(f"{len(found)} clusters: {shown}{' ...' * (len(found) > 6)}")
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def _clients(progress: RunProgress, room: float, width: int) -> Table:
+def _clients(progress: RunProgress, room: float, width: int) -> PlainTable:
     """Return a line per client, as many as there is room for."""
     blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
     history = {name: progress.history(name) for name in (*_OF_CLIENTS, "group")}
-    count = int(min(len(progress.clients), max(3.0, room - 3)))
-    table = Table(box=box.SIMPLE, pad_edge=False)
+    count = int(min(len(progress.clients), max(3.0, room - 4)))
     by_client = _scores(progress) is _ACCURACIES
     traced, title_of_it = ("test_accuracy", "test acc") if by_client else ("train_loss", "train loss")
     accuracies = ("val acc %", "test acc %") if by_client else ()
-    for title in ("client", "cluster", "train loss", *accuracies, f"{title_of_it} by round"):
-        table.add_column(title, justify="left" if title == "client" or "round" in title else "right")
+    headings = ("client", f"{title_of_it} by round", "cluster", "train loss", *accuracies)
+    table = PlainTable("", headings, 2, ("cluster", "val acc %", "train loss"))
     groups = list(dict.fromkeys(history["group"][-1].tolist()))
     for place, name in enumerate(progress.clients[:count]):
         loss, val, test = (_last(history[key][:, place]) for key in _OF_CLIENTS)
         cluster = str(groups.index(history["group"][-1, place]) + 1)
         trace = sparkline(history[traced][:, place], blocks)
         shown = (percent(val), percent(test)) if by_client else ()
-        table.add_row(Text(name), cluster, number(loss, 4), *shown, trace)
+        table.add_line(name, trace, cluster, number(loss, 4), *shown)
     if count < len(progress.clients):
         table.caption = f"and {len(progress.clients) - count} more clients"
-        table.caption_justify = "left"
     return table
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from mpi4py import MPI
 
+from fedmpi.comm import alarm
+
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 """Order of the collectives in every count."""
 
@@ -38,6 +40,9 @@ _MOST_TESTS = 1000
 
 _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
+
+_PATIENCE_S = 0.25
+"""Rank 0 waits so long before it asks whether a rank has said that it cannot go on."""
 
 Array = npt.NDArray[Any]
 Buffer = TypeVar("Buffer", bound=Any)
@@ -203,6 +208,8 @@ class Collectives:
         asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
         while not any(request.Test() for _ in range(tests)):
             elapsed = time.perf_counter() - start
+            if elapsed > _PATIENCE_S and self.is_root:
+                alarm.hear(self._comm)
             brief = max(elapsed, expected) <= _BRIEF_S and least < _DUE_NAP_S
             asleep = 0.0 if brief else nap(elapsed, expected, least)
             if asleep:

@@ -7,10 +7,12 @@ import shutil
 import statistics
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+_LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun", "prun")
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 
 
@@ -51,6 +53,22 @@ def mpiexec() -> str | None:
     """Return the launcher beside this interpreter, else that on the path; None if there is none."""
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+def launchers_stream(descriptor: int) -> str | None:
+    """Return where the launcher that started this rank writes 1, its output, or 2, its errors (Linux).
+
+    None without a launcher, or where it runs on another machine.
+    """
+    if expected_size() is None:
+        return None
+    with suppress(OSError, ValueError, IndexError):
+        process = os.getppid()
+        while process > 1:
+            if Path(f"/proc/{process}/comm").read_text().strip() in _LAUNCHERS:
+                return f"/proc/{process}/fd/{descriptor}"
+            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
 
 
 def available_cores() -> int:

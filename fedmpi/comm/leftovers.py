@@ -1,32 +1,65 @@
-"""What an earlier life of this job left in shared memory when it was killed (imports without mpi4py)."""
+"""What ranks that were killed left in shared memory (imports without mpi4py)."""
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 
 _SHARED_MEMORY = Path("/dev/shm")
+_SEGMENT = "mpich_shm_"
 _MARGIN_S = 30.0
 """Ranks of one step start together: what is so much older than this process is not theirs."""
 
 
 def remove_leftovers(folder: Path = _SHARED_MEMORY) -> None:
-    """Remove the shared memory of a step of this very name that is older than this process.
+    """Remove MPICH's segments of this user that are older than this process and that nobody has mapped.
 
-    MPICH names a node's segment after Slurm's job and step, ``PMI_JOBID``. A job that is queued again
-    counts its steps from 0 anew, so after a kill its next life on the node would attach to the dead
-    one's segment and abort with "Out of memory".
+    Ranks that are killed leave the segment of their node, 1 MB for each. A segment of this very step's
+    name goes whoever has it mapped: MPICH names segments after Slurm's job and step, ``PMI_JOBID``, and a
+    job that is queued again counts its steps from 0 anew, so after a kill its next life on the node
+    would attach to the dead one's segment and abort with "Out of memory".
+
+    A process that has a segment mapped keeps it when its name is removed, so a rank that cannot be seen
+    from here (in another container) is not disturbed.
     """
-    name = os.environ.get("PMI_JOBID")
-    if not name:
+    old = _older(folder, _process_start() - _MARGIN_S)
+    if not old:
         return
-    oldest = _process_start() - _MARGIN_S
-    for path in folder.glob(f"mpich_shm_{_hash(name):x}_*"):
-        with suppress(OSError):  # another rank was faster, or it is another user's
-            if path.stat().st_mtime < oldest:
+    step = os.environ.get("PMI_JOBID")
+    mine = f"{_SEGMENT}{_hash(step):x}_" if step else None
+    mapped = _mapped()
+    for path, inode in old.items():
+        if inode not in mapped or (mine is not None and path.name.startswith(mine)):
+            with suppress(OSError):  # another rank was faster
                 path.unlink()
+
+
+def _older(folder: Path, when: float) -> dict[Path, int]:
+    """Return this user's segments that were last changed before a time, with their inodes."""
+    found = {}
+    for path in folder.glob(f"{_SEGMENT}*"):
+        with suppress(OSError):
+            state = path.lstat()
+            if stat.S_ISREG(state.st_mode) and state.st_uid == os.getuid() and state.st_mtime < when:
+                found[path] = state.st_ino
+    return found
+
+
+def _mapped() -> set[int]:
+    """Return the inodes of segments that processes have mapped.
+
+    Those of other users cannot be looked into, nor can they map this user's segments.
+    """
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):
+            for line in path.read_text(errors="replace").splitlines():
+                if _SEGMENT in line:
+                    found.add(int(line.split()[4]))
+    return found
 
 
 def _hash(text: str) -> int:

@@ -12,10 +12,12 @@ from typing import Any, NoReturn, TypeVar
 
 from mpi4py import MPI
 
-from fedmpi.comm import launch
+from fedmpi.comm import alarm, launch
 from fedmpi.comm.collectives import Collectives
+from fedmpi.comm.interrupt import Stopped, leave
 from fedmpi.comm.settings import crowded
-from fedmpi.errors import BadInput, FedmpiError
+from fedmpi.errors import BadInput, FedmpiError, RankFailed
+from fedmpi.visible import complain, visible_lines
 
 T = TypeVar("T")
 
@@ -92,7 +94,12 @@ class World:
         """End every rank of the job for an error that this rank alone has seen: one line, its exit code."""
         if self.size == 1:
             raise error
-        sys.stderr.write(f"fedmpi: {error}\n")
+        text = str(error)
+        if self.rank and not text.startswith("rank "):
+            text = f"rank {self.rank}: {text}"
+        alarm.tell(self.comm, error.exit_code, text)
+        if not (isinstance(error, RankFailed) and error.said):
+            complain(text)
         _end(error.exit_code)
 
     def describe(self, device: str = "") -> dict[str, Any]:
@@ -139,8 +146,10 @@ def _library() -> str:
 def abort(error: BaseException) -> NoReturn:
     """Print the traceback and end every rank of the job at once with exit code 1.
 
-    Where memory did not suffice it is one line.
+    Where memory did not suffice, or Ctrl-C ended the command, it is one line.
     """
+    if isinstance(error, Stopped):
+        leave()
     rank = MPI.COMM_WORLD.rank
     if (
         isinstance(error, MemoryError)
@@ -151,9 +160,11 @@ def abort(error: BaseException) -> NoReturn:
             f"fedmpi: rank {rank} on {socket.gethostname()} has not enough memory: take a smaller model or "
             "batch, or more ranks on more nodes\n"
         )
+        alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank} has not enough memory", said=True)
         _end(1)
     text = "".join(traceback.format_exception(error))
-    sys.stderr.write(f"rank {rank} failed:\n{text}")
+    sys.stderr.write(f"rank {rank} failed:\n{visible_lines(text)}")
+    alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank}: {type(error).__name__}: {error}", said=True)
     _end(1)
 
 

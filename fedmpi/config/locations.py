@@ -40,4 +40,4 @@ def find(name: str) -> Path:
         if candidate.is_file():
             return candidate
     nearest = closest(short, bundled())
-    raise BadInput(f"{name}: no such suite{nearest} (`fedmpi suites` lists those that come along)")
+    raise BadInput(f"{name}: no such suite{nearest} (`fedmpi suites` lists the bundled ones)")

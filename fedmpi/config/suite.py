@@ -11,14 +11,16 @@ they vary, slowest first. A rule sets `set` in the cases that match `when`, by s
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedmpi.config.documents import load_toml
 from fedmpi.config.modes import Ranks, combine, read_mode, table_ranks
 from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
 from fedmpi.errors import BadInput
@@ -26,6 +28,14 @@ from fedmpi.errors import BadInput
 _PART = r"[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 """Names become folders below the output folder: no part may be `.`, `..` or empty."""
+
+MOST_NAME_CHARACTERS = 255
+"""Of one folder; file systems count bytes, and names are ASCII."""
+_KEPT_CHARACTERS = 160
+"""Of a name that is too long: room for what analyses append."""
+
+MOST_CASES = 20_000
+"""Of a suite."""
 
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
 
@@ -79,7 +89,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     BadInput
         The file is missing, not TOML, or has a wrong structure.
     """
-    text = _load(path)
+    text = load_toml(path, "suite")
     _refuse_unknown(path, text, _KEYS)
     mode, ranks = read_mode(path, text)
     whole = _axes(path, text, mode)
@@ -96,6 +106,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
     _refuse_idle(path, rules, base, whole)
+    _refuse_too_many(path, axes)
     cases = []
     for choices in itertools.product(*axes.values()):
         case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
@@ -108,17 +119,9 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     name, description = text.get("name", path.stem), str(text.get("description", ""))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
+    if max(map(len, name.split("/"))) > MOST_NAME_CHARACTERS:
+        raise BadInput(f"{path}: name: a part has more than {MOST_NAME_CHARACTERS} characters")
     return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise BadInput(f"{path}: cannot read this suite ({reason})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from error
 
 
 def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -200,6 +203,18 @@ def _refuse_idle(
                 raise BadInput(f"{path}: where: {key} is neither an axis nor set in any case")
 
 
+def _refuse_too_many(path: Path, axes: Mapping[str, list[_Choice]]) -> None:
+    """Refuse a matrix before it is written out that would fill the memory."""
+    digits = sum(math.log10(len(choices)) for choices in axes.values())
+    if digits > math.log10(MOST_CASES):
+        count = math.prod(map(len, axes.values())) if digits < 18 else 0
+        shown = f"{count:,}" if count else f"about 10^{digits:.0f}"
+        raise BadInput(
+            f"{path}: matrix: {shown} cases, at most {MOST_CASES:,} are run as one suite: "
+            "leave values out, or choose some with --set"
+        )
+
+
 def _refuse_no_choice(
     path: Path, whole: Mapping[str, list[_Choice]], axes: Mapping[str, list[_Choice]], key: str, value: Any
 ) -> None:
@@ -273,5 +288,12 @@ def _case(
     for change in overrides:
         settings = merge(settings, change)
     parts = [*(choice.label for choice in choices.values()), *suffixes]
-    name = "-".join(parts) or "case"
-    return CaseSettings(re.sub(r"[^A-Za-z0-9._=+-]", "_", name).lstrip(".") or "case", settings)
+    name = re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case"
+    return CaseSettings(_shortened(name), settings)
+
+
+def _shortened(name: str) -> str:
+    """Return a case's name; of one that no folder can have its begin, and a digest that keeps it unique."""
+    if len(name) <= MOST_NAME_CHARACTERS:
+        return name
+    return f"{name[:_KEPT_CHARACTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fedmpi.config.documents import OutOfBounds, parse_toml, refuse_unbounded, short
 from fedmpi.errors import BadInput
 
 Settings = dict[str, Any]
@@ -56,16 +56,28 @@ def parse_override(text: str) -> tuple[str, Any]:
     Raises
     ------
     BadInput
-        There is no ``=`` or no key.
+        There is no ``=`` or no key, or the value is beyond the bounds of `fedmpi.config.documents`.
     """
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not all(key.split(".")) or "\n" in text:
-        raise BadInput(f"--set {text}: write it as key=value, for example --set algorithm=fedavg")
+        raise BadInput(f"--set {short(text)}: write it as key=value, for example --set algorithm=fedavg")
     try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value.strip()
+        parsed = _parsed(value)
+        refuse_unbounded(nested(key, parsed))
+    except OutOfBounds as error:
+        raise BadInput(f"--set {short(text)!r}: {error}") from error
+    return key, parsed
+
+
+def _parsed(value: str) -> Any:
+    """Return what a text says as TOML, or the text where it is none."""
+    try:
+        return parse_toml(f"value = {value}")["value"]
+    except OutOfBounds:
+        raise
+    except ValueError:
+        return value.strip()
 
 
 def closest(word: str, known: Iterable[str]) -> str:

@@ -1,25 +1,47 @@
-"""Prepared datasets on disk: one folder of plain arrays each, which ranks map instead of reading."""
+"""Prepared datasets on disk: one sealed folder of plain arrays each, which ranks map instead of reading."""
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
-import shutil
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fedmpi.datasets import sealed
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology
 
-FORMAT = 1
-_META = "meta.json"
-_SMALL_BYTES = 1 << 16
+_OPTIONAL = ("node_labels", "node_attributes", "edge_attributes", "scaffolds")
+
+
+class Facts(BaseModel):
+    """What is noted of a prepared dataset beside its arrays; see `RawGraphs`.
+
+    Attributes
+    ----------
+    digest : str
+        `fedmpi.datasets.raw.digest` of the content.
+    source : str
+        Where its files came from.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    graphs: int = Field(ge=0)
+    nodes: int = Field(ge=0)
+    directed_edges: int = Field(ge=0)
+    class_names: tuple[str, ...]
+    label_widths: tuple[int, ...]
+    task: Literal["classification", "multi-task", "regression"]
+    attribute_names: tuple[str, ...]
+    refused: tuple[str, ...]
+    source: str
 
 
 def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
@@ -29,107 +51,53 @@ def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
         "columns": raw.topology.columns,
         "labels": raw.labels,
     }
-    if raw.node_labels is not None:
-        arrays["node_labels"] = raw.node_labels
-    for key in ("node_attributes", "edge_attributes", "scaffolds"):
-        if (array := getattr(raw, key)) is not None:
-            arrays[key] = array
-    return arrays
+    optional = {name: getattr(raw, name) for name in _OPTIONAL}
+    return {**arrays, **{name: array for name, array in optional.items() if array is not None}}
 
 
-def scratch_name(target: Path) -> Path:
-    """Return a fresh hidden name beside `target`, on the same file system."""
-    return target.parent / f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}"
+def facts_of(folder: Path) -> Facts | None:
+    """Return what is noted of a prepared dataset; None where it is absent, partial or of another format.
+
+    The content of its arrays is not looked at.
+    """
+    noted = sealed.facts(folder)
+    return None if noted is None else _facts(noted)
 
 
-def read_meta(folder: Path) -> dict[str, Any] | None:
-    """Return what is noted of a prepared dataset; None where it is absent, partial or of another format."""
+def _facts(noted: Mapping[str, Any]) -> Facts | None:
     try:
-        meta: dict[str, Any] = json.loads((folder / _META).read_text())
-        if meta["format"] != FORMAT:
-            return None
-        for file, size in meta["files"].items():
-            if (folder / file).stat().st_size != size:
-                return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Facts.model_validate(noted)
+    except ValidationError:
         return None
-    return meta
+
+
+def intact(folder: Path) -> bool:
+    """Return whether a prepared dataset is there and its content is what was written."""
+    return facts_of(folder) is not None and sealed.intact(folder)
 
 
 def save(raw: RawGraphs, folder: Path, source: str) -> None:
-    """Write a prepared dataset; it appears under its name only when complete.
-
-    Two processes may save the same dataset at once: the first to finish wins, the other's copy
-    is dropped.
+    """Write a prepared dataset; see `fedmpi.datasets.sealed.write`.
 
     Raises
     ------
     BadInput
         The folder cannot be written.
     """
-    scratch = scratch_name(folder)
-    try:
-        scratch.mkdir(parents=True)
-        _write(raw, scratch, source)
-        publish(scratch, folder, lambda: read_meta(folder) is not None)
-    except OSError as error:
-        raise BadInput(
-            f"cannot write the data cache {folder}: {error.strerror or error}; "
-            "free the space or choose another place with FEDMPI_DATA"
-        ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _write(raw: RawGraphs, folder: Path, source: str) -> None:
-    files = {}
-    for key, array in _arrays(raw).items():
-        path = folder / f"{key}.npy"
-        np.save(path, array)
-        files[path.name] = path.stat().st_size
-    meta = {
-        "format": FORMAT,
-        "name": raw.name,
-        "digest": digest(raw),
-        "graphs": raw.num_graphs,
-        "nodes": raw.topology.num_nodes,
-        "directed_edges": raw.topology.num_edges,
-        "class_names": raw.class_names,
-        "label_widths": raw.label_widths,
-        "task": raw.task,
-        "attribute_names": raw.attribute_names,
-        "refused": raw.refused,
-        "source": source,
-        "files": files,
-    }
-    (folder / _META).write_text(json.dumps(meta, indent=1))
-
-
-def publish(scratch: Path, folder: Path, complete: Callable[[], bool]) -> None:
-    """Rename a complete folder into place, unless what is there already is `complete`; else that makes room.
-
-    Raises
-    ------
-    OSError
-        It cannot be renamed, and no other process has put a complete one there.
-    """
-    try:
-        scratch.rename(folder)
-        return
-    except OSError:
-        if complete():
-            return
-        if not folder.exists():
-            raise
-    old = scratch_name(folder)
-    try:
-        folder.rename(old)  # partial, damaged, or of an older format
-        scratch.rename(folder)
-    except OSError:
-        if not complete():
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    facts = Facts(
+        name=raw.name,
+        digest=digest(raw),
+        graphs=raw.num_graphs,
+        nodes=raw.topology.num_nodes,
+        directed_edges=raw.topology.num_edges,
+        class_names=raw.class_names,
+        label_widths=raw.label_widths,
+        task=raw.task,
+        attribute_names=raw.attribute_names,
+        refused=raw.refused,
+        source=source,
+    )
+    sealed.write(folder, _arrays(raw), facts.model_dump())
 
 
 def load(folder: Path) -> RawGraphs:
@@ -138,40 +106,24 @@ def load(folder: Path) -> RawGraphs:
     Raises
     ------
     BadInput
-        Not prepared, or an array is damaged.
+        It is not there, or its content is not what was written.
     """
-    meta = read_meta(folder)
-    if meta is None:
-        raise BadInput(f"no prepared dataset in {folder}: run 'fedmpi data fetch'")
-
-    def array(key: str) -> npt.NDArray[Any] | None:
-        path = folder / f"{key}.npy"
-        if path.name not in meta["files"]:
-            return None
-        large = meta["files"][path.name] > _SMALL_BYTES
-        return np.asarray(np.load(path, mmap_mode="r" if large else None, allow_pickle=False))
-
-    try:
-        graph_ptr, row_ptr, columns, labels = (
-            array(key) for key in ("graph_ptr", "row_ptr", "columns", "labels")
-        )
-        attributes = array("node_attributes")
-        node_labels = array("node_labels")
-        edge_attributes, scaffolds = array("edge_attributes"), array("scaffolds")
-    except (OSError, ValueError) as error:
-        raise BadInput(f"the prepared dataset in {folder} is damaged: {error}; delete the folder") from error
-    assert graph_ptr is not None and row_ptr is not None and columns is not None and labels is not None
+    content = sealed.read(folder)
+    facts = None if content is None else _facts(content.facts)
+    if content is None or facts is None:
+        raise BadInput(f"there is no whole prepared dataset in {folder}")
+    arrays = content.arrays
     return RawGraphs(
-        str(meta["name"]),
-        Topology(graph_ptr, row_ptr, columns),
-        node_labels,
-        tuple(meta["label_widths"]),
-        attributes,
-        labels,
-        tuple(meta["class_names"]),
-        meta.get("task", "classification"),
-        tuple(meta.get("attribute_names", ())),
-        edge_attributes,
-        scaffolds,
-        tuple(meta.get("refused", ())),
+        facts.name,
+        Topology(*(np.asarray(arrays[name]) for name in ("graph_ptr", "row_ptr", "columns"))),
+        arrays.get("node_labels"),
+        facts.label_widths,
+        arrays.get("node_attributes"),
+        arrays["labels"],
+        facts.class_names,
+        facts.task,
+        facts.attribute_names,
+        arrays.get("edge_attributes"),
+        arrays.get("scaffolds"),
+        facts.refused,
     )

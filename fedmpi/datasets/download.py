@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from fedmpi.datasets.bounds import MOST_DOWNLOAD_BYTES, Bounded
 from fedmpi.errors import BadInput
 
 UPSTREAM = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -22,16 +23,20 @@ def fetch_archive(url: str, target: Path) -> None:
     Raises
     ------
     BadInput
-        No connection, an error status, or fewer bytes than announced; no file stays.
+        No connection, an error status, fewer bytes than announced, or more than
+        `fedmpi.datasets.bounds.MOST_DOWNLOAD_BYTES`; no file stays.
     """
     request = urllib.request.Request(url, headers={"User-Agent": "fedmpi"})
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply, target.open("wb") as file:
-            shutil.copyfileobj(reply, file, 1 << 20)
+            shutil.copyfileobj(Bounded(reply, MOST_DOWNLOAD_BYTES, url), file, 1 << 20)
             announced = reply.headers.get("Content-Length")
         received = target.stat().st_size
         if announced is not None and int(announced) != received:
             raise http.client.HTTPException(f"{received} of {announced} bytes came")
+    except BadInput:
+        target.unlink(missing_ok=True)
+        raise
     except (OSError, http.client.HTTPException, ValueError) as error:
         target.unlink(missing_ok=True)
         if isinstance(error, urllib.error.HTTPError):

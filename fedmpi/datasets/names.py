@@ -7,11 +7,13 @@ import os
 import re
 from pathlib import Path
 
+from fedmpi.config.documents import short
 from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.tables import GROUPS, KNOWN, SYNTHETIC
 from fedmpi.errors import BadInput
 
-_TU_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_TU_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+"""Names a folder and an archive: short enough for both."""
 
 
 JOIN = "+"
@@ -29,7 +31,8 @@ def own_folder(name: str) -> tuple[Path, str]:
         folder = Path(name).expanduser().absolute()
         folder.exists()
     except (OSError, ValueError, RuntimeError) as error:
-        raise BadInput(f"'{name}' cannot be the path of a dataset: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"'{short(name)}' cannot be the path of a dataset: {reason}") from error
     return folder, folder.name
 
 
@@ -57,7 +60,9 @@ def members(name: str) -> tuple[str, ...]:
 
 def _single(name: str) -> tuple[str, ...]:
     if not is_folder(name) and not _TU_NAME.fullmatch(name):
-        raise BadInput(f"'{name}' is no dataset name{meant(name)}; 'fedmpi data list' shows those known")
+        raise BadInput(
+            f"'{short(name)}' is no dataset name{meant(name)}; 'fedmpi data list' shows those known"
+        )
     return (name,)
 
 

@@ -7,6 +7,9 @@ import gzip
 import hashlib
 import importlib
 import importlib.util
+import io
+import itertools
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.datasets import bounds
 from fedmpi.datasets.atoms import ATOM_COLUMNS, HYBRIDISATIONS
 from fedmpi.datasets.moleculenet import EVERY_OTHER, IDENTIFIERS, MoleculeFacts
 from fedmpi.datasets.raw import Int, RawGraphs
@@ -53,7 +57,7 @@ def check_table(path: Path, facts: MoleculeFacts) -> None:
     BadInput
         It cannot be read, or a column is missing.
     """
-    _columns(path, next(iter(_rows(path, 1)), {}), facts)
+    _columns(path, next(iter(_rows(path, facts, 1)), {}), facts)
 
 
 def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
@@ -82,7 +86,7 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
         is known of the set, or a label is no number.
     """
     require_rdkit()
-    rows = _rows(path)
+    rows = _rows(path, facts, facts.rows + 1)
     tasks = _columns(path, rows[0] if rows else {}, facts)
     table = _labels(path, rows, tasks)
     _check_content(path, rows, table, facts)
@@ -103,13 +107,14 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
     return _packed(kept, np.array(labels), facts, tuple(tasks), tuple(refused))
 
 
-def _rows(path: Path, most: int | None = None) -> list[dict[str, str]]:
+def _rows(path: Path, facts: MoleculeFacts, most: int) -> list[dict[str, str]]:
+    """Return the first rows of a table, at most so many; of its text no more is unpacked than it can have."""
     try:
-        opener = gzip.open if path.suffix == ".gz" else open
-        with opener(path, "rt", encoding="utf-8", newline="") as text:
-            reader = csv.DictReader(text)
-            return [row for _, row in zip(range(most or 1 << 62), reader, strict=False)]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            bounded = io.BufferedReader(bounds.Bounded(stream, bounds.most_table(facts), str(path)))
+            text = io.TextIOWrapper(bounded, encoding="utf-8", newline="")
+            return list(itertools.islice(csv.DictReader(text), most))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
 
 
@@ -139,14 +144,15 @@ def _check_content(
 ) -> None:
     """Refuse a file that is cut or holds other data than the set of that name."""
     if len(rows) != facts.rows:
+        found = len(rows) if len(rows) < facts.rows else f"more than {facts.rows}"
         raise BadInput(
-            f"{path} has {len(rows)} rows, {facts.name} has {facts.rows}: "
+            f"{path} has {found} rows, {facts.name} has {facts.rows}: "
             "it is cut short or another file; get it anew"
         )
-    found = table_digest([row[facts.smiles] for row in rows], labels)
-    if facts.digest and found != facts.digest:
+    digest = table_digest([row[facts.smiles] for row in rows], labels)
+    if facts.digest and digest != facts.digest:
         raise BadInput(
-            f"dataset {facts.name} has content digest {found}, expected {facts.digest}: "
+            f"dataset {facts.name} has content digest {digest}, expected {facts.digest}: "
             "these are other data under that name; get the file from another place"
         )
 

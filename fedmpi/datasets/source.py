@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fedmpi.config.documents import short
 from fedmpi.datasets import cache, names, smiles, tu
+from fedmpi.datasets.cache import Facts
 from fedmpi.datasets.download import UPSTREAM, fetch_archive
 from fedmpi.datasets.moleculenet import ADDRESS, FOLDER, MOLECULES
 from fedmpi.datasets.raw import RawGraphs, digest
+from fedmpi.datasets.sealed import scratch_name
 from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
 
 _TU_FOLDER = "tudataset"
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,12 +59,16 @@ class DataSource:
         Raises
         ------
         BadInput
-            FEDMPI_OFFLINE is neither 0 nor 1, or the mirror is no folder.
+            FEDMPI_OFFLINE is neither 0 nor 1, the mirror is no folder, or no file can have the cache's path.
         """
         switch = os.environ.get("FEDMPI_OFFLINE", "")
         if switch not in ("", "0", "1"):
             raise BadInput(f"FEDMPI_OFFLINE is '{switch}': set it to 1 (no downloads) or 0")
         place = Path(cache or os.environ.get("FEDMPI_DATA") or "~/.cache/fedmpi").expanduser()
+        try:
+            place.exists()
+        except OSError as error:
+            raise BadInput(f"{short(str(place))}: {error.strerror}: correct FEDMPI_DATA or --data") from error
         stand_in = mirror or os.environ.get("FEDMPI_MIRROR")
         folder = Path(stand_in).expanduser() if stand_in else None
         if folder is not None and not folder.is_dir():
@@ -80,7 +89,7 @@ class DataSource:
             the message says what to do.
         """
         for member in names.members(name):
-            if self._prepared(member):
+            if self._intact(member):
                 continue
             if member in MOLECULES:
                 smiles.require_rdkit()
@@ -101,8 +110,10 @@ class DataSource:
             dataset's number of rows or digest is another one. Nothing partial stays in the cache.
         """
         for member in names.members(name):
-            if self._prepared(member):
+            if self._intact(member):
                 continue
+            if self._place(member).exists():
+                _LOG.warning("%s is damaged or of an older fedmpi: prepared anew", self._place(member))
             if names.is_folder(member):
                 self._check_own(member)
                 raw = tu.read_folder(*names.own_folder(member), member)
@@ -123,23 +134,31 @@ class DataSource:
         Raises
         ------
         BadInput
-            It is not prepared.
+            It is not prepared, or damaged.
         """
-        if not self._prepared(name):
-            raise BadInput(f"dataset {name} is not prepared: run 'fedmpi data fetch {name}'")
-        return replace(cache.load(self._place(name)), name=name)
+        try:
+            return replace(cache.load(self._place(name)), name=name)
+        except BadInput as error:
+            self._facts(name)  # says so where it is not prepared at all
+            raise BadInput(
+                f"the prepared dataset in {self._place(name)} is damaged: run 'fedmpi data fetch {name}', "
+                "which prepares it anew"
+            ) from error
 
     def refused_of(self, name: str) -> tuple[str, ...]:
         """Return what of one prepared dataset's files was left out; see `RawGraphs.refused`."""
-        meta = cache.read_meta(self._place(name)) or {}
-        return tuple(meta.get("refused", ()))
+        facts = cache.facts_of(self._place(name))
+        return () if facts is None else facts.refused
 
     def digest_of(self, name: str) -> str:
         """Return the digest noted when one dataset was prepared."""
-        meta = cache.read_meta(self._place(name))
-        if meta is None:
+        return self._facts(name).digest
+
+    def _facts(self, name: str) -> Facts:
+        facts = cache.facts_of(self._place(name))
+        if facts is None:
             raise BadInput(f"dataset {name} is not prepared: run 'fedmpi data fetch {name}'")
-        return str(meta["digest"])
+        return facts
 
     def verify(self, name: str) -> str:
         """Compute the digest of one prepared dataset anew and return it.
@@ -147,8 +166,8 @@ class DataSource:
         Raises
         ------
         BadInput
-            It differs from the one noted or from the known one, or the set was prepared from a
-            file with another number of rows than is known.
+            The set is damaged, its digest differs from the one noted or from the known one, or it
+            was prepared from a file with another number of rows than is known.
         """
         found = digest(raw := self.load(name))
         if found != self.digest_of(name):
@@ -185,7 +204,10 @@ class DataSource:
         return self.cache / "own" / f"{stem}-{state.hexdigest()}"
 
     def _prepared(self, name: str) -> bool:
-        return cache.read_meta(self._place(name)) is not None
+        return cache.facts_of(self._place(name)) is not None
+
+    def _intact(self, name: str) -> bool:
+        return cache.intact(self._place(name))
 
     def _mirrored(self, name: str) -> Path | None:
         if self.mirror is None:
@@ -215,14 +237,15 @@ class DataSource:
                 "any other TU name is downloaded when there is neither a mirror nor the offline flag"
             )
         if self.offline:
+            state = "damaged" if self._place(name).exists() else "not"
             raise BadInput(
-                f"dataset {name} is not in {self.cache} and downloads are off: "
+                f"dataset {name} is {state} in {self.cache} and downloads are off: "
                 f"run 'fedmpi data fetch {name}' where there is internet (on a cluster: the login node)"
             )
 
     def _download(self, name: str) -> RawGraphs:
         file = MOLECULES[name].file if name in MOLECULES else f"{name}.zip"
-        target = cache.scratch_name(self._place(name).parent / file)
+        target = scratch_name(self._place(name).parent / file)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -7,6 +7,8 @@ renumbered in sorted order, duplicate edges and self-loops removed, directions k
 
 from __future__ import annotations
 
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,8 +19,10 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.datasets import bounds
 from fedmpi.datasets.numbers import read_table
 from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology, pointers
 
@@ -31,7 +35,10 @@ _MOST_LABELS = 100_000
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 PARTS = (*REQUIRED, "node_labels", "node_attributes")
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError),
+    *(RuntimeError, ValueError, IndexError, struct.error),
+)
 
 Opener = Callable[[str], IO[bytes] | None]
 
@@ -56,7 +63,8 @@ def check_archive(path: Path, stem: str) -> None:
     Raises
     ------
     BadInput
-        Cut short or damaged (no central directory, members past the end), or a file is missing.
+        Cut short or damaged (no central directory, members past the end), a file is missing, or
+        they are larger than the dataset's can be.
     """
     with _archive(path, stem) as (_, members):
         size = path.stat().st_size
@@ -66,6 +74,9 @@ def check_archive(path: Path, stem: str) -> None:
         for info in members.values():
             if info.header_offset + info.compress_size > size:
                 raise zipfile.BadZipFile(f"{info.filename} reaches past the end")
+        most = bounds.most_text(KNOWN.get(stem))
+        if sum(info.file_size for info in members.values()) > most:  # no more of a member is unpacked
+            raise BadInput(bounds.too_large(f"archive {path}", most))
 
 
 def check_folder(folder: Path, stem: str) -> None:

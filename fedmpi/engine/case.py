@@ -109,10 +109,12 @@ def _has_classes(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals"})
+    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin"})
 
     suite: str
     name: str
+    plugin: dict[str, str] = Field({})
+    """SHA-256 of the files outside of fedmpi that define the algorithm, by name; the registry fills it."""
     rounds: int = Field(20, ge=1, le=1_000_000)
     seed: int = Field(0, ge=0, lt=2**63)
     dataset: DatasetOptions = DatasetOptions()
@@ -138,6 +140,8 @@ class Case(Options):
     """Whether numbers below 1.2e-38 are kept or become 0. They come from weights and moments that nothing
     feeds any more; some processors take a hundred cycles for each operation on one."""
     checkpoint_seconds: float = Field(30.0, ge=0)
+    watchdog_seconds: float = Field(1800.0, ge=0)
+    """Silence after which a rank that stands still ends the run; 0: never. Not part of the configuration."""
     link: LinkOptions = LinkOptions()
 
     @model_validator(mode="before")
@@ -155,8 +159,11 @@ class Case(Options):
         return {"kernels": wanted, **values}
 
     def config(self) -> dict[str, Any]:
-        """Return the resolved configuration as plain data, as it is stored in the record."""
-        unused = set() if self.kernels == "grouped" else {"group_size"}
+        """Return the resolved configuration as plain data, as it is stored in the record.
+
+        When a run is given up is no part of it, so that one that was can be continued with more patience.
+        """
+        unused = {"watchdog_seconds"} if self.kernels == "grouped" else {"watchdog_seconds", "group_size"}
         return self.model_dump(mode="json", exclude=unused)
 
     def digest(self) -> str:

@@ -1,8 +1,8 @@
-"""Rank 0's hold on the run folder: lock, record, checkpoints. A no-op on the other ranks."""
+"""What rank 0 keeps of a run in its folder: record and checkpoints. A no-op on the other ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,16 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.comm.world import World
 from fedmpi.engine.case import Case
 from fedmpi.engine.folders import holds_run, refuse_other_config
+from fedmpi.engine.hold import HeldFolder
 from fedmpi.engine.rounds import RoundReport, Rounds
-from fedmpi.errors import BadInput, FedmpiError, RunFailed
+from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed
 from fedmpi.store import checkpoint, embeddings
-from fedmpi.store.lock import FolderLock
+from fedmpi.store.checkpoint import Checkpoint, Meta, Unfit
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import Field
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,11 @@ class Keeper:
     whole job; what was recorded so far stays readable.
     """
 
-    def __init__(self, case: Case, folder: Path, world: World) -> None:
-        self._case, self._folder, self._world = case, folder, world
+    def __init__(self, case: Case, folder: Path, world: World, where: Whereabouts) -> None:
+        self._case, self._folder, self._world, self._where = case, folder, world, where
         self._stack = ExitStack()
-        self._record: RunRecord | None = None
-        self._lock: FolderLock | None = None
-        self.arrays: Mapping[str, npt.NDArray[Any]] | None = None
+        self._held: HeldFolder | None = None
+        self.arrays: Arrays | None = None
         """Arrays of the checkpoint that the run starts from; rank 0 only."""
 
     def __enter__(self) -> Keeper:
@@ -54,19 +57,33 @@ class Keeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and not isinstance(error, FedmpiError):
+        try:
+            if error is not None and self._held is not None and not self._held.given_up:
+                self._finish_after(error)
+        finally:
+            self._stack.close()
+
+    def _finish_after(self, error: BaseException) -> None:
+        """Record an end that has not been recorded where it was decided."""
+        if isinstance(error, Interrupted | RankFailed) and error.exit_code == Interrupted.exit_code:
+            if not error.agreed:
+                self.finish("interrupted", str(error))
+        elif isinstance(error, RankFailed):
+            self.finish("failed", str(error))
+        elif not isinstance(error, FedmpiError):
             self.finish("failed", f"{type(error).__name__}: {error}")
-        self._stack.close()
 
     def open(
         self,
         clients: Sequence[str],
-        partition: Mapping[str, npt.NDArray[Any]],
+        partition: Arrays,
         fields: Sequence[Field],
         *,
         resume: bool,
     ) -> Opening:
         """Lock the folder and create or reopen the record; every rank gets the same answer or error.
+
+        The answer is the first round, or the last if there is nothing left to do.
 
         Parameters
         ----------
@@ -79,15 +96,11 @@ class Keeper:
         return self._world.agree(lambda: self._open(clients, partition, fields, resume))
 
     def _open(
-        self,
-        clients: Sequence[str],
-        partition: Mapping[str, npt.NDArray[Any]],
-        fields: Sequence[Field],
-        resume: bool,
+        self, clients: Sequence[str], partition: Arrays, fields: Sequence[Field], resume: bool
     ) -> Opening:
-        self._lock = self._stack.enter_context(FolderLock(self._folder))
+        held = self._stack.enter_context(HeldFolder(self._folder, self._world, self._where))
         if not holds_run(self._folder):
-            self._record = RunRecord.create(
+            held.record = RunRecord.create(
                 self._folder,
                 config=self._case.config(),
                 clients=clients,
@@ -95,72 +108,92 @@ class Keeper:
                 partition=partition,
                 extra=fields,
             )
-            self._stack.callback(self._record.close)
+            self._held = held
             return Opening(0, False, "")
         if not resume:
             raise BadInput(
                 f"{self._folder} holds an unfinished run; add --resume to continue it, "
                 "or choose another folder with --out"
             )
-        self._record = RunRecord.reopen(self._folder)
-        self._stack.callback(self._record.close)
-        refuse_other_config(self._case, self._record.start.config, self._folder)
-        if self._record.status == "complete":
-            return Opening(
-                self._case.rounds, False, f"{self._folder}: another process completed it meanwhile"
-            )
-        _refuse_other_data(self._record, partition, self._folder)
-        return self._find_checkpoint(self._record)
+        held.record = record = RunRecord.reopen(self._folder)
+        refuse_other_config(self._case, record.start.config, self._folder)
+        if record.status == "complete":
+            meanwhile = f"{self._folder}: another process completed it meanwhile"
+            return Opening(self._case.rounds, False, record.notice or meanwhile)
+        _refuse_other_data(record, partition, self._folder)
+        self._held = held
+        return Opening(0, False, record.notice or "")
 
-    def _find_checkpoint(self, record: RunRecord) -> Opening:
-        notice = record.notice or ""
-        saved = checkpoint.load(self._folder)
+    def find_checkpoint(self, opening: Opening, refuse_unfit: Callable[[Arrays], None]) -> Opening:
+        """Return where the run goes on; every rank gets the same answer.
+
+        Parameters
+        ----------
+        opening : Opening
+            What `open` returned.
+        refuse_unfit : callable
+            Raises Unfit for arrays that the run cannot start from; called on rank 0.
+        """
+        return self._world.agree(lambda: self._find_checkpoint(opening, refuse_unfit))
+
+    def _find_checkpoint(self, opening: Opening, refuse_unfit: Callable[[Arrays], None]) -> Opening:
+        assert self._held is not None
+        record = self._held.record
+        about = self._about(record, 1)
+
+        def check(found: Checkpoint) -> None:
+            if found.meta.model_copy(update={"rounds": about.rounds}) != about:
+                raise Unfit("it is another run's")
+            if found.meta.rounds > record.rounds_completed:
+                raise Unfit("it is ahead of the record")
+            refuse_unfit(found.arrays)
+
+        saved = checkpoint.load(self._folder, check)
         if saved is None:
-            return Opening(0, False, notice)
-        meta, self.arrays = saved
-        if meta["config_digest"] != self._case.digest():
-            raise BadInput(f"{self._folder}: the checkpoint is another run's; remove it to start anew")
-        if int(meta["rounds"]) > record.rounds_completed:
-            self.arrays = None
-            return Opening(0, False, f"{notice} the checkpoint is ahead of the record: starting anew".strip())
-        return Opening(int(meta["rounds"]), True, notice)
+            return opening
+        self.arrays = saved.arrays
+        return Opening(saved.meta.rounds, True, opening.notice)
+
+    def _about(self, record: RunRecord, rounds: int) -> Meta:
+        start = record.start
+        return Meta(
+            rounds=rounds,
+            config_digest=self._case.digest(),
+            numerics_version=start.numerics_version,
+            begun=start.time,
+        )
 
     def begin_life(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
         """Record who computes from here on."""
-        if self._record is not None:
-            with self._alone():
-                self._record.begin_life(first_round, self._world.size, collectives, provenance)
+        if self._held is not None:
+            with self._held.writing() as record:
+                record.begin_life(first_round, self._world.size, collectives, provenance)
 
     def write(self, report: RoundReport) -> None:
         """Record a round."""
-        if self._record is not None:
-            with self._alone():
-                if self._lock is not None and self._lock.lost:
-                    raise RunFailed(f"{self._folder} was taken over by another process; this one stops")
-                self._record.write_round(report.round, report.results, report.measurements)
+        if self._held is not None:
+            with self._held.writing() as record:
+                record.write_round(report.round, report.results, report.measurements)
                 if report.embeddings:
                     embeddings.save(self._folder, report.round + 1, report.embeddings)
 
     def checkpoint(self, finished: int, rounds: Rounds) -> None:
         """Gather all states and save them as of `finished` rounds (a collective call)."""
         arrays = rounds.states.gather()
-        if arrays is not None and self._record is not None:
-            with self._alone():
-                self._record.sync()
-                meta = {"rounds": finished, "config_digest": self._case.digest()}
-                checkpoint.save(self._folder, meta, {**arrays, **rounds.server_state()})
+        if arrays is not None and self._held is not None:
+            with self._held.writing() as record:
+                record.sync()
+                saved = Checkpoint(self._about(record, finished), {**arrays, **rounds.server_state()})
+                checkpoint.save(self._folder, saved, self._held.confirm)
 
     def finish(self, status: str, reason: str = "") -> None:
         """Record how the run ended."""
-        if self._record is not None:
-            with self._alone():
-                self._record.finish(status, reason)
-
-    def _alone(self) -> _EndsTheJob:
-        return _EndsTheJob(self._world, self._record)
+        if self._held is not None:
+            with self._held.writing() as record:
+                record.finish(status, reason)
 
 
-def _refuse_other_data(record: RunRecord, partition: Mapping[str, npt.NDArray[Any]], folder: Path) -> None:
+def _refuse_other_data(record: RunRecord, partition: Arrays, folder: Path) -> None:
     """Raise BadInput unless data, partition and numerics are those that the run began with."""
     version, stored = record.start.numerics_version, record.start.partition
     if version != NUMERICS_VERSION:
@@ -174,22 +207,3 @@ def _refuse_other_data(record: RunRecord, partition: Mapping[str, npt.NDArray[An
                 f"{folder}: partition/{name} is not what the run began with: the data have changed; "
                 "choose another folder with --out"
             )
-
-
-class _EndsTheJob:
-    """Turns a failure of rank 0 alone into the end of the whole job."""
-
-    def __init__(self, world: World, record: RunRecord | None) -> None:
-        self._world, self._record = world, record
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, FedmpiError):
-            if self._record is not None:
-                self._record.finish("failed", str(error))
-                self._record.close()
-            self._world.fail(error)

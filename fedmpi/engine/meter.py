@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.comm.collectives import NAMES, Collectives
+from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.store.schema import PHASES
 
 
@@ -25,12 +26,16 @@ class Meter:
 
     width = len(PHASES) + 3 * len(NAMES) + 5
 
-    def __init__(self, collectives: Collectives) -> None:
-        self._collectives = collectives
+    def __init__(self, collectives: Collectives, where: Whereabouts) -> None:
+        self._collectives, self._where = collectives, where
         self._phases = dict.fromkeys(PHASES, 0.0)
         self.executed_flops = 0
         self._cpu = time.process_time()
         self._round = time.perf_counter()
+        self._seen = self._counters()
+
+    def start_count(self) -> None:
+        """Let the first round's counts start now."""
         self._seen = self._counters()
 
     def start_clock(self) -> None:
@@ -44,10 +49,12 @@ class Meter:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Add the time spent inside to a phase."""
-        start = time.perf_counter()
+        start, before = time.perf_counter(), self._where.phase
+        self._where.phase = name
         try:
             yield
         finally:
+            self._where.phase = before
             self._phases[name] += time.perf_counter() - start
 
     def snapshot(self) -> npt.NDArray[np.float64]:

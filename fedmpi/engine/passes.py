@@ -175,10 +175,10 @@ class TorchPasses(Supervised):
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
         self._model.gradient.zero_()
+        executed = self._executed(batch, training=True)
         logits = self._model.module(batch, streams, self._kernels)
         self._task.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
         counts = _counts(batch.topology)
-        executed = self._executed(batch, training=True)
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
 
@@ -190,19 +190,20 @@ class TorchPasses(Supervised):
             self._held_out_batches = [Batch.of(part, device) for part in _parts(self._held_out)]
         found, counted, executed = [], 0, 0
         for batch in self._held_out_batches:
+            executed += self._executed(batch, training=False)
             logits = self._model.module(batch, None, self._kernels)
             found.append(self._task.outcome(logits, batch.labels))
             counts = _counts(batch.topology)
             counted += self._flops.forward(counts).total
-            executed += self._executed(batch, training=False)
         return Pass(joined(found), counted, executed)
 
     def _executed(self, batch: Batch, *, training: bool) -> int:
-        """Return the FLOPs that the kernels do, where the network sums by twins those of fewer edges."""
+        """Return the FLOPs that the kernels are about to do; a network that sums by twins has fewer edges."""
         counts = _counts(batch.topology)
         if self._kernels == "csr" and getattr(self._model.module, "by_twins", False):
             counts = replace(counts, edges=batch.num_entries_by_twins)
-        return self._flops.executed(counts, training=training, kernels=self._kernels)
+        kept = batch.keeps_propagated
+        return self._flops.executed(counts, training=training, kernels=self._kernels, propagated=kept)
 
     @torch.no_grad()
     def embed(self) -> Embedding:
@@ -212,11 +213,11 @@ class TorchPasses(Supervised):
             self._training_batches = [Batch.of(part, device) for part in _parts(self._train)]
         total, counted, executed = np.zeros(1), 0, 0
         for batch in self._training_batches:
+            executed += self._executed(batch, training=False)
             rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
             total = total + rows.double().sum(dim=0).cpu().numpy()
             counts = _counts(batch.topology)
             counted += self._flops.forward(counts).total
-            executed += self._executed(batch, training=False)
         return Embedding(total / self._train.num_graphs, counted, executed)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
@@ -19,6 +18,9 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan, Rows, on_host
 from fedmpi.engine.federation import Federation
+from fedmpi.engine.fitting import refuse_unfit
+from fedmpi.engine.hook_checks import digest
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import TRAINING, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
@@ -49,7 +51,7 @@ class Rounds:
     Parameters
     ----------
     case : Case
-    algorithm : Algorithm
+    algorithm : Hooks
     world : World
     federation : Federation
         All clients.
@@ -58,7 +60,7 @@ class Rounds:
     """
 
     def __init__(
-        self, case: Case, algorithm: Algorithm, world: World, federation: Federation, states: States
+        self, case: Case, algorithm: Hooks, world: World, federation: Federation, states: States
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
         self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
@@ -67,7 +69,8 @@ class Rounds:
         algorithm.begin(states.trained, federation.num_clients)
         datasets = [federation.raws[split.dataset].name for split in federation.partition.clients]
         self._domains = domains_of(datasets)
-        self.meter = Meter(world.collectives)
+        algorithm.where.names = self.names
+        self.meter = Meter(world.collectives, algorithm.where)
         self.exchange = Exchange(
             world.collectives,
             world.rank,
@@ -82,11 +85,16 @@ class Rounds:
             world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
         )
         sizes = np.full(federation.num_clients, algorithm.report_size(case.model), np.int64)
-        self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=1, flags=sizes)
+        self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=2, flags=sizes)
         self._evaluator = Evaluator(case, world, federation, states, self.meter)
+
+    def refuse_unfit(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Raise Unfit unless `begin` can take these arrays of a checkpoint; for rank 0, before `begin`."""
+        refuse_unfit(arrays, self.states.layouts(), self.server_state())
 
     def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
         """Start all clients from the server's model, or from the checkpoint whose arrays rank 0 has."""
+        self.meter.start_count()  # what the ranks asked each other before belongs to no round
         initial = self.states.start(self.case.seed)
         if from_checkpoint:
             self.states.scatter(arrays)
@@ -113,20 +121,26 @@ class Rounds:
         ------
         Diverged
             On every rank, when a participant's loss or update is not finite.
+        RankFailed
+            On this rank, or on all alike: a hook of the algorithm returned what it must not.
         """
+        self.algorithm.where.round = round
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation
         )
         with self.meter.phase("train"):
             on_device = self.exchange.device is not None
-            trained = training.train(self.case, self.algorithm, self.states, round, participants, on_device)
+            trained = training.train(
+                self.case, self.algorithm, self.states, round, participants, self.weights, on_device
+            )
             self.meter.executed_flops += trained.executed_flops
         deltas = trained.deltas
         with self.meter.phase("wait"):
-            asked = [float(stop.requested)]
-            gathered = self._training.gather(asked, trained.rows, trained.reports, "training")
+            header = [float(stop.requested), digest(participants)]
+            gathered = self._training.gather(header, trained.rows, trained.reports, "training")
         if gathered is not None:
-            gathered.headers[0] = float(stop.requested)  # rank 0 may have been asked while it waited
+            gathered.headers[0, 0] = float(stop.requested)  # rank 0 may have been asked while it waited
+            self.algorithm.check_agreement(gathered.headers[:, 1])
         plan = self._decide(round, gathered, participants, checkpoint)
         if plan.lost_client >= 0:
             raise self._diverged(round - 1, plan.lost_client)
@@ -209,7 +223,7 @@ class Rounds:
         exponents = None
         if gathered is not None:
             exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
-        with self.meter.phase("server"):
+        with self.meter.phase("server" if self.world.is_root else "wait"):
             held = {n: on_host(delta) for n, delta in deltas.items()} if plan.suspects.any() else {}
             plan, findings = self._splitter.run(plan, participants, held, exponents)
         if not self.algorithm.regroups:
@@ -221,6 +235,7 @@ class Rounds:
         """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
         if not self.algorithm.communicates:
             return
+        self.algorithm.check_averages(plan.group, self.weights, participants)
         with self.meter.phase("communicate"):
             self.exchange.run(plan, participants, self.weights, deltas)
         for number, client in self.clients.items():
@@ -243,4 +258,4 @@ class Rounds:
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
-        return {"group": self.group, **self.algorithm.state()}
+        return {"group": np.asarray(self.group, np.int64), **self.algorithm.state()}

@@ -27,12 +27,17 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.engine.case import Case
 from fedmpi.engine.clustering import scores_of
+from fedmpi.engine.exits import exits_raised
 from fedmpi.engine.federation import Federation, assemble, deal
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.signals import StopRequest
+from fedmpi.engine.start import check_start
 from fedmpi.engine.states import States
 from fedmpi.engine.warm_up import warm_up, warm_up_anew
+from fedmpi.engine.watchdog import Watchdog
+from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
@@ -84,33 +89,48 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         On every rank: a client's loss or update is not finite.
     Interrupted
         On every rank: a signal asked to stop; a checkpoint was written.
+    RankFailed
+        A hook of the algorithm returned what it must not, or stands still.
     """
+    where = Whereabouts()
+    with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world):
+        _run(job, world, observer, stop, where)
+
+
+def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: Whereabouts) -> None:
     case = job.case
     world.agree(partial(_set_arithmetic, case))
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
-    with Keeper(case, job.folder, world) as keeper:
+    hooks = Hooks(job.algorithm, federation.num_clients, where)
+    with Keeper(case, job.folder, world, where) as keeper:
+        check_start(case, hooks, federation, world)
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         scores = scores_of(case, federation)
-        fields = (*job.algorithm.fields(federation.num_clients), *scores.fields)
+        fields = (*hooks.fields(federation.num_clients), *scores.fields)
         opening = keeper.open(table.clients, partition, fields, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
             return
         _compile(case, world, observer)
-        states = world.together(partial(States, case, job.algorithm, world, federation))
+        states = world.together(partial(States, case, hooks, world, federation))
         _test_buffers(case, world, states, observer)
-        rounds = Rounds(case, job.algorithm, world, federation, states)
+        rounds = Rounds(case, hooks, world, federation, states)
+        opening = keeper.find_checkpoint(opening, rounds.refuse_unfit)
+        if opening.first_round >= case.rounds:  # killed after its last checkpoint
+            keeper.finish("complete")
+            return
         rounds.begin(opening.from_checkpoint, keeper.arrays)
         keeper.arrays = None  # the clients hold them now
         facts = {**_facts(world, federation, states), "datasets": digests}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
+        stop.begin()
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
-            job.algorithm.warm_up()
+            hooks.warm_up()
             if not case.objective.supervised:
                 clustering.warm_up()
             _announce(job, world, table, opening, observer, facts)
@@ -252,7 +272,7 @@ def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer,
         except Diverged as error:
             keeper.finish("diverged", str(error))
             raise
-        with rounds.meter.phase("record"):
+        with rounds.meter.phase("record" if rounds.world.is_root else "wait"):
             if report is not None:
                 keeper.write(report)
                 observer.round(report)

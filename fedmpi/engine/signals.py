@@ -1,4 +1,4 @@
-"""Requests to stop, kept until the next round boundary."""
+"""Requests to stop: before a run has begun they end the command, later they wait for the round's end."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ import time
 from types import FrameType, TracebackType
 from typing import Any
 
+from fedmpi.comm.interrupt import leave
+
 _STOPPING = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
 
 
 class StopRequest:
-    """Context in which USR1, TERM and INT set a flag instead of ending the process.
+    """Context in which USR1 and TERM set a flag instead of ending the process; from `begin` on INT, too.
 
     It is entered once per process, before MPI is loaded: a request that comes while
     data are prepared holds from the first round on. An MPI library may install
     handlers of its own when it starts; `listen` takes the signals back.
 
-    A second INT, at least a second after the first (a launcher may forward one INT
-    twice), ends the process at once, as a person at the keyboard expects.
+    A second TERM, a second or more after the first, sets `insisted`: the run's watchdog then
+    does not wait for the end of the round. Before `begin`, and the second time (at least a
+    second after the first: a launcher may forward one INT twice), INT ends the process at
+    once, as a person at the keyboard expects.
     """
 
     def __init__(self) -> None:
         self.requested = False
+        self.insisted = False
+        self._begun = False
         self._since = 0.0
         self._previous: dict[signal.Signals, Any] = {}
 
@@ -36,6 +42,10 @@ class StopRequest:
         for number in _STOPPING:
             signal.signal(number, self._note)
 
+    def begin(self) -> None:
+        """From now on there are rounds to keep: INT, too, waits for the end of the round."""
+        self._begun = True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -44,7 +54,11 @@ class StopRequest:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
+        if number == signal.SIGINT and not self._begun:
+            leave()
         if self.requested and number == signal.SIGINT and now - self._since > 1.0:
-            raise KeyboardInterrupt
+            leave()
+        if self.requested and number == signal.SIGTERM and now - self._since > 1.0:
+            self.insisted = True
         if not self.requested:
             self.requested, self._since = True, now

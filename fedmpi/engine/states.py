@@ -17,6 +17,7 @@ from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
+from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.labels import Labels
@@ -205,6 +206,13 @@ class States:
             for shape, model in self._models.items()
         }
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
+
+    def layouts(self) -> list[StateLayout]:
+        """Return where things stand in the state of each client, hosted here or not."""
+        models = [self._models[shape] for shape in self._shapes]
+        steps = [model.length + 2 * model.trained if self._keeps_optimizer else None for model in models]
+        lengths = [model.length for model in models]
+        return [StateLayout(*each) for each in zip(self._sizes().tolist(), lengths, steps, strict=True)]
 
     def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:
         """Return the floats per rank, and the clients in the order in which ranks hold them."""

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm import reductions
 from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, Training, two_norm
 from fedmpi.engine.exchange import Rows, on_host
 from fedmpi.engine.groups import Found
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import TRAINING
 from fedmpi.engine.states import States
 
@@ -43,13 +43,17 @@ class Trained:
 
 def train(
     case: Case,
-    algorithm: Algorithm,
+    algorithm: Hooks,
     states: States,
     round: int,
     participants: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.int64],
     on_device: bool,
 ) -> Trained:
-    """Train the hosted participants, one after another or group by group; deltas may stay on the device."""
+    """Train the hosted participants, one after another or group by group; deltas may stay on the device.
+
+    `weights` are those of all clients, int64 [clients].
+    """
     rows = np.full((len(states.clients), len(TRAINING)), np.nan)
     reports = np.zeros((len(states.clients), algorithm.report_size(case.model)), np.uint8)
     deltas, executed = {}, 0
@@ -58,14 +62,17 @@ def train(
     for before, found in _started(case, algorithm, states, round, chosen):
         for number, done in found().items():
             client, place = states.clients[number], places[number]
-            deltas[number], rows[place] = _result(algorithm, client, before[number], done, on_device)
+            heaviest = max(client.weight, int(weights[number]))  # what its delta is multiplied by, or less
+            deltas[number], rows[place] = _result(
+                algorithm, client, before[number], done, heaviest, on_device
+            )
             reports[place] = done.report
             executed += done.executed_flops
     return Trained(deltas, rows, reports.reshape(-1), executed)
 
 
 def _started(
-    case: Case, algorithm: Algorithm, states: States, round: int, chosen: set[int]
+    case: Case, algorithm: Hooks, states: States, round: int, chosen: set[int]
 ) -> Iterator[tuple[dict[int, Tensor], Found]]:
     """Yield the models from which each group's clients started, and what came of it.
 
@@ -74,6 +81,7 @@ def _started(
     waiting: list[tuple[dict[int, Tensor], Found]] = []
     for group in states.groups:
         before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
+        algorithm.where.client = min(before, default=-1)
         started = before, group.train(case, algorithm, round, chosen)
         if group.asynchronous:
             waiting.append(started)
@@ -83,7 +91,7 @@ def _started(
 
 
 def _result(
-    algorithm: Algorithm, client: Client, before: Tensor, done: Training, on_device: bool
+    algorithm: Hooks, client: Client, before: Tensor, done: Training, heaviest: int, on_device: bool
 ) -> tuple[Rows, npt.NDArray[np.float64]]:
     """Return a trained client's delta, or its model, and its row of the training table."""
     after = client.shared.pack(client.row)
@@ -95,7 +103,7 @@ def _result(
     norm = two_norm(change[: client.shared.trained])
     finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
     largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
-    exponent = reductions.weighted_exponent(largest, client.weight) if finite else 0  # bounds weight 1 too
+    exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
     row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
     row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
     return delta, np.array(row, np.float64)

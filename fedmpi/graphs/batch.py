@@ -178,6 +178,11 @@ class Batch:
         """`normalised_sum` of the features, which is the same in every step that has these graphs, [N, d]."""
         return self.normalised_sum(self.x)
 
+    @property
+    def keeps_propagated(self) -> bool:
+        """Whether `propagated` was computed already."""
+        return "propagated" in vars(self)
+
     def reduce_rows(self, values: Tensor, how: str) -> Tensor:
         """Return the ``"sum"`` or ``"max"`` of the values [E + N, ...] over each row of A + I, [N, ...]."""
         return torch.segment_reduce(values, how, offsets=self._row_starts, axis=0)

@@ -14,11 +14,14 @@ from fedmpi.config.suite import Suite
 from fedmpi.datasets.names import members
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.engine.case import Case
-from fedmpi.engine.folders import holds_run, refuse_other_config
+from fedmpi.engine.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.errors import BadInput
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import Run, load_run
+
+OTHER_VERSION = "other version"
+"""Status of a case whose folder holds a run of another version of its plug-in."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Item:
     folder : Path
         Absolute.
     status : str
-        That of `Run.status`, or "missing".
+        That of `Run.status`, "missing", or `OTHER_VERSION`.
     reason : str
         The record's.
     rounds : int
@@ -76,10 +79,10 @@ def survey(suite: Suite, root: Path) -> list[Item]:
         The suite is wrong, or a folder holds a run of another configuration.
     """
     items = []
-    for number, (checked, settings) in enumerate(zip(check_suite(suite), suite.cases, strict=True)):
-        for on in settings.ranks or (0,):
+    for checked in check_suite(suite):
+        for on in checked.ranks or (0,):
             folder = (modes.place(root, on) / checked.case.name).absolute()
-            items.append(_recorded(Item(number, checked.case, folder, on)))
+            items.append(_recorded(Item(checked.number, checked.case, folder, on)))
     return items
 
 
@@ -91,7 +94,10 @@ def _recorded(item: Item) -> Item:
         run = load_run(item.folder)
     except BadInput as error:
         return replace(item, status="damaged", reason=str(error))  # rebuilt when the case goes on
-    refuse_other_config(item.case, run.config, item.folder)
+    try:
+        refuse_other_config(item.case, run.config, item.folder)
+    except OtherVersion as error:
+        return replace(item, status=OTHER_VERSION, reason=str(error))
     return replace(
         item,
         status=run.status,
@@ -108,7 +114,8 @@ def pace(run: Run) -> float:
         life.measurements["round_seconds"][kept[kept > 0]] for life, kept in run.kept_rounds() if len(kept)
     ]
     values = np.concatenate([np.zeros(0), *seconds])
-    return float(np.median(values)) if len(values) else math.nan
+    median = float(np.median(values)) if len(values) else math.nan
+    return median if 0 <= median < math.inf else math.nan
 
 
 def num_clients(case: Case) -> int:

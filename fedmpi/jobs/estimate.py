@@ -17,8 +17,8 @@ from fedmpi.jobs.systems import Model
 from fedmpi.models.flops import GraphCounts, flops_of
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
+from fedmpi.store.folders import runs_below
 from fedmpi.store.reader import load_run
-from fedmpi.store.runfile import NAME
 from fedmpi.store.schema import canonical_json
 
 _TRAIN_SHARE = 0.8
@@ -52,7 +52,7 @@ class Paces:
                 self._own[item.name] = (item.pace, item.ranks)
                 self._alike.setdefault(_kind(item.case.config()), []).append((item.pace, item.ranks))
         for folder in earlier:
-            for path in sorted(folder.rglob(NAME)):
+            for path in sorted(runs_below(folder)):
                 self._take(path)
 
     def _take(self, path: Path) -> None:

@@ -13,7 +13,7 @@ from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.jobs import render, submission, systems
-from fedmpi.jobs.cases import Item, datasets, survey
+from fedmpi.jobs.cases import OTHER_VERSION, Item, datasets, survey
 from fedmpi.jobs.estimate import Paces
 from fedmpi.jobs.plan import Plan, Wishes, make
 from fedmpi.jobs.submission import Request, Submission
@@ -77,8 +77,17 @@ class Ordered:
             modes.refuse_ranks(self._path, self.suite.mode, cases, request.wishes.ranks)
 
     def plan(self, items: Sequence[Item] | None = None, records: Sequence[Path] = ()) -> Plan:
-        """Plan what is left of the cases, or of the given ones."""
+        """Plan what is left of the cases, or of the given ones.
+
+        Raises
+        ------
+        BadInput
+            A folder holds a run of another version of a plug-in.
+        """
         chosen = self.items if items is None else items
+        for item in chosen:
+            if item.status == OTHER_VERSION:
+                raise BadInput(item.reason)
         return make(chosen, self.system, Paces(self.items, records), self.request.wishes)
 
     def rendered(self, folder: Path, template: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from fedmpi.errors import BadInput
 from fedmpi.jobs import files
 from fedmpi.jobs.cases import datasets
 from fedmpi.jobs.plan import Batch, Plan
-from fedmpi.jobs.systems import System
+from fedmpi.jobs.systems import GPUS, System
 
 TEMPLATES = ("sweep", "cpu", "gpu", "container")
 """What a suite can be rendered as: an array of its cases, or one job for all of them."""
@@ -148,7 +148,7 @@ def _shape(batch: Batch, system: System, *, array: bool) -> list[str]:
     """Return the options of sbatch for ranks, nodes, time, requeueing and the warning."""
     options = [f"--nodes={batch.nodes}", f"--ntasks={batch.ranks}", f"--cpus-per-task={batch.threads}"]
     if batch.gpus:
-        options.append(system.node.gpu_option.format(gpus=batch.gpus))
+        options.append(system.node.gpu_option.replace(GPUS, str(batch.gpus)))
     if system.request.memory_per_rank:
         options.append(f"--mem-per-cpu={_megabytes(system.request.memory_per_rank) // batch.threads}M")
     warning = min(_WARNING_S, 60 * batch.minutes // 4)

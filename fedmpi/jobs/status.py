@@ -9,7 +9,7 @@ from pathlib import Path
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 from fedmpi.jobs import slurm
-from fedmpi.jobs.cases import Item
+from fedmpi.jobs.cases import OTHER_VERSION, Item
 from fedmpi.jobs.slurm import Task
 from fedmpi.jobs.submission import Job, Submission
 
@@ -122,6 +122,8 @@ def _words(item: Item, task: Task | None, *, submitted: bool, answered: bool) ->
     at = f"round {item.rounds} of {item.case.rounds}"
     if item.done:
         return "done", f"{item.case.rounds} rounds"
+    if item.status == OTHER_VERSION:
+        return item.status, item.reason
     if item.status == "running":
         return "running", at
     if task is not None and task.active:
@@ -161,6 +163,8 @@ def _why(item: Item, task: Task | None) -> str:
 
 def last_error(log: Path) -> str:
     """Return the last line of a case's log in which fedmpi or Slurm names an error; empty without one."""
+    if not log.is_file():  # a pipe would be waited for
+        return ""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))

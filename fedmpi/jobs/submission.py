@@ -8,9 +8,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedmpi.clock import utc_stamp
+from fedmpi.config.documents import load_json
 from fedmpi.errors import BadInput
 from fedmpi.jobs import render, slurm
 from fedmpi.jobs.plan import Plan, Wishes
@@ -26,7 +29,7 @@ class Job:
 
     number: str
     script: str
-    tasks: int
+    tasks: Annotated[int, Field(ge=1)]
     cases: tuple[str, ...]
 
     def index(self, case: str) -> int:
@@ -75,6 +78,17 @@ class Submission:
         return more
 
 
+class _Stored(BaseModel):
+    """What ``submission.json`` holds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1]
+    time: str
+    request: Request
+    jobs: tuple[Job, ...]
+
+
 def earlier(root: Path) -> list[Submission]:
     """Return the submissions of a suite's folder, oldest first.
 
@@ -89,22 +103,19 @@ def earlier(root: Path) -> list[Submission]:
 
 def _load(path: Path) -> Submission:
     try:
-        value: dict[str, Any] = json.loads(path.read_text())
-        if value["version"] != _VERSION:
-            raise BadInput(
-                f"{path}: of version {value['version']}, this fedmpi reads {_VERSION}; update fedmpi"
-            )
-        asked = value["request"]
-        lists = {"overrides": tuple(asked["overrides"]), "plugins": tuple(asked["plugins"])}
-        request = Request(**{**asked, **lists, "wishes": Wishes(**asked["wishes"])})
-        jobs = tuple(
-            Job(job["number"], job["script"], job["tasks"], tuple(job["cases"])) for job in value["jobs"]
-        )
-        return Submission(path.parent, request, value["time"], jobs)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{path}: damaged ({error}); move the folder {path.parent} away") from error
+        value = load_json(path, "submission")
+    except BadInput as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        raise BadInput(f"{path}: damaged ({reason}); move the folder {path.parent} away") from error
+    version = value.get("version")
+    if isinstance(version, int) and version > _VERSION:
+        raise BadInput(f"{path}: of version {version}, this fedmpi reads {_VERSION}; update fedmpi")
+    try:
+        stored = _Stored.model_validate(value)
+    except ValidationError as error:
+        place = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise BadInput(f"{path}: damaged ({place}); move the folder {path.parent} away") from error
+    return Submission(path.parent, stored.request, stored.time, stored.jobs)
 
 
 def new_folder(root: Path) -> Path:

@@ -6,24 +6,27 @@ The descriptions of the fields are the documentation: ``fedmpi jobs systems --fi
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from fedmpi.config.documents import load_toml
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 from fedmpi.jobs import files
 
 _ENVIRONMENT_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+GPUS = "{gpus}"
+"""Stands in `Node.gpu_option` for the number of GPUs."""
+_BRACES = re.compile(r"[{}]")
 _OPTION = re.compile(r"--?[A-Za-z]")
 
 Line = Annotated[str, StringConstraints(pattern=r"^[^\n\r]*$")]
 """Text that stays on its line of a script."""
 
-Memory = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]*[MG])?$")]
+Memory = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,8}[MG])?$")]
 
 
 class _Table(BaseModel):
@@ -96,10 +99,17 @@ class Model(_Table):
     """The stated model of time, for cases of which there is no record."""
 
     gflops: float = Field(
-        40.0, gt=0, description="10^9 model FLOP (docs/metrics.md) per second that a rank trains with"
+        40.0,
+        ge=1e-3,
+        le=1e9,
+        description="10^9 model FLOP (docs/metrics.md) per second that a rank trains with",
     )
-    round_seconds: float = Field(0.01, ge=0, description="seconds a round takes beside the training")
-    start_seconds: float = Field(20.0, ge=0, description="seconds from a case's launch to its first round")
+    round_seconds: float = Field(
+        0.01, ge=0, le=86_400, description="seconds a round takes beside the training"
+    )
+    start_seconds: float = Field(
+        20.0, ge=0, le=86_400, description="seconds from a case's launch to its first round"
+    )
 
 
 class System(_Table):
@@ -121,7 +131,7 @@ def known() -> dict[str, Path]:
 
 
 def load(name: str) -> System:
-    """Read a system: one that comes along, or a file of yours.
+    """Read a system: a bundled one, or a file of yours.
 
     Raises
     ------
@@ -135,16 +145,14 @@ def load(name: str) -> System:
             f"--system {name}: no such system{closest(name, known())} (known: {listed}; or a file)"
         )
     try:
-        system = System.model_validate(_tuples(tomllib.loads(path.read_text())))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot read this system ({error})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from error
+        system = System.model_validate(_tuples(load_toml(path, "system")))
     except ValidationError as error:
         raise BadInput(f"{path}: {_explain(error)}") from error
     for option in (*system.request.options, system.node.gpu_option):
         if not _OPTION.match(option):
             raise BadInput(f"{path}: {option!r} is no option of sbatch: it begins with a dash")
+    if _BRACES.search(system.node.gpu_option.replace(GPUS, "")):
+        raise BadInput(f"{path}: node.gpu_option: {system.node.gpu_option!r}: in braces stands {GPUS} alone")
     return system
 
 

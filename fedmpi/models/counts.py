@@ -37,5 +37,15 @@ class ModelFlops(Protocol):
     def training(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward and backward pass."""
 
-    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
-        """Return the FLOPs that the chosen kernels of torch do for the same pass."""
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
+        """Return the FLOPs that the chosen kernels of torch do for the same pass.
+
+        Parameters
+        ----------
+        counts : GraphCounts
+        training : bool
+            Forward and backward, or forward alone.
+        kernels : str
+        propagated : bool
+            The batch keeps the propagated features of an earlier pass.
+        """

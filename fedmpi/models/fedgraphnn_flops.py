@@ -61,9 +61,15 @@ class FedGraphNNFlops:
         forward, (first, _, _, backward) = self.forward(counts), self._layers(counts)
         return Flops(3 * forward.dense - first, forward.sparse + backward)
 
-    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
-        """Return the FLOPs that torch's products do for the same pass: the true count."""
-        return (self.training(counts) if training else self.forward(counts)).total
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
+        """Return the FLOPs that torch's products do for the same pass.
+
+        They are the true count; GCN's first sums only where the batch has not kept them.
+        """
+        total = (self.training(counts) if training else self.forward(counts)).total
+        if propagated and isinstance(self.options, FedGraphNNGcnOptions):
+            total -= (counts.edges + counts.nodes) * self.shape.width
+        return total
 
 
 def published_flops(options: FedGraphNNOptions, shape: Shape, nodes: int) -> int:

@@ -88,7 +88,7 @@ class GinFlops:
         of_norms = [self._norm_sums(counts, _NORM_SUMS, training) for training in (False, True)]
         return Flops(dense, forward.sparse + sparse_backward + of_norms[1] - of_norms[0])
 
-    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
         """Return the FLOPs that the chosen kernels do for the same pass.
 
         The CSR kernels multiply by stored ones and add, for every edge and self

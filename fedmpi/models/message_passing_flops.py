@@ -61,7 +61,7 @@ class MessagePassingFlops:
         forward, (first, _) = self.forward(counts), self._ends(counts)
         return Flops(3 * forward.dense - first, forward.sparse + self._convolutions(counts)[1])
 
-    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
         """Return the FLOPs that the kernels do for the same pass: the analytic count, but for MPNN by rows.
 
         That multiplies each node's state once by the receivers' part of M and once by the senders', where

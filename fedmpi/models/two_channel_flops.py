@@ -35,7 +35,7 @@ class FedStarFlops:
         backward = 3 * self.options.layers * counts.edges * self.options.hidden
         return Flops(3 * forward.dense - self._inputs(counts), forward.sparse + backward)
 
-    def executed(self, counts: GraphCounts, *, training: bool, kernels: str) -> int:
+    def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
         """Return the FLOPs that the chosen kernels do for the same pass."""
         flops = self.training(counts) if training else self.forward(counts)
         if kernels == "reference":

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import pkgutil
+import re
 import sys
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import fedmpi.algorithms
-from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.config.tables import closest
+from fedmpi.engine.exits import exits_raised
 from fedmpi.errors import BadInput
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 def known() -> dict[str, type[Algorithm]]:
@@ -22,12 +28,14 @@ def known() -> dict[str, type[Algorithm]]:
     Raises
     ------
     BadInput
-        Two algorithms share a name.
+        Two algorithms share a name, or one is not made as `Algorithm` asks for.
     """
     _load_installed()
     found: dict[str, type[Algorithm]] = {}
     for algorithm in _subclasses(Algorithm):
         name = getattr(algorithm, "name", None)
+        if name is not None:
+            _refuse_misfit(algorithm)
         if name in found:
             first = found[name].__module__
             raise BadInput(f'two algorithms are named "{name}": in {first} and in {algorithm.__module__}')
@@ -65,20 +73,77 @@ def find(name: str) -> type[Algorithm]:
     return algorithms[name]
 
 
+def _refuse_misfit(algorithm: type[Algorithm]) -> None:
+    """Raise BadInput where a class defines what is none of an algorithm's name, options, flags or hooks."""
+    place = f"{_file_of(algorithm)}: class {algorithm.__name__}"
+    name, options = algorithm.name, algorithm.Options
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadInput(f"{place}: name = {name!r}: a name is text of letters, digits and . _ + -")
+    if not (isinstance(options, type) and issubclass(options, AlgorithmOptions)):
+        raise BadInput(f"{place}: Options must be a subclass of AlgorithmOptions, not {options!r}")
+    for part, usual in vars(Algorithm).items():
+        own = getattr(algorithm, part)
+        if isinstance(usual, bool) and not isinstance(own, bool):
+            raise BadInput(f"{place}: {part} = {own!r}: it must be True or False")
+        if callable(usual) and not callable(own):
+            raise BadInput(f"{place}: {part} = {own!r}: it must be a method")
+
+
+def _file_of(algorithm: type[Algorithm]) -> str:
+    """Return the file that defines a class, its module's name where there is none."""
+    file = getattr(sys.modules.get(algorithm.__module__), "__file__", None)
+    return str(file or algorithm.__module__)
+
+
+def sources(algorithm: type[Algorithm]) -> dict[str, str]:
+    """Return the SHA-256 of the files that define an algorithm and its bases, by file name.
+
+    Those of fedmpi are left out, which its version and its numerics stand for.
+    """
+    found: dict[str, str] = {}
+    for kind in algorithm.__mro__:
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None)
+        if file is None or not issubclass(kind, Algorithm) or kind.__module__.startswith("fedmpi."):
+            continue
+        loaded: str | None = getattr(module, _DIGEST, None)
+        found[Path(file).name] = loaded or hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    return found
+
+
+_DIGEST = "__fedmpi_sha256__"
+"""Attribute of a plug-in's module: the digest of the text that was executed."""
+
+
 def load_plugin(path: Path) -> None:
     """Import a Python file that defines algorithms.
 
     Raises
     ------
     BadInput
-        The file is missing or fails on import.
+        The file is missing, fails on import or ends the process there, or an algorithm in it is not
+        made as `Algorithm` asks for.
     """
     spec = importlib.util.spec_from_file_location(f"fedmpi_plugin_{path.stem}", path)
-    if not path.is_file() or spec is None or spec.loader is None:
+    if not path.is_file() or spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise BadInput(f"--plugin {path}: no such Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # keeps the classes alive, which their bases know weakly only
     try:
-        spec.loader.exec_module(module)
+        source = path.read_bytes()
+        digest = hashlib.sha256(source).hexdigest()
+        if getattr(sys.modules.get(spec.name), _DIGEST, None) == digest:
+            return  # one command may read its plug-ins twice
+        sys.modules[spec.name] = module  # keeps the classes alive, which their bases know weakly only
+        setattr(module, _DIGEST, digest)
+        with exits_raised():  # what is executed is what was read: no bytecode of an earlier version
+            exec(spec.loader.source_to_code(source, str(path)), vars(module))
+    except SystemExit as error:
+        raise BadInput(
+            f"--plugin {path}: ended the process with exit code {error.code!r} when it was imported"
+        ) from None
     except Exception as error:
-        raise BadInput(f"--plugin {path}: {type(error).__name__}: {error}") from error
+        text = " ".join(str(error).split())
+        raise BadInput(f"--plugin {path}: {type(error).__name__}: {text}") from error
+    for algorithm in _subclasses(Algorithm):
+        if algorithm.__module__ == spec.name and hasattr(algorithm, "name"):
+            _refuse_misfit(algorithm)

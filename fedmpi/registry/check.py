@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
 from fedmpi.datasets.moleculenet import MOLECULES
@@ -18,6 +21,7 @@ from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.engine.case import OPTIMIZERS, Case, ReductionOptions
+from fedmpi.engine.exits import exits_raised
 from fedmpi.errors import BadInput
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
@@ -25,7 +29,7 @@ from fedmpi.partition.options import PartitionOptions
 from fedmpi.registry import algorithms
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import task_misfit
-from fedmpi.store.schema import canonical_json
+from fedmpi.registry.twins import distinct
 
 PARTITIONS: dict[str, type[BaseModel]] = {
     kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
@@ -46,14 +50,26 @@ AXES = {
 
 @dataclass(frozen=True)
 class Checked:
-    """A case that can be run."""
+    """A case that can be run.
+
+    Attributes
+    ----------
+    case : Case
+    algorithm : Algorithm
+    number : int
+        Its place in its suite, from 0.
+    ranks : tuple of int
+        In a suite with a mode, the ranks to run it on.
+    """
 
     case: Case
     algorithm: Algorithm
+    number: int = 0
+    ranks: Ranks = ()
 
 
 def check_suite(suite: Suite) -> list[Checked]:
-    """Check every case of a suite.
+    """Check every case of a suite; return those that differ, cases that overrides made equal once.
 
     Raises
     ------
@@ -62,22 +78,8 @@ def check_suite(suite: Suite) -> list[Checked]:
         file that are the same but for their names, because one axis takes back what another sets.
     """
     found = [_check(suite, settings) for settings in suite.cases]
-    if not suite.mode and not suite.overridden:
-        _refuse_twins(suite, found)
-    return found
-
-
-def _refuse_twins(suite: Suite, found: Sequence[Checked]) -> None:
-    """Refuse cases that differ in their names only."""
-    names: dict[str, str] = {}
-    for each in found:
-        config = canonical_json({**each.case.config(), "name": ""})
-        other = names.setdefault(config, each.case.name)
-        if other != each.case.name:
-            raise BadInput(
-                f"{suite.path}: matrix: {other} and {each.case.name} have the same settings: does an axis "
-                "take back what another sets?"
-            )
+    places = distinct(suite, [each.case for each in found])
+    return [replace(found[place], number=place, ranks=suite.cases[place].ranks) for place in places]
 
 
 def _check(suite: Suite, settings: CaseSettings) -> Checked:
@@ -91,6 +93,22 @@ def _check(suite: Suite, settings: CaseSettings) -> Checked:
         raise BadInput(f"{place}{joint}{key}: {text}") from None
 
 
+def check_stored(config: Mapping[str, Any], folder: Path) -> Checked:
+    """Check the configuration that a run folder holds.
+
+    Raises
+    ------
+    BadInput
+        This fedmpi cannot run it.
+    """
+    settings = {key: value for key, value in config.items() if key not in ("suite", "name", "plugin")}
+    suite, name = (str(config.get(key, "")) for key in ("suite", "name"))
+    try:
+        return build(suite, CaseSettings(name, settings))
+    except _Refused as refused:
+        raise BadInput(f"{folder}: its stored configuration: {refused.key}: {refused.text}") from None
+
+
 class _Refused(Exception):
     """A setting that cannot be; `key` is dotted."""
 
@@ -101,12 +119,21 @@ class _Refused(Exception):
 
 def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
+    try:
+        with exits_raised():
+            return _build(suite, settings)
+    except SystemExit as error:
+        raise _Refused("algorithm", f"ended the process with exit code {error.code!r}") from None
+
+
+def _build(suite: str, settings: CaseSettings) -> Checked:
     values: dict[str, Any] = {"suite": suite, "name": settings.name}
     values["dataset"] = DatasetOptions()
     for axis, (classes, default) in AXES.items():
         values[axis] = _options(axis, {}, classes, default)
     algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
     values["algorithm"] = algorithm.options
+    values["plugin"] = algorithms.sources(type(algorithm))
     for key, value in settings.settings.items():
         if key in AXES:
             classes, default = AXES[key]
@@ -115,12 +142,13 @@ def build(suite: str, settings: CaseSettings) -> Checked:
             values[key] = _validated(DatasetOptions, _as_table(key, value), key)
         elif key != "algorithm":
             values[key] = value
-    for forbidden in ("suite", "name"):
+    for forbidden in ("suite", "name", "plugin"):
         if forbidden in settings.settings:
             raise _Refused(forbidden, "unknown key")
     case = _validated(Case, values, "")
     _fits(case)
-    _suits(algorithm, case)
+    with _in_words(type(algorithm)):
+        _suits(algorithm, case)
     return Checked(case, algorithm)
 
 
@@ -148,7 +176,25 @@ def _algorithm(value: Any) -> Algorithm:
         chosen = algorithms.find(str(table["name"]))
     except BadInput as error:
         raise _Refused("algorithm", str(error).removeprefix("algorithm: ")) from None
-    return chosen(_validated(chosen.Options, table, "algorithm"))
+    with _in_words(chosen):
+        return chosen(_validated(chosen.Options, table, "algorithm"))
+
+
+@contextmanager
+def _in_words(algorithm: type[Algorithm]) -> Iterator[None]:
+    """Turn what a plug-in's own code raises while its case is checked into one line that names its file."""
+    try:
+        yield
+    except (_Refused, BadInput):
+        raise
+    except Exception as error:
+        files = ", ".join(algorithms.sources(algorithm))
+        if not files:
+            raise  # of fedmpi: a defect
+        text = " ".join(str(error).split())
+        raise _Refused(
+            "algorithm", f"{algorithm.name}: {files} raised {type(error).__name__}: {text}"
+        ) from error
 
 
 def _validated(kind: type[BaseModel], values: Mapping[str, Any], prefix: str) -> Any:
@@ -169,7 +215,9 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
     for part in detail["loc"][:-1]:
         inner = fields[str(part)].annotation
         fields = inner.model_fields if isinstance(inner, type) and issubclass(inner, BaseModel) else {}
-    known = [name for name in fields if name not in ("suite",) and not (kind is Case and name == "name")]
+    known = [
+        name for name in fields if name not in ("suite", "plugin") and not (kind is Case and name == "name")
+    ]
     return f"unknown key{closest(str(detail['loc'][-1]), known)} (known: {', '.join(known)})"
 
 

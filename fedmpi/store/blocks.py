@@ -36,14 +36,19 @@ class Rows:
         self._dataset, self._shape, self._dtype = dataset.id, dataset.shape[1:], dataset.dtype
         self._space = dataset.id.get_space()
 
-    def write(self, first: int, rows: Sequence[Array]) -> None:
-        """Set the rows from `first` on."""
-        if 0 in self._shape:
-            return
+    def write(self, first: int, rows: Sequence[Array]) -> Array:
+        """Set the rows from `first` on and return them as one array."""
         shape = (len(rows), *self._shape)
-        self._space.select_hyperslab((first, *(0 for _ in self._shape)), shape)
         values = np.ascontiguousarray(np.stack(rows), self._dtype)
-        self._dataset.write(h5py.h5s.create_simple(shape), self._space, values)
+        if 0 not in shape:
+            self._space.select_hyperslab((first, *(0 for _ in self._shape)), shape)
+            self._dataset.write(h5py.h5s.create_simple(shape), self._space, values)
+        return values
+
+    def blank(self, count: int) -> Array:
+        """Return what so many rows hold that were never written."""
+        kind = np.dtype(self._dtype).kind
+        return np.full((count, *self._shape), np.nan if kind == "f" else 0, self._dtype)
 
 
 class Block:
@@ -72,7 +77,19 @@ class Block:
         return rounds
 
 
-def write_rows(rows: Mapping[str, Rows], first: int, values: Sequence[Mapping[str, Array]]) -> None:
-    """Set consecutive rows of several datasets from `first` on; all mappings have the same names."""
-    for name in values[0]:
-        rows[name].write(first, [row[name] for row in values])
+def write_rows(
+    rows: Mapping[str, Rows], first: int, values: Sequence[Mapping[str, Array]]
+) -> dict[str, Array]:
+    """Set consecutive rows of several datasets from `first` on; all mappings have the same names.
+
+    Returns
+    -------
+    dict of arrays
+        What stands in these rows now, of all datasets: those that `values` does not name are never written.
+    """
+    return {
+        name: each.write(first, [row[name] for row in values])
+        if name in values[0]
+        else each.blank(len(values))
+        for name, each in rows.items()
+    }

@@ -4,12 +4,62 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
+import shutil
+import stat
+from contextlib import suppress
 from pathlib import Path
+from shlex import quote
+from typing import BinaryIO
 
 from fedmpi.errors import RunFailed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file of a run for reading: never a link, which may lead anywhere, nor a pipe, which may block.
+
+    Raises
+    ------
+    OSError
+        There is none, it cannot be read, or it is no plain file.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link, and links are not followed", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+class Placed:
+    """A file that is open for writing, and the name that it must keep meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._identity = _identity(path)
+
+    def check(self) -> None:
+        """Raise OSError if the file was removed or replaced: what is written into it now, nobody finds."""
+        if self._identity is None or _identity(self._path) != self._identity:
+            raise OSError(
+                f"{self._path.name} was removed or replaced by somebody while the run wrote it; "
+                f"fedmpi repair {quote(str(self._path.parent))} recovers what can be, --resume goes on"
+            )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def reserve(path: Path, size: int) -> None:
@@ -50,3 +100,25 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def detach(path: Path) -> None:
+    """Put a copy in a file's place, so that a process that has the old one open does not reach the new.
+
+    Where there is no room for a copy, or no such file, nothing happens.
+    """
+    copy = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    with suppress(OSError):
+        try:
+            shutil.copyfile(path, copy)
+            sync(copy)
+            os.replace(copy, path)
+        finally:
+            copy.unlink(missing_ok=True)
+
+
+def silence(descriptor: int) -> None:
+    """Have what is written through an open file's descriptor from now on go nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

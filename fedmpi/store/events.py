@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedmpi.errors import BadInput
-from fedmpi.store import exact
-from fedmpi.store.schema import (
-    SCHEMA_VERSION,
-    Array,
-    Field,
-    axis_sizes,
-    measurement_fields,
-    num_tasks,
-    num_test_graphs,
-    result_fields,
-)
+from fedmpi.store import disk, exact
+from fedmpi.store.chain import Chain
+from fedmpi.store.schema import SCHEMA_VERSION, Array, Field
 
 NAME = "events.jsonl"
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -72,8 +62,8 @@ class Status:
 Event = Start | Life | Round | Status
 
 
-def to_line(event: Event) -> bytes:
-    """Return the event as one line of JSON, exact to the bit."""
+def body_of(event: Event) -> dict[str, Any]:
+    """Return the event as JSON values, exact to the bit."""
     body: dict[str, Any] = {"event": type(event).__name__.lower()}
     match event:
         case Start():
@@ -86,86 +76,15 @@ def to_line(event: Event) -> bytes:
                 body[part] = {name: exact.encode(row) for name, row in getattr(event, part).items()}
         case _:
             body |= vars(event)
-    return json.dumps(body, allow_nan=False).encode() + b"\n"
+    return body
 
 
 def _described(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "data": exact.encode(array)}
 
 
-class Decoder:
-    """Turns the lines of one log, in their order, back into events: later ones need the sizes of earlier."""
-
-    def __init__(self) -> None:
-        self._start: Start | None = None
-        self._life: Life | None = None
-
-    def event(self, body: dict[str, Any]) -> Event:
-        """Return the event of a parsed line; BadInput for another schema, KeyError if it is foreign."""
-        kind = body.pop("event")
-        if kind == "start":
-            if (version := body.pop("schema_version")) != SCHEMA_VERSION:
-                advice = "update fedmpi" if version > SCHEMA_VERSION else "only `report` reads it; start anew"
-                raise BadInput(f"written in schema {version}, this fedmpi writes {SCHEMA_VERSION}: {advice}")
-            self._start = _start(body)
-            return self._start
-        if kind == "life":
-            self._life = Life(**{**body, "collectives": tuple(body["collectives"])})
-            return self._life
-        if kind == "status":
-            return Status(**body)
-        return self._round(body)
-
-    def _round(self, body: dict[str, Any]) -> Round:
-        if self._start is None or self._life is None:
-            raise KeyError("round before start")
-        start, life = self._start, self._life
-        known = {**result_fields(start.extra), **measurement_fields(start.extra)}
-        counts = num_test_graphs(start.partition), num_tasks(start.partition)
-        sizes = axis_sizes(len(start.clients), life.ranks, len(life.collectives), *counts)
-
-        def rows(part: Mapping[str, Any]) -> dict[str, Array]:
-            return {
-                name: exact.decode(value, known[name].dtype, known[name].shape(sizes))
-                for name, value in part.items()
-            }
-
-        return Round(body["round"], rows(body["results"]), rows(body["measurements"]), body["time"])
-
-
-def _start(body: dict[str, Any]) -> Start:
-    extra = tuple(Field(**{**item, "axes": tuple(item["axes"])}) for item in body["extra"])
-    partition = {
-        name: exact.decode(item["data"], item["dtype"], tuple(item["shape"]))
-        for name, item in body["partition"].items()
-    }
-    return Start(**{**body, "clients": tuple(body["clients"]), "extra": extra, "partition": partition})
-
-
-def read(path: Path) -> list[Event]:
-    """Return all events of a log; a last line that was cut off is left out.
-
-    Raises
-    ------
-    BadInput
-        The file is missing, is no event log, or has a bad line before its end.
-    """
-    decoder = Decoder()
-    events: list[Event] = []
-    for number, line in enumerate(_whole_lines(path), start=1):
-        try:
-            events.append(decoder.event(json.loads(line)))
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"{path}: line {number} is not an event of a fedmpi run ({error})") from error
-    if not events or not isinstance(events[0], Start):
-        raise BadInput(f"{path}: no event of a fedmpi run in it")
-    return events
-
-
 def start_of(log: list[Event]) -> Start:
-    """Return the first event of a log that `read` returned."""
+    """Return the first event of a log that `lines.read` returned."""
     first = log[0]
     assert isinstance(first, Start)
     return first
@@ -174,29 +93,35 @@ def start_of(log: list[Event]) -> Start:
 def begun(path: Path) -> bool:
     """Return whether a log has its first line in full; less is no run yet."""
     try:
-        with path.open("rb") as stream:
-            return stream.readline().endswith(b"\n")
+        with disk.open_plain(path) as stream:
+            return any(b"\n" in piece for piece in iter(lambda: stream.read(_PIECE), b""))
     except OSError:
         return False
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot read it ({error.strerror})") from error
-    yield from content.split(b"\n")[:-1]
-
-
 class EventLog:
-    """An event log open for appending; each event is handed to the system as one whole line."""
+    """An event log open for appending; each event is handed to the system as one whole line.
+
+    A log that is there is gone through once, line by line, to find where its chain of digests has got to.
+
+    Raises
+    ------
+    BrokenChain
+        Its lines are not those that were written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        size = os.fstat(self._descriptor).st_size
-        keep = path.read_bytes().rfind(b"\n") + 1
-        if keep < size:  # the line a killed process was writing
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+        self._placed = disk.Placed(path)
+        self._chain = Chain()
+        keep = 0
+        with open(self._descriptor, "rb", closefd=False) as stream:
+            for line in stream:
+                if line.endswith(b"\n"):
+                    _, self._chain = self._chain.open(line[:-1])
+                    keep += len(line)
+        if keep < os.fstat(self._descriptor).st_size:  # the line a killed process was writing
             os.ftruncate(self._descriptor, keep)
 
     def append(self, event: Event) -> None:
@@ -205,9 +130,11 @@ class EventLog:
         Raises
         ------
         OSError
-            It could not be written; nothing of it is left in the file.
+            It could not be written; nothing of it is left in the file. It is one too if the
+            file was removed or replaced meanwhile.
         """
-        line = to_line(event)
+        self._placed.check()
+        line, after = self._chain.seal(body_of(event))
         before = os.fstat(self._descriptor).st_size
         try:
             written = 0
@@ -216,10 +143,17 @@ class EventLog:
         except OSError:
             os.ftruncate(self._descriptor, before)
             raise
+        self._chain = after
 
     def sync(self) -> None:
-        """Return when everything appended so far is on disk."""
+        """Return when everything appended so far is on disk; raises as `append` does."""
+        self._placed.check()
         os.fsync(self._descriptor)
+
+    def silence(self) -> None:
+        """Have nothing reach the file any more."""
+        if self._descriptor >= 0:
+            disk.silence(self._descriptor)
 
     def close(self) -> None:
         """Close the file; closing twice is fine."""

@@ -10,6 +10,15 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+_LEAVES: dict[str, set[type]] = {
+    "f": {float, type(None), str},
+    "i": {int},
+    "u": {int},
+    "b": {bool},
+    "U": {str},
+}
+_INFINITIES = {"inf": math.inf, "-inf": -math.inf, None: math.nan}
+
 
 def encode(array: Array) -> Any:
     """Return the array as nested lists; NaN becomes None, infinities "inf" and "-inf".
@@ -32,17 +41,43 @@ def _encode_floats(value: Any) -> Any:
 
 
 def decode(value: Any, dtype: str, shape: tuple[int, ...]) -> Array:
-    """Return the array that `encode` was given."""
-    flat = _flatten(value)
-    if np.dtype(dtype).kind == "f":
-        flat = [math.nan if item is None else float(item) for item in flat]
-    return np.array(flat, dtype=dtype).reshape(shape)
+    """Return the array that `encode` was given.
+
+    Raises
+    ------
+    ValueError
+        The value is nothing that `encode` makes of such an array.
+    """
+    kind = np.dtype(dtype).kind
+    flat = _flatten(value, shape)
+    if not set(map(type, flat)) <= _LEAVES.get(kind, set()):
+        raise ValueError(f"not all of it is of type {dtype}")
+    if kind == "f":
+        flat = [item if type(item) is float else _special(item) for item in flat]
+    try:
+        array = np.array(flat, dtype=dtype)
+    except OverflowError as error:
+        raise ValueError(f"a number does not fit {dtype}") from error
+    if kind == "U" and array.tolist() != flat:
+        raise ValueError(f"a text does not fit {dtype}")
+    return array.reshape(shape)
 
 
-def _flatten(value: Any) -> list[Any]:
-    if not isinstance(value, list):
+def _special(item: Any) -> float:
+    if item not in _INFINITIES:
+        raise ValueError(f"{item!r} is no number")
+    return _INFINITIES[item]
+
+
+def _flatten(value: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Return the leaves of lists that are nested as the shape says."""
+    if not shape:
         return [value]
-    return [leaf for item in value for leaf in _flatten(item)]
+    if not isinstance(value, list) or len(value) != shape[0]:
+        raise ValueError(f"not an array of shape {list(shape)}")
+    if len(shape) == 1:
+        return value
+    return [leaf for item in value for leaf in _flatten(item, shape[1:])]
 
 
 def different(first: Array, second: Array) -> npt.NDArray[np.bool_]:

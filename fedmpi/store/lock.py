@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -14,7 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedmpi.config.documents import load_json
 from fedmpi.errors import BadInput
+from fedmpi.store import disk
 
 NAME = "lock"
 _BEAT_SECONDS = 5.0
@@ -24,6 +29,20 @@ _GUARD_SECONDS = 10.0
 _TRIES = 5
 
 State = Literal["live", "stale", "free"]
+
+
+class _Owner(BaseModel):
+    """What a lock says of the process that holds it."""
+
+    model_config = ConfigDict(strict=True)
+
+    pid: int = Field(ge=1, lt=2**31)
+    started: str | None
+    place: str = ""
+    host: str = "?"
+    job: str = ""
+    restart: str = "0"
+    token: str = ""
 
 
 class FolderLock:
@@ -38,10 +57,12 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
         self._owner = _this_process()
+        self._text = json.dumps(self._owner)
         self._stop = threading.Event()
         self._beat: threading.Thread | None = None
-        self.lost = False
-        """True once another process has taken the folder over, as from one that stood still for long."""
+        self._lost = False
+        self.former_may_live = False
+        """Whether the folder was taken over from a process that cannot be seen from here to be dead."""
 
     def __enter__(self) -> Self:
         try:
@@ -62,12 +83,27 @@ class FolderLock:
         if self._beat is not None:
             self._beat.join()
         with suppress(OSError):
-            if _read(self.path) == self._owner:
+            if not self.lost():
                 self.path.unlink()
+
+    def lost(self) -> bool:
+        """Look whether the lock is another process's, or gone; once it is, the folder stays lost.
+
+        That happens to a process that stood still for long, as one that was stopped.
+        """
+        if not self._lost:
+            try:
+                with disk.open_plain(self.path) as stream:
+                    self._lost = stream.read(len(self._text) + 1) != self._text.encode()
+            except (FileNotFoundError, NotADirectoryError):
+                self._lost = True
+            except OSError as error:  # a file system that does not answer says nothing about the owner
+                self._lost = error.errno in (errno.ELOOP, errno.EINVAL)  # a link, a pipe: not its lock
+        return self._lost
 
     def _acquire(self) -> bool:
         for _ in range(_TRIES):
-            if _write_new(self.path, json.dumps(self._owner)):
+            if _write_new(self.path, self._text):
                 return True
             if state(self.path.parent) == "live":
                 return False
@@ -87,8 +123,10 @@ class FolderLock:
         try:
             if state(self.path.parent) != "stale":
                 return False
-            fresh.write_text(json.dumps(self._owner))
+            former = _read(self.path)
+            fresh.write_text(self._text)
             os.replace(fresh, self.path)
+            self.former_may_live = former is None or former.get("place") != _place()
             return True
         finally:
             guard.unlink(missing_ok=True)
@@ -96,11 +134,9 @@ class FolderLock:
 
     def _keep_beating(self) -> None:
         while not self._stop.wait(_BEAT_SECONDS):
+            if self.lost():
+                return
             with suppress(OSError):
-                owner = _read(self.path)
-                if owner is not None and owner != self._owner:
-                    self.lost = True
-                    return
                 os.utime(self.path)
 
 
@@ -184,11 +220,13 @@ def _age(path: Path) -> float:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
+    """Return the owner that a lock names; None where none can be read."""
     try:
-        owner: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
+        owner = load_json(path, "lock")
+        _Owner.model_validate(owner)
+    except ValueError:
         return None
-    return owner if isinstance(owner, dict) and {"pid", "started"} <= set(owner) else None
+    return owner
 
 
 def _write_new(path: Path, text: str) -> bool:

@@ -46,5 +46,12 @@ OTHERS: dict[str, tuple[str, str]] = {
     "provenance": (TEXT, "versions, machine and environment of this life as JSON"),
     "rounds_written": ("round", "rows 0 to rounds_written - 1 of this life's arrays are whole"),
     "ended": (TEXT, "when this life ended, UTC; empty if it was killed"),
+    "results": ("1", "digest of all results of a round; 0: not written"),
+    "measurements": ("1", "digest of all measurements of a round in this life; 0: not written"),
+    "rest": ("1", "digest of what never changes beside: attributes, and what else is in this group"),
+    **{
+        f"{name}_now_and_before": ("1", f"digests of {name}, as it is and as it was before the last change")
+        for name in ("status", "reason", "ended")
+    },
 }
 """Single values of the file and of a life."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -11,10 +10,35 @@ from typing import Any
 
 import h5py
 import numpy as np
+from pydantic import ValidationError
 
 from fedmpi.errors import BadInput
 from fedmpi.store import events, lock, runfile
-from fedmpi.store.schema import SCHEMA_VERSION, Array
+from fedmpi.store.checks import (
+    SEALED,
+    Damaged,
+    Header,
+    LifeHeader,
+    Sealed,
+    Seals,
+    Unsealed,
+    expected_in_file,
+    expected_in_life,
+)
+from fedmpi.store.layout import rest_of_file, rest_of_life
+from fedmpi.store.plain import Dataset, NotPlain, Tree, look_over
+from fedmpi.store.schema import (
+    SCHEMA_VERSION,
+    STATUSES,
+    Array,
+    Field,
+    axis_sizes,
+    measurement_fields,
+    num_tasks,
+    num_test_graphs,
+)
+from fedmpi.store.stored import in_words, parse_object
+from fedmpi.visible import visible
 
 
 @dataclass(frozen=True)
@@ -69,6 +93,8 @@ class Run:
     partition : dict of arrays
     lives : tuple of LifeRecord
         In the order they ran.
+    schema_version : int
+        Before 3 a record has no digests: damage in its numbers cannot be told.
     """
 
     folder: Path
@@ -84,6 +110,11 @@ class Run:
     results: dict[str, Array]
     partition: dict[str, Array]
     lives: tuple[LifeRecord, ...]
+    schema_version: int = SCHEMA_VERSION
+
+    def __repr__(self) -> str:
+        """Return one line: where the record lies, and how far its run came."""
+        return visible(f"<Run {self.folder}: {self.status}, {self.rounds_completed} of {self.rounds} rounds>")
 
     def kept_rounds(self) -> Iterator[tuple[LifeRecord, Array]]:
         """Yield each life with the rows (int64) of the rounds that no later life computed again."""
@@ -109,10 +140,13 @@ class Run:
 def load_run(path: Path) -> Run:
     """Read a record.
 
+    Nothing but the file itself is read: whatever in it leads elsewhere is refused, and so is a number that
+    is not the one that was written.
+
     Parameters
     ----------
     path : Path
-        `run.h5` or the folder it lies in.
+        `run.h5` or the folder it lies in; in a folder it must be no link.
 
     Raises
     ------
@@ -120,18 +154,27 @@ def load_run(path: Path) -> Run:
         Missing, damaged, foreign, or of a newer schema; one line with what to do.
     """
     file = path / runfile.NAME if path.is_dir() else path
+    if path.is_dir() and file.is_symlink():
+        raise BadInput(f"{file}: it is a link, and links are not followed; put the record itself there")
     if not file.is_file():
         raise BadInput(f"{file}: no such record{_repair_hint(file)}")
     try:
         with h5py.File(file, "r", locking=False) as handle:
-            _check_schema(file, handle)
-            return _read(file.parent, handle)
+            tree = look_over(handle)
+            _check_schema(file, tree)
+            return _read(file.parent, tree)
     except BadInput:
         raise
-    except (OSError, KeyError, RuntimeError, ValueError, TypeError, AttributeError) as error:
-        if lock.state(file.parent) == "live":
-            raise BadInput(f"{file}: is being written just now; try again") from error
-        raise BadInput(f"{file}: damaged or no HDF5 file{_repair_hint(file)}") from error
+    except (Damaged, NotPlain) as error:
+        raise BadInput(f"{file}: {_live(file) or f'{error}{_repair_hint(file)}'}") from error
+    except ValidationError as error:
+        raise BadInput(f"{file}: {_live(file) or f'{in_words(error)}{_repair_hint(file)}'}") from error
+    except Exception as error:  # HDF5 and h5py raise nearly anything on bytes that are not theirs
+        raise BadInput(f"{file}: {_live(file) or f'damaged or no HDF5 file{_repair_hint(file)}'}") from error
+
+
+def _live(file: Path) -> str:
+    return "is being written just now; try again" if lock.state(file.parent) == "live" else ""
 
 
 def _repair_hint(file: Path) -> str:
@@ -140,66 +183,94 @@ def _repair_hint(file: Path) -> str:
     return ""
 
 
-def _check_schema(file: Path, handle: h5py.File) -> None:
-    if "schema_version" not in handle.attrs:
+def _check_schema(file: Path, tree: Tree) -> None:
+    attributes = tree.groups[""]
+    if "schema_version" not in attributes:
         raise BadInput(f"{file}: an HDF5 file, but not the record of a fedmpi run (no schema_version)")
-    version = int(handle.attrs["schema_version"])
+    version = int(attributes["schema_version"])
     if version > SCHEMA_VERSION:
         raise BadInput(
             f"{file}: written in schema {version}, this fedmpi reads up to {SCHEMA_VERSION}; update fedmpi"
         )
 
 
-def _read(folder: Path, handle: h5py.File) -> Run:
-    completed = int(handle["rounds_completed"][()])
-    status = _text(handle["status"])
-    if status == "running" and lock.state(folder) != "live":
-        status = "stale"
+def _read(folder: Path, tree: Tree) -> Run:
+    header, data = Header.model_validate(tree.groups[""]), tree.datasets
+    extra, rounds = header.extra(), header.rounds
+    seals = Sealed(tree) if header.schema_version >= SEALED else Unsealed(tree, rounds)
+    config, clients = data["config"].text(), data["clients"].texts().tolist()
+    partition = {name: _array(each) for name, each in tree.below("partition").items()}
+    seals.check_rest("", rest_of_file(tree.groups[""], config, clients, partition))
+    sizes = axis_sizes(len(clients), 0, 0, num_test_graphs(partition), num_tasks(partition))
+    seals.check_names("", expected_in_file(rounds, extra, sizes))
+    completed = seals.whole_rounds("", "digests/results", data["rounds_completed"].integer())
+    results = {name: each.read(completed) for name, each in tree.below("rounds").items()}
+    seals.check_rounds("", "digests/results", 0, results)
+    lives = tuple(
+        _life(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_lives(tree))
+    )
     return Run(
         folder=folder,
-        config=json.loads(_text(handle["config"])),
-        config_digest=str(handle.attrs["config_digest"]),
-        fedmpi_version=str(handle.attrs["fedmpi_version"]),
-        numerics_version=int(handle.attrs["numerics_version"]),
-        status=status,
-        reason=_text(handle["reason"]),
-        rounds=int(handle.attrs["rounds"]),
+        config=parse_object(config),
+        config_digest=header.config_digest,
+        fedmpi_version=header.fedmpi_version,
+        numerics_version=header.numerics_version,
+        status=_status(folder, seals.text("", "status"), completed, rounds),
+        reason=seals.text("", "reason"),
+        rounds=rounds,
         rounds_completed=completed,
-        clients=tuple(handle["clients"].asstr()[()].tolist()),
-        results={name: data[:completed] for name, data in handle["rounds"].items()},
-        partition=_arrays(handle["partition"]),
-        lives=tuple(_life(handle[f"lives/{number}"]) for number in range(len(handle["lives"]))),
+        clients=tuple(clients),
+        results=results,
+        partition={name: array if array.shape else array[()] for name, array in partition.items()},
+        lives=lives,
+        schema_version=header.schema_version,
     )
 
 
-def _life(group: h5py.Group) -> LifeRecord:
-    written = int(group["rounds_written"][()])
-    datasets = {name: data for name, data in group.items() if data.attrs.get("kind") == "measurement"}
+def _status(folder: Path, text: str, completed: int, rounds: int) -> str:
+    if text not in STATUSES:
+        raise Damaged(f"/status: {text[:40]!r} is no status of a run")
+    if text == "complete" and completed != rounds:
+        raise Damaged(f"/status: complete after {completed} of {rounds} rounds")
+    return "stale" if text == "running" and lock.state(folder) != "live" else text
+
+
+def _lives(tree: Tree) -> int:
+    """Return how many lives there are; their groups are numbered from 0."""
+    numbers = [path.removeprefix("lives/") for path in tree.groups if path.startswith("lives/")]
+    lives = [number for number in numbers if "/" not in number]
+    if sorted(lives) != sorted(map(str, range(len(lives)))):
+        raise Damaged("/lives: not numbered from 0")
+    return len(lives)
+
+
+def _life(
+    tree: Tree, group: str, seals: Seals, file: Header, extra: tuple[Field, ...], sizes: Mapping[str, int]
+) -> LifeRecord:
+    attributes = tree.groups[group]
+    if "collectives" in attributes:
+        attributes = {**attributes, "collectives": attributes["collectives"].tolist()}
+    header, data = LifeHeader.model_validate(attributes), tree.below(group)
+    provenance = data["provenance"].text()
+    seals.check_rest(group, rest_of_life(attributes, provenance))
+    own = {**sizes, "rank": header.ranks, "collective": len(header.collectives)}
+    seals.check_names(group, expected_in_life(file.rounds - header.first_round, extra, own))
+    written = seals.whole_rounds(group, "digests/measurements", data["rounds_written"].integer())
+    names = [name for name in measurement_fields(extra) if name in data]
+    measured = {name: data[name].read(written) for name in names}
+    seals.check_rounds(group, "digests/measurements", header.first_round, measured)
     return LifeRecord(
-        first_round=int(group.attrs["first_round"]),
+        first_round=header.first_round,
         rounds_written=written,
-        ranks=int(group.attrs["ranks"]),
-        phases=tuple(group["phase_seconds"].attrs["phases"].tolist()),
-        collectives=tuple(group.attrs["collectives"].tolist()),
-        started=str(group.attrs["started"]),
-        ended=_text(group["ended"]),
-        provenance=json.loads(_text(group["provenance"])),
-        measurements={name: data[:written] for name, data in datasets.items()},
+        ranks=header.ranks,
+        phases=tuple(data["phase_seconds"].attributes()["phases"].tolist()),
+        collectives=tuple(header.collectives),
+        started=header.started,
+        ended=seals.text(group, "ended"),
+        provenance=parse_object(provenance),
+        measurements=measured,
     )
 
 
-def _arrays(group: h5py.Group) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-
-    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
-        if isinstance(item, h5py.Dataset):
-            text = h5py.check_string_dtype(item.dtype) is not None
-            found[name] = item.asstr()[()].astype(str) if text else item[()]
-
-    group.visititems(visit)
-    return found
-
-
-def _text(dataset: h5py.Dataset) -> str:
-    value = dataset[()]
-    return bytes(value).decode()
+def _array(dataset: Dataset) -> Array:
+    return dataset.texts() if dataset.dtype.kind in "SO" else dataset.read()

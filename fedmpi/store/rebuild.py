@@ -1,17 +1,60 @@
-"""Makes `run.h5` again from `events.jsonl`."""
+"""Makes `run.h5` again from `events.jsonl`, and where that is damaged `events.jsonl` from `run.h5`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fedmpi.errors import BadInput
-from fedmpi.store import disk, events, exact, runfile
+from fedmpi.store import disk, events, exact, lines, runfile
+from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
+from fedmpi.store.reader import load_run
 from fedmpi.store.runfile import RunFile
+from fedmpi.store.schema import SCHEMA_VERSION
 
 DAMAGED = "run.h5.damaged"
+DAMAGED_LOG = "events.jsonl.damaged"
+
+
+def repair(folder: Path) -> str:
+    """Make a run's files whole and consistent again as far as one of them is; what is replaced is kept.
+
+    A whole log is the truth: `run.h5` is made from it. Where the log is missing or damaged and `run.h5` is
+    whole, the log is made from that. Where both are damaged, the log goes back to its last whole line.
+
+    Returns
+    -------
+    str
+        What was done, in a line.
+
+    Raises
+    ------
+    BadInput
+        Nothing of the run can be recovered.
+    RunFailed
+        A file could not be written; the old ones are untouched.
+    """
+    log_path = folder / events.NAME
+    try:
+        log = lines.read(log_path)
+    except BadInput as error:
+        whole, why = lines.whole_part(log_path), str(error)
+    else:
+        return f"{runfile.NAME} was rebuilt from the event log, {_write_file(folder, log)} rounds"
+    try:
+        log = _events_of(folder)
+    except BadInput as other:
+        if not whole:
+            raise BadInput(f"{why}; {other}: nothing can be recovered") from other
+        _write_log(folder, whole)
+        left = f"{_write_file(folder, whole)} of {events.start_of(whole).rounds} rounds"
+        return f"both files were damaged and went back to {left}; --resume computes the others again"
+    _write_log(folder, log)
+    return f"{events.NAME} was rebuilt from {runfile.NAME}, {rounds_logged(log)} rounds"
 
 
 def rebuild(folder: Path) -> int:
@@ -29,11 +72,31 @@ def rebuild(folder: Path) -> int:
     RunFailed
         The new file could not be written; the old one is untouched.
     """
-    log = events.read(folder / events.NAME)
+    return _write_file(folder, lines.read(folder / events.NAME))
+
+
+def stored_config(folder: Path) -> dict[str, Any]:
+    """Return the configuration of a run, from the log where the record cannot be read.
+
+    Raises
+    ------
+    BadInput
+        Neither can be read; the line is the record's.
+    """
+    try:
+        return load_run(folder).config
+    except BadInput:
+        whole = lines.whole_part(folder / events.NAME)
+        if not whole:
+            raise
+        return events.start_of(whole).config
+
+
+def _write_file(folder: Path, log: Sequence[Event]) -> int:
     target, fresh = folder / runfile.NAME, folder / "run.h5.rebuilt"
     fresh.unlink(missing_ok=True)
     start = log[0]
-    assert isinstance(start, events.Start)
+    assert isinstance(start, Start)
     try:
         file = RunFile.create(fresh, start)
         try:
@@ -42,38 +105,89 @@ def rebuild(folder: Path) -> int:
             recovered = file.rounds_completed
         finally:
             file.close()
-        if target.exists():
-            os.replace(target, folder / DAMAGED)
-        os.replace(fresh, target)
-        disk.sync(folder)
+        _replace(folder, fresh, target, DAMAGED)
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise disk.failure(target, error) from error
+    except (ValueError, KeyError, TypeError) as error:  # names that no HDF5 file can have side by side
+        fresh.unlink(missing_ok=True)
+        raise BadInput(f"{folder / events.NAME}: no record can be made of it ({error})") from error
     return recovered
 
 
-def rounds_logged(log: list[events.Event]) -> int:
+def _write_log(folder: Path, log: Sequence[Event]) -> None:
+    target, fresh = folder / events.NAME, folder / "events.jsonl.rebuilt"
+    fresh.unlink(missing_ok=True)
+    try:
+        writer = EventLog(fresh)
+        try:
+            for event in log:
+                writer.append(event)
+            writer.sync()
+        finally:
+            writer.close()
+        _replace(folder, fresh, target, DAMAGED_LOG)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise disk.failure(target, error) from error
+
+
+def _replace(folder: Path, fresh: Path, target: Path, kept: str) -> None:
+    if os.path.lexists(target):
+        os.replace(target, folder / kept)
+    os.replace(fresh, target)
+    disk.sync(folder)
+
+
+def _events_of(folder: Path) -> list[Event]:
+    """Return the events that a whole record tells of; when a round ended, only the log said."""
+    run = load_run(folder)
+    if run.schema_version != SCHEMA_VERSION:
+        raise BadInput(f"{runfile.NAME} is of schema {run.schema_version}, which is read and not written on")
+    file = RunFile.open(folder / runfile.NAME)
+    try:
+        extra, created, status = file.extra, file.created, file.status
+    finally:
+        file.close()
+    partition = {name: np.asarray(array) for name, array in run.partition.items()}
+    about = (run.fedmpi_version, run.numerics_version, created)
+    found: list[Event] = [Start(run.config, run.clients, run.rounds, partition, extra, *about)]
+    for number, life in enumerate(run.lives):
+        found.append(Life(life.first_round, life.ranks, life.collectives, life.provenance, life.started))
+        for row in range(min(life.rounds_written, run.rounds_completed - life.first_round)):
+            index = life.first_round + row
+            results = {name: np.asarray(data[index]) for name, data in run.results.items()}
+            measured = {name: np.asarray(data[row]) for name, data in life.measurements.items()}
+            found.append(Round(index, results, measured, ""))
+        if life.ended and number < len(run.lives) - 1:
+            found.append(Status("interrupted", "", life.ended))
+    if status != "running":
+        found.append(Status(status, run.reason, run.lives[-1].ended if run.lives else created))
+    return found
+
+
+def rounds_logged(log: Sequence[Event]) -> int:
     """Return how many rounds the log holds (a round computed twice counts once)."""
-    return max((event.round + 1 for event in log if isinstance(event, events.Round)), default=0)
+    return max((event.round + 1 for event in log if isinstance(event, Round)), default=0)
 
 
-def lives_logged(log: list[events.Event]) -> int:
+def lives_logged(log: Sequence[Event]) -> int:
     """Return how many lives the log holds."""
-    return sum(isinstance(event, events.Life) for event in log)
+    return sum(isinstance(event, Life) for event in log)
 
 
-def last_life(log: list[events.Event]) -> list[events.Round]:
+def last_life(log: Sequence[Event]) -> list[Round]:
     """Return the rounds that the newest life wrote."""
-    rounds: list[events.Round] = []
+    rounds: list[Round] = []
     for event in log:
-        if isinstance(event, events.Life):
+        if isinstance(event, Life):
             rounds = []
-        elif isinstance(event, events.Round):
+        elif isinstance(event, Round):
             rounds.append(event)
     return rounds
 
 
-def open_if_whole(path: Path, log: list[events.Event]) -> RunFile | None:
+def open_if_whole(path: Path, log: Sequence[Event]) -> RunFile | None:
     """Return the open file, brought up to the log; None where only a rebuild can do that.
 
     Raises
@@ -82,9 +196,11 @@ def open_if_whole(path: Path, log: list[events.Event]) -> RunFile | None:
         The log has fewer rounds than the file.
     """
     try:
-        file = RunFile.open(path)
-    except (OSError, KeyError, ValueError):
+        if load_run(path.parent).schema_version != SCHEMA_VERSION:
+            return None
+    except BadInput:
         return None
+    file = RunFile.open(path)
     known, logged = file.rounds_completed, rounds_logged(log)
     if known > logged:
         file.close()
@@ -103,11 +219,9 @@ def open_if_whole(path: Path, log: list[events.Event]) -> RunFile | None:
     return file
 
 
-def _differs(file: RunFile, log: list[events.Event], known: int) -> bool:
-    """Return whether a recorded round's results are not those of the log: the file was damaged inside."""
-    newest = {
-        event.round: event for event in log if isinstance(event, events.Round) and event.round < known - 1
-    }
+def _differs(file: RunFile, log: Sequence[Event], known: int) -> bool:
+    """Return whether a recorded round's results are not those of the log: the file is another run's."""
+    newest = {event.round: event for event in log if isinstance(event, Round) and event.round < known - 1}
     return any(
         exact.different(np.asarray(row), file.result_row(name, index)).any()
         for index, event in newest.items()

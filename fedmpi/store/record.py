@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput, RunFailed
-from fedmpi.store import disk, events, exact, rebuild, runfile
+from fedmpi.store import disk, events, exact, lines, rebuild, runfile
 from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import STATUSES, Array, Field, measurement_fields, result_fields
@@ -104,16 +104,21 @@ class RunRecord:
         ------
         BadInput
             The event log is missing or damaged.
+        RunFailed
+            A file cannot be written.
         """
-        log = events.read(folder / events.NAME)
+        log = lines.read(folder / events.NAME)
         notice = None
-        file = rebuild.open_if_whole(folder / runfile.NAME, log)
-        if file is None:
-            rounds = rebuild.rebuild(folder)
-            notice = f"{folder / runfile.NAME} was rebuilt from {events.NAME}: {rounds} rounds"
-            _LOG.warning(notice)
-            file = RunFile.open(folder / runfile.NAME)
-        return cls(folder, events.start_of(log), EventLog(folder / events.NAME), file, notice)
+        try:
+            file = rebuild.open_if_whole(folder / runfile.NAME, log)
+            if file is None:
+                rounds = rebuild.rebuild(folder)
+                notice = f"{folder / runfile.NAME} was rebuilt from {events.NAME}: {rounds} rounds"
+                _LOG.warning(notice)
+                file = RunFile.open(folder / runfile.NAME)
+            return cls(folder, events.start_of(log), EventLog(folder / events.NAME), file, notice)
+        except OSError as error:
+            raise disk.failure(folder, error) from error
 
     @property
     def start(self) -> Start:
@@ -248,6 +253,12 @@ class RunRecord:
             disk.sync(self.folder / runfile.NAME)
         except OSError as error:
             self._give_up(error)
+
+    def silence(self) -> None:
+        """Have nothing of this process reach the files any more: another one writes them now."""
+        self._given_up = True
+        self._log.silence()
+        self._file.silence()
 
     def close(self) -> None:
         """Close both files; closing twice is fine."""

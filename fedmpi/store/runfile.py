@@ -11,17 +11,14 @@ from typing import Any
 import h5py
 import numpy as np
 
-from fedmpi.store import disk, meanings
+from fedmpi.store import digests, disk, layout
 from fedmpi.store.blocks import Block, Rows, hdf5_errors, write_rows
 from fedmpi.store.events import Event, Life, Round, Start, Status
 from fedmpi.store.schema import (
-    PHASES,
-    SCHEMA_VERSION,
     Array,
     Field,
     axis_sizes,
     canonical_json,
-    config_digest,
     measurement_fields,
     num_tasks,
     num_test_graphs,
@@ -29,13 +26,8 @@ from fedmpi.store.schema import (
 )
 
 NAME = "run.h5"
-_STATUS_BYTES = 16
-_REASON_BYTES = 1024
-_STAMP_BYTES = 32
 _METADATA_BYTES = 1 << 16
 """Room for the headers of one life's group; measured 14 KiB."""
-
-_STRUCTURE_BYTES = 128 * 1024
 
 
 class RunFile:
@@ -47,10 +39,12 @@ class RunFile:
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         self.path = path
+        self._placed = disk.Placed(path)
         self._file = file
         self._extra = _read_extra(file)
         self._results = {name: Rows(file["rounds"][name]) for name in result_fields(self._extra)}
         self._measured: dict[str, Rows] = {}
+        self._result_digests = Rows(file["digests/results"])
         self._block = Block()
         self._first_round = 0
         self._completed = int(file["rounds_completed"][()])
@@ -62,11 +56,11 @@ class RunFile:
     @classmethod
     def create(cls, path: Path, start: Start) -> RunFile:
         """Make the file with everything but the lives; it must not exist."""
-        disk.require(path, _size_at_least(start))
+        disk.require(path, layout.size_at_least(start))
         with hdf5_errors():
-            file = h5py.File(path, "x", locking="best-effort")
+            file = layout.make(path)
             try:
-                _lay_out(file, start)
+                layout.lay_out(file, start)
                 file.flush()
                 disk.reserve(path, path.stat().st_size)
                 return cls(path, file)
@@ -76,9 +70,9 @@ class RunFile:
 
     @classmethod
     def open(cls, path: Path) -> RunFile:
-        """Open an existing file; OSError or KeyError if it is missing, damaged or foreign."""
+        """Open a file that `reader.load_run` has read, which is what says that it is whole."""
         with hdf5_errors():
-            file = h5py.File(path, "r+", locking="best-effort")
+            file = layout.open_again(path)
             try:
                 return cls(path, file)
             except BaseException:
@@ -116,9 +110,14 @@ class RunFile:
         return self._extra
 
     @property
+    def created(self) -> str:
+        """When it was begun, UTC."""
+        return bytes(self._file.attrs["created"]).decode()
+
+    @property
     def clients(self) -> list[str]:
         """Names of the clients, in client order."""
-        return list(self._file["clients"].asstr()[()])
+        return [str(name) for name in self._file["clients"].asstr()[()]]
 
     def sizes(self) -> dict[str, int]:
         """Return the axis lengths of a row in the newest life."""
@@ -156,6 +155,7 @@ class RunFile:
     def write_out(self) -> None:
         """Write the rounds that are held."""
         if rounds := self._block.take():
+            self._placed.check()
             with hdf5_errors():
                 self._write_block(rounds)
                 self._file.flush()
@@ -167,24 +167,12 @@ class RunFile:
         disk.reserve(self.path, self.path.stat().st_size + needed)
 
     def _life_arrays(self, life: Life) -> list[tuple[Field, Array]]:
-        rounds = int(self._file.attrs["rounds"]) - life.first_round
         sizes = self._sizes(life.ranks, len(life.collectives))
-        fields = measurement_fields(self._extra).values()
-        return [(field, field.blank((rounds, *field.shape(sizes)))) for field in fields]
+        return layout.life_arrays(life, int(self._file.attrs["rounds"]), self._extra, sizes)
 
     def _add_life(self, life: Life) -> None:
         number = self.lives
-        group = self._file.create_group(f"lives/{number}")
-        group.attrs["first_round"] = life.first_round
-        group.attrs["ranks"] = life.ranks
-        group.attrs["started"] = life.time
-        group.attrs["collectives"] = _texts(life.collectives)
-        _value(group, "provenance", canonical_json(life.provenance))
-        _value(group, "rounds_written", np.int64(0))
-        _value(group, "ended", np.bytes_(b""), f"S{_STAMP_BYTES}")
-        for field, blank in self._life_arrays(life):
-            names = {"phase": PHASES, "collective": life.collectives}.get(field.axes[-1])
-            _add(group, field, blank, names)
+        layout.lay_out_life(self._file, number, life, self._life_arrays(life))
         self._set_status(Status("running", "", ""))
         self._file.flush()
         size = self._file.id.get_filesize()
@@ -198,13 +186,18 @@ class RunFile:
         self._written = int(group["rounds_written"][()])
         self._life_sizes = self._sizes(int(group.attrs["ranks"]), len(group.attrs["collectives"]))
         self._measured = {name: Rows(group[name]) for name in measurement_fields(self._extra)}
+        self._measured_digests = Rows(group["digests/measurements"])
 
     def _write_block(self, rounds: Sequence[Round]) -> None:
         first, end = rounds[0].round, rounds[-1].round + 1
-        write_rows(self._results, first, [event.results for event in rounds])
-        write_rows(self._measured, first - self._first_round, [event.measurements for event in rounds])
-        # A kill may hit between any two writes, so each count goes out after what it vouches for.
+        results = write_rows(self._results, first, [event.results for event in rounds])
+        row = first - self._first_round
+        measured = write_rows(self._measured, row, [event.measurements for event in rounds])
+        # A kill may hit between any two writes, so digests go out after what they are of, counts after both.
         self._file.flush()
+        self._measured_digests.write(row, list(digests.of_rounds(first, measured)))
+        self._file.flush()
+        self._result_digests.write(first, list(digests.of_rounds(first, results)))
         if end - self._first_round > self._written:
             self._written = end - self._first_round
             self._file[f"lives/{self.lives - 1}/rounds_written"][()] = self._written
@@ -214,11 +207,26 @@ class RunFile:
             self._file["rounds_completed"][()] = self._completed
 
     def _set_status(self, event: Status) -> None:
-        self._file["status"][()] = np.bytes_(event.status.encode())
-        reason = event.reason.encode()[:_REASON_BYTES].decode(errors="ignore").encode()
-        self._file["reason"][()] = np.bytes_(reason)
+        reason = event.reason.encode()[: layout.REASON_BYTES].decode(errors="ignore").encode()
+        self._set_text(self._file, "status", event.status.encode())
+        self._set_text(self._file, "reason", reason)
         if event.status != "running" and self.lives:
-            self._file[f"lives/{self.lives - 1}/ended"][()] = np.bytes_(event.time.encode())
+            self._set_text(self._file[f"lives/{self.lives - 1}"], "ended", event.time.encode())
+
+    def _set_text(self, group: h5py.Group, name: str, value: bytes) -> None:
+        """Change a text; at any moment one of its two digests is that of what stands there."""
+        slots, digest = group[f"digests/{name}_now_and_before"], digests.of_text(value)
+        slots[0] = digest
+        self._file.flush()
+        group[name][()] = np.bytes_(value)
+        self._file.flush()
+        slots[1] = digest
+
+    def silence(self) -> None:
+        """Drop what is held, and have nothing reach the file any more, also not when it is closed."""
+        self._block.take()
+        if self._file:
+            disk.silence(self._file.id.get_vfd_handle())
 
     def close(self) -> None:
         """Write what is held and close the file; closing twice is fine."""
@@ -227,72 +235,6 @@ class RunFile:
         finally:
             with hdf5_errors():
                 self._file.close()
-
-
-def _size_at_least(start: Start) -> int:
-    """Return the bytes of the datasets of `_lay_out`, and as much again as HDF5's own structures may take."""
-    sizes = _axis_sizes(start)
-    rows = sum(field.blank(field.shape(sizes)).nbytes for field in result_fields(start.extra).values())
-    arrays = sum(array.nbytes for array in start.partition.values())
-    return start.rounds * rows + arrays + len(canonical_json(start.config)) + _STRUCTURE_BYTES
-
-
-def _axis_sizes(start: Start) -> dict[str, int]:
-    counts = num_test_graphs(start.partition), num_tasks(start.partition)
-    return axis_sizes(len(start.clients), test_graphs=counts[0], tasks=counts[1])
-
-
-def _lay_out(file: h5py.File, start: Start) -> None:
-    file.attrs["schema_version"] = SCHEMA_VERSION
-    file.attrs["fedmpi_version"] = start.fedmpi_version
-    file.attrs["numerics_version"] = start.numerics_version
-    file.attrs["config_digest"] = config_digest(start.config)
-    file.attrs["rounds"] = start.rounds
-    file.attrs["created"] = start.time
-    file.attrs["extra_fields"] = json.dumps([vars(field) for field in start.extra])
-    _value(file, "config", canonical_json(start.config))
-    _value(file, "status", np.bytes_(b"running"), f"S{_STATUS_BYTES}")
-    _value(file, "reason", np.bytes_(b""), f"S{_REASON_BYTES}")
-    _value(file, "rounds_completed", np.int64(0))
-    clients = Field(
-        "clients", ("client",), "O", meanings.TEXT, "names of the clients, in client order", "result"
-    )
-    _add(file, clients, _texts(start.clients))
-    partition = file.create_group("partition")
-    for name, array in start.partition.items():
-        unit, meaning = meanings.PARTITION.get(name, ("1", f"partition: {name}"))
-        field = Field(name, (), array.dtype.str, unit, meaning, "result")
-        _add(partition, field, _texts(array) if array.dtype.kind == "U" else array)
-    file.create_group("lives")
-    rounds = file.create_group("rounds")
-    sizes = _axis_sizes(start)
-    for field in result_fields(start.extra).values():
-        _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
-
-
-def _value(group: h5py.Group, name: str, value: Any, dtype: str | None = None) -> None:
-    """Write a single value with the attributes that explain it."""
-    dataset = group.create_dataset(name, data=value, dtype=dtype)
-    dataset.attrs["unit"], dataset.attrs["meaning"] = meanings.OTHERS[name]
-
-
-def _add(group: h5py.Group, field: Field, values: Array, names: tuple[str, ...] | None = None) -> None:
-    """Write a dataset in full, so that its space is taken now, with the attributes that explain it."""
-    dataset = group.create_dataset(field.name, data=values)
-    dataset.attrs["unit"], dataset.attrs["meaning"] = field.unit, field.meaning
-    dataset.attrs["kind"] = field.kind
-    dataset.attrs["better"] = field.better or ""
-    dataset.attrs["axes"] = _texts(field.axes)
-    if names is not None:
-        dataset.attrs[f"{field.axes[-1]}s"] = _texts(names)
-
-
-def _texts(names: Any) -> Array:
-    """Return names as an array that h5py stores as UTF-8 strings, also if there are none."""
-    given = np.asarray(names, dtype=object)
-    texts = np.empty(given.shape, dtype=h5py.string_dtype())
-    texts[...] = given
-    return texts
 
 
 def _read_extra(file: h5py.File) -> tuple[Field, ...]:

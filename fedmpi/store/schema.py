@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 STATUSES = ("running", "complete", "interrupted", "diverged", "failed")
 PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from fedmpi.errors import BadInput
-from fedmpi.store.events import Decoder, Event
+from fedmpi.store import disk
+from fedmpi.store.events import Event
+from fedmpi.store.lines import Decoder, whole_lines
 
 
 class Tail:
@@ -35,24 +38,20 @@ class Tail:
             A line is not an event of a fedmpi run, or of another schema.
         """
         try:
-            with self.path.open("rb") as stream:
+            with disk.open_plain(self.path) as stream:
                 state = os.fstat(stream.fileno())
                 if state.st_ino != self._identity or state.st_size < self._read:
                     self._begin(state.st_ino)
                 stream.seek(self._read)
-                added = stream.read()
+                return list(self._added(stream))
         except FileNotFoundError:
             return []
         except OSError as error:
             raise BadInput(f"{self.path}: cannot read it ({error.strerror})") from error
-        whole = added[: added.rfind(b"\n") + 1]
-        self._read += len(whole)
-        return [self._event(line) for line in whole.splitlines()]
-
-    def _event(self, line: bytes) -> Event:
-        try:
-            return self._decoder.event(json.loads(line))
         except BadInput as error:
             raise BadInput(f"{self.path}: {error}") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"{self.path}: not the event log of a fedmpi run ({error})") from error
+
+    def _added(self, stream: BinaryIO) -> Iterator[Event]:
+        for line in whole_lines(stream, self._decoder):
+            yield self._decoder.event(line)
+            self._read += len(line) + 1

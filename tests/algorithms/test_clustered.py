@@ -83,6 +83,13 @@ def test_only_large_groups_with_a_long_update_past_the_warm_up_are_suspects():
     assert suspects(algorithm, [0.9, 0.9, 0.9, 0.6, 0.6], group=[0, 0, 0, 1, 1]) == [0]
 
 
+def test_a_group_of_which_one_client_trained_does_not_split():
+    algorithm = gcfl(eps2=0.5)
+    nan = float("nan")
+    assert suspects(algorithm, [0.6, nan, nan]) == []
+    assert suspects(algorithm, [0.6, nan, 0.1]) == [0]
+
+
 def test_protocols_set_what_the_paper_and_the_code_say():
     released, paper = GcflOptions(), GcflOptions(protocol="paper")
     assert (released.criterion, released.combine, released.warmup, released.smallest) == (
@@ -107,8 +114,10 @@ def test_the_papers_update_adds_the_sum():
     assert gcfl(protocol="paper").weights(np.array([5, 7])).tolist() == [1, 1]
 
 
-def plus(**options):
-    return GcflPlus(GcflPlusOptions(**options))
+def plus(num_clients=3, **options):
+    algorithm = GcflPlus(GcflPlusOptions(**options))
+    algorithm.begin(10, num_clients)
+    return algorithm
 
 
 def feed(algorithm, *rounds):
@@ -125,7 +134,7 @@ def test_gcfl_plus_waits_until_every_client_has_a_whole_sequence():
 
 
 def test_gcfl_plus_cuts_by_warped_sequences():
-    algorithm = plus(length=3)
+    algorithm = plus(4, length=3)
     feed(algorithm, [1, 1, 9, 9], [2, 2, 8, 8], [3, 3, 7, 7.0])
     division = algorithm.divide(np.arange(4), np.empty((4, 0), np.float32))
     assert parts(division) == [[0, 1], [2, 3]]

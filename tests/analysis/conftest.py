@@ -1,4 +1,3 @@
-import h5py
 import numpy as np
 import pytest
 
@@ -8,7 +7,7 @@ from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, res
 
 
 @pytest.fixture
-def make_run():
+def make_run(monkeypatch):
     """Return a function that records a made-up run: test accuracies [round][client] and a seed.
 
     `settings` are added to its configuration; all its times are `slowness` times the usual ones.
@@ -28,9 +27,13 @@ def make_run():
     ):
         clients = [f"client-{index}" for index in range(len(accuracy[0]))]
         config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
-        with RunRecord.create(
-            folder, config=config, clients=clients, rounds=len(accuracy), partition=partition or {}
-        ) as record:
+        with monkeypatch.context() as patch:
+            if numerics is not None:
+                patch.setattr("fedmpi.store.record.NUMERICS_VERSION", numerics)
+            record = RunRecord.create(
+                folder, config=config, clients=clients, rounds=len(accuracy), partition=partition or {}
+            )
+        with record:
             record.begin_life(0, ranks, ["Bcast"], {})
             for index, values in enumerate(accuracy):
                 results, measurements = _rows(index, values, ranks)
@@ -40,9 +43,6 @@ def make_run():
                     results["test_correct"] = np.array(correct[index], np.uint8)
                 record.write_round(index, results, measurements)
             record.finish(status, "" if status == "complete" else "made up")
-        if numerics is not None:
-            with h5py.File(folder / "run.h5", "r+") as file:
-                file.attrs["numerics_version"] = numerics
         return folder
 
     return make

@@ -193,3 +193,18 @@ def test_mistakes(fedmpi, suites, tmp_path, arguments, words):
     done = fedmpi("compare", *(tmp_path / name if name in "ab" else name for name in arguments))
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "headings", "left_out"),
+    [
+        ("80", "figure A B B / A 95 % interval B is", "Left out: better, B - A, pairs;"),
+        ("120", "figure better A B B / A 95 % interval B - A pairs B is", ""),
+    ],
+)
+def test_narrow_terminals_keep_the_interval(fedmpi, suites, monkeypatch, columns, headings, left_out):
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = fedmpi("compare", suites("a"), suites("b", slowness=1.5)).stdout
+    assert [" ".join(line.split()) for line in shown.splitlines() if line.startswith("figure")] == [headings]
+    assert left_out in shown
+    assert max(map(len, shown[shown.index("figure") :].splitlines())) <= int(columns)

@@ -98,3 +98,15 @@ def test_scores_over_all_clients_and_by_task(tmp_path, make_run, make_scored):
 
 def test_without_tasks_there_is_an_empty_frame(frames):
     assert len(frames.tasks) == 0
+
+
+def test_frames_say_what_they_hold_in_at_most_20_lines(tmp_path, make_run):
+    for number in range(12):
+        make_run(tmp_path / "suite" / f"run-{number:02d}", ACCURACY[:1], seed=number)
+    (tmp_path / "empty").mkdir()
+    lines = repr(load(tmp_path / "suite", tmp_path / "empty")).splitlines()
+    assert lines[0] == "Frames of 12 runs: 12 complete"
+    assert lines[2] == "  .clients      a row per run and client, at the end"
+    assert lines[8] == f"  <Run {tmp_path}/suite/run-00: complete, 1 of 1 rounds>"
+    assert lines[-2:] == ["  and 4 more, listed in .runs", "  1 left out, named in .left_out"]
+    assert len(lines) == 18

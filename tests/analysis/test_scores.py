@@ -57,7 +57,7 @@ def test_tasks_and_further_scores_of_the_last_round(fedmpi, make_scored, tmp_pat
         ("z", 0.8, 0.4),
     ]
     shown = fedmpi("report", "a").stdout
-    assert shown.index(" client ") < shown.index(" task ")
+    assert shown.index("\nclient  rounds") < shown.index("\ntask  ROC-AUC")
     assert ["z", "0.8000", "0.8000", "0.4000", "0.4000"] in [line.split() for line in shown.splitlines()]
 
 

@@ -99,5 +99,5 @@ def test_methods_of_one_dataset_stand_beside_each_other_over_their_repetitions(f
     done = fedmpi("report", "runs", "--html", "page.html")
     assert "Warning" not in done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert "has the highest clustering accuracy in the last round" in page
+    assert "tie for the highest clustering accuracy in the last round" in page
     assert "Best by client" not in page and "Which algorithm won" not in page

@@ -1,7 +1,10 @@
 """Bad input ends with exit code 2, one line, and nothing half-written."""
 
-import h5py
+import os
+
 import pytest
+
+from fedmpi.store.record import RunRecord
 
 
 def refused(done, *words):
@@ -96,8 +99,8 @@ def test_a_folder_in_use_is_refused(fedmpi, tiny_suite, tmp_path):
 
 def test_an_unfinished_run_is_not_overwritten(fedmpi, tiny_suite, tmp_path):
     assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "0").returncode == 0
-    with h5py.File(tmp_path / "runs" / "fedavg" / "run.h5", "r+") as file:
-        file["status"][...] = b"interrupted"
+    with RunRecord.reopen(tmp_path / "runs" / "fedavg") as record:
+        record.finish("interrupted")
     done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "0")
     assert refused(done, "interrupted", "--resume")
 
@@ -163,3 +166,72 @@ def test_node_labels_that_are_no_categories(fedmpi, tmp_path):
     for label in (99999999999, 9223372036854775807):
         (folder / "WILD_node_labels.txt").write_text(f"0\n{label}\n")
         assert refused(fedmpi("run", suite, "--data", "data"), "WILD_node_labels.txt")
+
+
+LONG = "x" * 300
+TWELVE = [
+    "optimizer.lr=0.01", "optimizer.beta1=0.91", "optimizer.beta2=0.9991", "optimizer.eps=1e-9",
+    "optimizer.weight_decay=0.0005", "checkpoint_seconds=12.125", "batch_size=127", "evaluation.every=2",
+    "link.megabits=12.125", "link.latency_ms=12.125", "model.hidden=32", "model.dropout=0.25",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "WORD"], ["run", "tiny.toml", "--out", "WORD"], ["run", "tiny.toml", "--plugin", "WORD"],
+        ["run", "tiny.toml", "--mirror", "WORD"], ["sweep", "WORD"], ["report", "WORD"], ["compare", "WORD", "a"],
+        ["watch", "WORD", "--once"], ["pack", "WORD"], ["verify", "WORD"], ["repair", "WORD"], ["select", "WORD"],
+        ["data", "verify", "WORD"], ["jobs", "plan", "tiny.toml", "--system", "WORD"], ["jobs", "status", "WORD"],
+        ["analyse", "leakage", "WORD"], ["plot", "losses", "WORD"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "word", [LONG, "a\0b", "caf\udce9", "d/" * 3000], ids=["long", "NUL", "bytes", "deep"]
+)
+def test_words_that_no_path_can_be(fedmpi, tiny_suite, tmp_path, monkeypatch, arguments, word):
+    monkeypatch.delenv("FEDMPI_MIRROR", raising=False)
+    done = fedmpi(
+        *(word if part == "WORD" else part for part in arguments), *(["--offline"] * (arguments[0] == "run"))
+    )
+    assert refused(done)
+    assert contents(tmp_path) == ["tiny.toml"]
+
+
+@pytest.mark.parametrize("name", ["FEDMPI_DATA", "FEDMPI_MIRROR"])
+def test_variables_that_no_path_can_be(fedmpi, tiny_suite, monkeypatch, name):
+    monkeypatch.setenv(name, "x" * 5000)
+    assert refused(fedmpi("run", tiny_suite, "--set", "dataset=MUTAG", "--set", "partition=iid"), "xxx")
+
+
+def test_a_case_named_by_twelve_overrides_runs_under_a_short_name_and_is_resumed(
+    fedmpi, tiny_suite, tmp_path
+):
+    overrides = [word for setting in TWELVE for word in ("--set", setting)]
+    done = fedmpi("run", tiny_suite, "--case", "fedavg", *overrides, "--out", "runs")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert len(folder.name) == 173 and folder.name.startswith(
+        "fedavg-optimizer.lr=0.01-optimizer.beta1=0.91-"
+    )
+    again = fedmpi("run", tiny_suite, "--case", "0", *overrides, "--out", "runs", "--resume")
+    assert "complete, skipped" in again.stdout
+
+
+@pytest.mark.parametrize(
+    "option", [["--predict", "9" * 5000], ["--predict", "9" * 400], ["--predict", "\u00b2"]]
+)
+def test_numbers_of_ranks_that_are_none(fedmpi, option):
+    assert refused(fedmpi("scaling", "anywhere", *option), "give numbers of ranks up to 99,999")
+
+
+def test_a_pipe_among_a_runs_files_is_not_waited_for(fedmpi, tiny_suite, tmp_path):
+    (tmp_path / "runs" / "fedavg").mkdir(parents=True)
+    os.mkfifo(tmp_path / "runs" / "fedavg" / "run.h5")
+    assert refused(fedmpi("run", tiny_suite, "--out", "runs"), "run.h5: a pipe or device")
+    assert refused(fedmpi("report", "runs"), "no run (run.h5) in it or below")
+
+
+def test_an_empty_name_is_no_dataset(fedmpi):
+    assert refused(fedmpi("analyse", "statistics", ""), "an empty name is no dataset's")

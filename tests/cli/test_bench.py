@@ -188,7 +188,10 @@ def test_models_without_counted_bytes_have_rates_but_no_roofline(fedmpi):
         (["peers", "--settings", ""], "there is no ''"),
         (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
         (["ranks", *TINY, "--ranks", "2"], "--ranks 2: give different numbers of ranks, two at least"),
-        (["ranks", *TINY, "--ranks", "2,x"], "--ranks 2,x: give numbers of ranks, such as 8,16,64"),
+        (
+            ["ranks", *TINY, "--ranks", "2,x"],
+            "--ranks 2,x: give numbers of ranks up to 99,999, such as 8,16,64",
+        ),
         (["nothing"], "No such command 'nothing'; see fedmpi bench --help"),
     ],
 )

@@ -1,15 +1,16 @@
 """`fedmpi figure` and `fedmpi plot` end to end on one process."""
 
+import shutil
 import subprocess
 import sys
 
-import h5py
 import pytest
 
 from fedmpi.analysis import figures
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.registry.check import check_suite
+from fedmpi.store.record import RunRecord
 
 SUITE = """
 name = "{name}"
@@ -53,8 +54,8 @@ def refused(done, *words):
 
 
 def set_status(folder, status):
-    with h5py.File(folder / "run.h5", "r+") as file:
-        file["status"][...] = status
+    with RunRecord.reopen(folder) as record:
+        record.finish(status)
 
 
 def test_a_suite_is_run_and_drawn_and_then_only_drawn(fedmpi, suite, tmp_path):
@@ -81,14 +82,16 @@ def test_finished_runs_of_another_suite_are_reused(fedmpi, suite, tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_other_seeds_unfinished_runs_and_other_versions_are_not_reused(fedmpi, suite, tmp_path):
+def test_other_seeds_unfinished_runs_and_other_versions_are_not_reused(fedmpi, suite, tmp_path, monkeypatch):
     assert fedmpi("run", suite("first"), "--out", "first").returncode == 0
     reuse = ["--reuse", "first", "--budget", "0"]
     other = fedmpi("figure", suite("second"), *reuse, "--set", "seed=7")
     assert "0 cases are reused" in other.stdout
-    set_status(tmp_path / "first" / "fedavg", b"interrupted")
-    with h5py.File(tmp_path / "first" / "self-train" / "run.h5", "r+") as file:
-        file.attrs["numerics_version"] = 0
+    set_status(tmp_path / "first" / "fedavg", "interrupted")
+    shutil.rmtree(tmp_path / "first" / "self-train")
+    with monkeypatch.context() as patch:
+        patch.setattr("fedmpi.store.record.NUMERICS_VERSION", 0)
+        assert fedmpi("run", suite("first"), "--out", "first", "--case", "self-train").returncode == 0
     assert "0 cases are reused" in fedmpi("figure", suite("second"), *reuse).stdout
 
 
@@ -139,7 +142,7 @@ def test_plot_draws_finished_runs_without_torch_and_mpi(fedmpi, suite, tmp_path)
 
 def test_plot_leaves_unfinished_runs_out_and_names_them(fedmpi, suite, tmp_path):
     assert fedmpi("run", suite(), "--out", "runs").returncode == 0
-    set_status(tmp_path / "runs" / "fedavg", b"diverged")
+    set_status(tmp_path / "runs" / "fedavg", "diverged")
     done = fedmpi("plot", "losses", "runs", "--image", "a.pdf")
     refused(done, "runs/fedavg: diverged, 3 rounds, left out")
     assert "Drawn from 1 of 2 runs; not complete: fedavg." in done.stdout

@@ -67,3 +67,14 @@ def test_other_tables_are_refused(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(BadInput, match="columns differ"):
         reproduction([path], tmp_path / "cells.csv", tmp_path / "page.md")
+
+
+def test_a_file_of_no_rows_writes_nothing(fedmpi, tmp_path):
+    with (tmp_path / "rows.csv").open("w") as stream:
+        rows.write([], stream)
+    done = fedmpi("reproduction", "rows.csv", "--cells", "cells.csv", "--document", "page.md")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fedmpi: rows.csv: no rows; make some with fedmpi report --csv\n",
+    )
+    assert not (tmp_path / "page.md").exists()

@@ -34,7 +34,7 @@ def test_one_command_runs_and_prints_the_table(fedmpi, suite, tmp_path):
     data = prepare(tmp_path / "data")
     found = fedmpi("system", suite, "--out", tmp_path / "runs", "--data", data)
     assert found.returncode == 0, found.stderr
-    (row,) = (line for line in found.stdout.splitlines() if line.startswith(" SIDER"))
+    (row,) = (line for line in found.stdout.splitlines() if line.startswith("SIDER"))
     cells = row.split()
     # FedAvg, GCN, one rank; 358 s over 50 rounds, less 1.2 s of sleep; 3 tasks here, not 27
     assert cells[:4] == ["SIDER", "fedavg", "gcn", "1"]
@@ -44,7 +44,7 @@ def test_one_command_runs_and_prints_the_table(fedmpi, suite, tmp_path):
 
 
 def table_row(printed):
-    (row,) = (line for line in printed.splitlines() if line.startswith(" SIDER"))
+    (row,) = (line for line in printed.splitlines() if line.startswith("SIDER"))
     return row.split()
 
 

@@ -1,35 +1,77 @@
-"""Tables on narrow terminals, and names that look like markup."""
+"""Names of others that act on a terminal, through every command that shows them; and how wide a pipe is."""
 
 import io
+import re
 
-from rich.console import Console
+import pytest
 
-from fedmpi.cli.terminal import plain_table
+from fedmpi.cli import terminal
+from fedmpi.store.events import NAME as EVENTS
+from fedmpi.store.record import RunRecord
 
-
-def shown(table, width):
-    screen = Console(width=width, file=io.StringIO())
-    screen.print(table)
-    return [line.rstrip() for line in screen.file.getvalue().splitlines()]
-
-
-def a_table():
-    table = plain_table("Runs [of] mine", ("run", "ranks", "seconds"), 1, ("ranks", "none"))
-    table.add_line("a run [red]", "4", "1,234.5")
-    return table
+NASTY = "a\x1b[31mb\nfedmpi: c\u202ed[red]"
+CONTROLS = re.compile(r"[^\n -~\u00a1-\u2025\u2030-\uffff]")
 
 
-def test_spare_columns_are_left_out_where_there_is_no_room_and_counted():
-    assert shown(a_table(), 80)[0] == "Runs [of] mine"
-    assert shown(a_table(), 80)[4].split() == ["a", "run", "[red]", "4", "1,234.5"]
-    narrow = shown(a_table(), 26)
-    assert narrow[4].split() == ["a", "run", "[red]", "1,234.5"]
-    assert " ".join(narrow[6:]) == "1 column does not fit; a wider terminal shows more"
+@pytest.fixture
+def nasty_run(tmp_path):
+    """The folder of a run that has the name everywhere where a record may hold one."""
+    config = {
+        "suite": NASTY,
+        "name": NASTY,
+        "dataset": {"name": NASTY},
+        "algorithm": NASTY,
+        "objective": "supervised",
+        "seed": 1,
+        "rounds": 2,
+    }
+    folder = tmp_path / "runs" / NASTY
+    with RunRecord.create(folder, config=config, clients=[NASTY, "b"], rounds=2, partition={}) as record:
+        record.begin_life(0, 1, ["Bcast"], {})
+        record.finish("failed", NASTY)
+    assert (folder / EVENTS).exists()
+    return folder
 
 
-def test_a_caption_of_its_own_stays_and_a_table_can_be_shown_twice():
-    table = a_table()
-    table.caption = "Of today."
-    assert shown(table, 26) == shown(table, 26)
-    assert shown(table, 26)[6] == "Of today."
-    assert shown(table, 80)[-1] == "Of today."
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report"],
+        ["report", "--markdown", "--latex"],
+        ["watch", "--once"],
+        ["compare", "RUN"],
+        ["scaling"],
+        ["export", "--tensorboard", "tb"],
+        ["pack"],
+        ["repair"],
+        ["run"],
+    ],
+    ids=" ".join,
+)
+def test_what_a_record_says_is_shown_and_does_nothing(fedmpi, nasty_run, command):
+    name, *others = (str(nasty_run) if part == "RUN" else part for part in command)
+    done = fedmpi(name, nasty_run, *others)
+    shown = done.stdout + done.stderr
+    assert CONTROLS.findall(shown) == []
+    assert "Traceback" not in shown
+    assert not [line for line in shown.splitlines() if line.startswith("fedmpi: c")]
+    assert r"a\x1b[31mb\nfedmpi: c\u202ed[red]" in shown
+
+
+def test_an_unknown_name_is_shown_as_it_stands(fedmpi):
+    done = fedmpi("run", NASTY)
+    assert done.returncode == 2
+    assert CONTROLS.findall(done.stderr) == []
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("columns", "width"), [("100", 100), ("", 10_000), ("0", 10_000), ("wide", 10_000)])
+def test_a_pipe_is_as_wide_as_columns_says_or_without_end(monkeypatch, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.console(io.StringIO()).width == width
+
+
+def test_strings_are_lines_and_no_markup(capsys):
+    screen = terminal.console(io.StringIO())
+    screen.print("[bold]two\nlines\x1b[0m")
+    assert screen.file.getvalue() == "[bold]two\\nlines\\x1b[0m\n"

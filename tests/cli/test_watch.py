@@ -90,7 +90,7 @@ def test_a_diverged_run_is_told_by_the_exit_code(fedmpi, tiny_suite, tmp_path):
     [
         (["none"], "none: no such file or folder"),
         ([".", "--once"], "no run (run.h5) in it or below"),
-        (["made", "--once"], "made/events.jsonl: not the event log of a fedmpi run"),
+        (["made", "--once"], "made/events.jsonl: line 1 is not an event of a fedmpi run"),
         (["record"], "record: it has no event log (events.jsonl) to watch; fedmpi report shows its record"),
         (["made", "--interval", "0"], "--interval 0: give a number of seconds above 0"),
     ],

@@ -118,3 +118,45 @@ def test_a_figure_is_handed_on_as_it_stands(tmp_path):
     assert read(path).figure == {"kind": "losses", "log": True}
     path.write_text("")
     assert read(path).figure == {}
+
+
+AXIS = "[" + ", ".join(f'{{ label = "{value}", seed = {value} }}' for value in range(10)) + "]"
+
+
+def test_a_matrix_is_counted_before_it_is_written_out(expand):
+    axes = "".join(f"a{axis} = {AXIS}\n" for axis in range(12))
+    with pytest.raises(
+        BadInput, match=r"matrix: 1,000,000,000,000 cases, at most 20,000 are run as one suite"
+    ):
+        expand(f"[matrix]\n{axes}")
+    assert len(expand(f"[matrix]\na = {AXIS}\nb = {AXIS}")) == 100
+
+
+def test_a_name_that_no_folder_can_have_is_cut_and_stays_unique(expand):
+    names = list(expand(overrides=["seed=10", *(f"model.a{place}={'x' * 30}" for place in range(12))]))
+    assert [len(name) for name in names] == [173, 173]
+    assert names[0].startswith("seed10-alone-model.a0=xxx") and names[1].startswith(
+        "seed10-prox-model.a0=xxx"
+    )
+    other = list(expand(overrides=["seed=10", *(f"model.a{place}={'x' * 29}y" for place in range(12))]))
+    assert not {*names} & {*other}
+
+
+def test_names_that_a_folder_can_have_stay_as_they_are(expand):
+    (name, _) = expand(overrides=["seed=10", f"model.a={'x' * 234}"])
+    assert name == f"seed10-alone-model.a={'x' * 234}" and len(name) == 255
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        (f"rounds={'9' * 5000}", "--set 'rounds=9999"),
+        (f"{'.'.join(['a'] * 2000)}=1", "deeper than 32 levels"),
+        ("dataset=own/\0", r"dataset: text with the character '\x00'"),
+        (f"seed={2**64}", "an integer of more than 64 bits"),
+    ],
+)
+def test_an_override_beyond_the_bounds_is_refused(expand, override, words):
+    with pytest.raises(BadInput) as error:
+        expand(overrides=[override])
+    assert words in str(error.value) and len(str(error.value)) < 250

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
 from dataclasses import replace
 
@@ -204,18 +203,6 @@ def test_the_prepared_set_is_what_was_read(esol, tmp_path, monkeypatch):
     assert digest(found) == digest(raw) == source.verify("ESOL")
     assert found.refused == raw.refused == source.refused_of("ESOL")
     assert (found.task, found.class_names, found.attribute_names) == (raw.task, raw.class_names, ATOM_COLUMNS)
-
-
-def test_older_prepared_sets_are_read(make_folder, toy, tmp_path):
-    from fedmpi.datasets.tu import read_folder
-
-    raw = read_folder(make_folder(toy), "FOO", "FOO")
-    cache.save(raw, tmp_path / "FOO", "test")
-    meta = json.loads((tmp_path / "FOO" / "meta.json").read_text())
-    for key in ("task", "attribute_names", "refused"):
-        del meta[key]
-    (tmp_path / "FOO" / "meta.json").write_text(json.dumps(meta))
-    assert cache.load(tmp_path / "FOO").task == "classification"
 
 
 def test_strata_of_several_labels_put_the_rarest_first():

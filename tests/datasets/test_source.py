@@ -101,8 +101,41 @@ def test_verify_finds_changed_data(source, make_archive, toy):
     source.prepare("FOO")
     labels = source.cache / "tudataset" / "FOO" / "labels.npy"
     np.save(labels, 1 - np.load(labels))
-    with pytest.raises(BadInput, match="noted was"):
+    with pytest.raises(BadInput, match=r"tudataset/FOO is damaged: run 'fedmpi data fetch FOO'"):
         source.verify("FOO")
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_set_is_prepared_anew_with_one_line(source, make_archive, toy, caplog):
+    make_archive("FOO", toy)
+    source.prepare("FOO")
+    folder, whole = source.cache / "tudataset" / "FOO", source.load("FOO")
+    flip(folder / "columns.npy", -8)
+    source.check("FOO")
+    source.prepare("FOO")
+    assert caplog.messages == [f"{folder} is damaged or of an older fedmpi: prepared anew"]
+    assert digest(source.load("FOO")) == digest(whole) == source.digest_of("FOO")
+    assert [path.name for path in folder.parent.iterdir()] == ["FOO"]
+
+
+def test_a_damaged_set_that_cannot_be_had_anew_is_named(source, make_archive, toy):
+    make_archive("FOO", toy)
+    source.prepare("FOO")
+    flip(source.cache / "tudataset" / "FOO" / "row_ptr.npy", -1)
+    with pytest.raises(
+        BadInput, match=r"FOO is damaged: run 'fedmpi data fetch FOO', which prepares it anew"
+    ):
+        source.load("FOO")
+    (source.cache / "tudataset" / "FOO").rename(source.cache / "tudataset" / "MUTAG")
+    alone = DataSource(source.cache, offline=True)
+    for step in (alone.check, alone.prepare):
+        with pytest.raises(BadInput, match=r"MUTAG is damaged in .*: run 'fedmpi data fetch MUTAG' where"):
+            step("MUTAG")
 
 
 def _prepare(source: DataSource, barrier) -> None:
@@ -235,7 +268,7 @@ def test_download(tmp_path, make_archive, toy, upstream):
     assert source.load("FOO").num_graphs == 3
     assert [path.name for path in (tmp_path / "cache" / "tudataset").iterdir()] == ["FOO"]
     meta = json.loads((tmp_path / "cache" / "tudataset" / "FOO" / "meta.json").read_text())
-    assert meta["source"] == f"{upstream}/FOO.zip"
+    assert meta["facts"]["source"] == f"{upstream}/FOO.zip"
 
 
 def test_failed_download_is_one_line_and_leaves_nothing(tmp_path, make_archive, toy, upstream):

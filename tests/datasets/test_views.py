@@ -37,7 +37,7 @@ def test_a_cache_that_cannot_be_written_is_named(raw, tmp_path):
         view_of(raw, DiffusionOptions(), tmp_path / "file")
 
 
-@pytest.mark.parametrize("part", ["row_ptr.npy", "columns.npy", "weights.npy", "digest"])
+@pytest.mark.parametrize("part", ["row_ptr.npy", "columns.npy", "weights.npy", "meta.json"])
 @pytest.mark.parametrize("damage", ["zeros", "cut", "empty", "gone"])
 def test_a_damaged_view_is_computed_anew(raw, tmp_path, part, damage):
     options = DiffusionOptions()

@@ -28,7 +28,7 @@ def suite(tmp_path):
 
 
 def below_normal(folder):
-    _, arrays = checkpoint.load(folder)
+    arrays = checkpoint.load(folder, lambda _: None).arrays
     size = np.abs(arrays["states"])
     return int(((size > 0) & (size < np.finfo(np.float32).tiny)).sum())
 

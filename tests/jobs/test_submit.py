@@ -1,9 +1,10 @@
 """Submission, state and cancellation against a Slurm that answers what the test says."""
 
+import gc
 import json
+import sys
 from pathlib import Path
 
-import h5py
 import pytest
 
 from fedmpi.jobs import slurm
@@ -11,6 +12,7 @@ from fedmpi.jobs.slurm import Task
 from fedmpi.jobs.status import last_error
 from fedmpi.jobs.submission import earlier
 from fedmpi.store.lock import FolderLock
+from fedmpi.store.record import RunRecord
 
 
 @pytest.fixture
@@ -155,11 +157,33 @@ def test_only_what_is_left_is_submitted_again(submit, fake, fedmpi, tmp_path):
     assert (root(tmp_path) / "slurm" / "2" / "cases-4.txt").read_text() == "self-train\n"
 
 
+def test_a_run_of_another_version_of_a_plugin_is_shown_and_not_submitted(submit, fedmpi, tmp_path):
+    plugin = tmp_path / "odd.py"
+    text = "from fedmpi.algorithms.base import Algorithm\nclass Odd(Algorithm):\n    name = 'odd'\n"
+
+    def forget():  # each command is a process of its own to the user
+        sys.modules.pop("fedmpi_plugin_odd", None)
+        gc.collect()
+
+    plugin.write_text(text)
+    options = ("--plugin", plugin, "--set", "algorithm=odd", "--set", "rounds=1")
+    submit(*options)
+    forget()
+    fedmpi("run", "tiny.toml", *options)
+    plugin.write_text(text + "# changed\n")
+    forget()
+    (shown,) = json.loads(fedmpi("jobs", "status", root(tmp_path), "--json").stdout)
+    assert shown["state"] == "other version"
+    forget()
+    assert refused(fedmpi("jobs", "resume", root(tmp_path)), "made with another version of odd.py (sha256 ")
+    forget()
+
+
 def test_a_case_that_something_else_runs_is_left_alone(submit, fedmpi, tmp_path):
     submit()
     fedmpi("run", "tiny.toml", "--case", "fedavg")
-    with h5py.File(root(tmp_path) / "fedavg" / "run.h5", "r+") as file:
-        file["status"][...] = b"running"
+    with RunRecord.reopen(root(tmp_path) / "fedavg") as record:
+        record.finish("running")
     with FolderLock(root(tmp_path) / "fedavg"):
         assert facts_of(fedmpi, "fedavg")[0] == "running"
         done = fedmpi("jobs", "resume", "tiny.toml")
@@ -181,8 +205,11 @@ def test_single_cases_are_cancelled_by_their_task(submit, fake, fedmpi):
 
 def test_a_damaged_note_of_a_submission_is_refused(submit, fedmpi, tmp_path):
     submit()
-    (root(tmp_path) / "slurm" / "1" / "submission.json").write_text("{")
-    assert refused(fedmpi("jobs", "status", "tiny.toml"), "submission.json: damaged", "move the folder")
+    note = root(tmp_path) / "slurm" / "1" / "submission.json"
+    whole = note.read_text()
+    for text in ("{", "[]", "[" * 100_000, '{"version": 1}', whole.replace('"tasks": ', '"tasks": -')):
+        note.write_text(text)
+        assert refused(fedmpi("jobs", "status", "tiny.toml"), "submission.json: damaged", "move the folder")
 
 
 def facts_of(fedmpi, case):
@@ -218,9 +245,12 @@ def test_a_record_is_joined_with_its_task(submit, fake, fedmpi, tmp_path):
     submit()
     fedmpi("run", "tiny.toml", "--case", "fedavg")
     assert facts_of(fedmpi, "fedavg") == ("done", "4 rounds")
-    with h5py.File(root(tmp_path) / "fedavg" / "run.h5", "r+") as file:
-        file["status"][...] = b"interrupted"
-        file["rounds_completed"][...] = 3
+    folder = root(tmp_path) / "fedavg"
+    (folder / "run.h5").unlink()
+    log = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "events.jsonl").write_bytes(b"".join(log[:5]))
+    with RunRecord.reopen(folder) as record:
+        record.finish("interrupted")
     assert facts_of(fedmpi, "fedavg") == ("interrupted", "round 3 of 4")
     fake.answer("squeue", 'echo "101|0|PENDING|BeginTime|"')
     assert facts_of(fedmpi, "fedavg") == ("waiting", "pending: BeginTime, round 3 of 4")

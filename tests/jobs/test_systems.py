@@ -1,4 +1,4 @@
-"""System files: those that come along fit the schema, others are refused in one line."""
+"""System files: the bundled ones fit the schema, others are refused in one line."""
 
 from pathlib import Path
 
@@ -30,6 +30,13 @@ def test_the_systems_that_come_along():
         (('"2G"', '"2 GB"'), ["request.memory_per_rank"]),
         (('"short"', '"short\\nrm -rf /"'), ["request.partition"]),
         (("cores = 4", 'cores = 4\ngpu_option = "gpu:1"'), ["'gpu:1' is no option of sbatch"]),
+        (("cores = 4", 'cores = 4\ngpu_option = "--gres=gpu:{foo}"'), ["in braces stands {gpus} alone"]),
+        (("start_seconds = 10.0", "gflops = 1e-300"), ["model.gflops", "greater than or equal to 0.001"]),
+        (
+            ("start_seconds = 10.0", "start_seconds = 1e300"),
+            ["model.start_seconds", "less than or equal to 86400"],
+        ),
+        (("cores = 4", f"cores = {'9' * 5000}"), ["a number of more than 64 bits"]),
         (("cores = 4", "cores = = 4"), ["not TOML"]),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else None,

@@ -222,3 +222,21 @@ def test_executed_flops_of_gcn():
     dense = 2 * nodes * (8 * 64 + 64 * 64 + 72 * 64 + 64 * 64) + 2 * 64 * 16
     gradients = 2 * dense - 2 * nodes * (8 * 64 + 8 * 64)
     assert found.executed_flops == dense + gradients + 2 * 2 * entries * 64 + nodes * 64
+
+
+def test_executed_flops_of_torch_leave_out_what_a_batch_keeps():
+    """Graph 4 has 114 entries with 8 features: GCN's first sums, which its batch keeps after a step."""
+    _, (plain, _) = both("gcn")
+    batch = plain.batch(np.array([4]))
+    first, second = (plain.step(batch, STREAMS) for _ in range(2))
+    assert first.executed_flops == first.model_flops
+    assert second.model_flops == first.model_flops
+    assert first.executed_flops - second.executed_flops == 114 * 8
+
+
+@pytest.mark.parametrize("kind", ("sage", "gat"))
+def test_models_without_propagated_features_do_every_step_anew(kind):
+    _, (plain, _) = both(kind)
+    batch = plain.batch(np.array([4]))
+    first, second = (plain.step(batch, STREAMS) for _ in range(2))
+    assert first.executed_flops == second.executed_flops == first.model_flops

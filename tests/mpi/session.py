@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -22,6 +23,7 @@ from fedmpi.comm import launch
 launch.set_defaults(1)
 sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
 
+from fedmpi.algorithms.base import Algorithm  # noqa: E402
 from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
@@ -29,7 +31,7 @@ from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.engine import clients  # noqa: E402
 from fedmpi.engine.run import Job, run  # noqa: E402
 from fedmpi.engine.signals import StopRequest  # noqa: E402
-from fedmpi.errors import Diverged, Interrupted  # noqa: E402
+from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
 from fedmpi.store.reader import load_run  # noqa: E402
 from tests.mpi.calls import (  # noqa: E402
@@ -211,6 +213,31 @@ def check_resume_of_a_servers_state(world, root):
         run(second[name], world, Silent(), StopRequest())
 
 
+def check_hooks_that_differ_between_ranks_are_named(world, root):
+    """A hook that gives a rank something else than rank 0 is refused on every rank, before there is a run."""
+    last = world.size - 1
+
+    class Apart(Algorithm):
+        name = "apart"
+
+        def weights(self, samples):
+            return samples + (world.rank == last)
+
+    class Alone(Algorithm):
+        name = "alone"
+        communicates = world.size == 1 or world.rank != last
+
+    for kind, hook in ((Apart, "weights"), (Alone, "communicates")):
+        job = jobs(root / kind.name)["fedavg"]
+        try:
+            run(replace(job, algorithm=kind(job.case.algorithm)), world, Silent(), StopRequest())
+        except BadInput as error:
+            assert f"{hook} gave rank {last} something else than rank 0" in str(error)
+            assert error.agreed and last and not job.folder.exists()
+        else:
+            assert world.size == 1
+
+
 def main(root: Path) -> None:
     """Run every check, then fail on purpose."""
     world = World()
@@ -231,6 +258,9 @@ def main(root: Path) -> None:
     world.collectives._comm = OnlyBuffers(world.comm)
     check_device_buffers_change_nothing(world, root)
     check_divergence(world, root)
+    world.collectives._comm = world.comm
+    check_hooks_that_differ_between_ranks_are_named(world, root)
+    world.collectives._comm = OnlyBuffers(world.comm)
     for case in INTERRUPTED:
         check_interruption(world, root, case)
     check_rank_0_may_be_asked_while_it_waits(world, root)

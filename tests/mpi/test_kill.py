@@ -1,14 +1,10 @@
-"""Killed at random moments and resumed on other rank counts, a run ends with the same bits."""
+"""Struck at random moments and resumed on other rank counts, a run ends with the same bits."""
 
-import random
-
-from tests.mpi.kill_and_resume import experiment
 from tests.mpi.launcher import find
-from tests.mpi.session import SUITE
+from tests.mpi.storm import storm
 
 
-def test_three_kills_change_nothing(tmp_path, capsys):
-    random.seed(20)
-    settings = ["rounds=60", "checkpoint_seconds=0.2"]
-    experiment(find("mpich"), str(SUITE), settings, 3, tmp_path)
-    assert "3 kills with SIGKILL" in capsys.readouterr().out
+def test_three_kills_change_nothing(tmp_path):
+    counts = storm(find("mpich"), tmp_path, 3, (1, 2, 3), ("gcfl-plus",), seed=20, rounds=60)
+    assert (counts.identical, counts.lost, counts.processes, counts.problems) == (1, 0, 0, [])
+    assert sum(counts.blows["signal"].values()) == 3

@@ -63,12 +63,23 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
         assert differences(alone / case, tmp_path / "resumed" / case) == []
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
     check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
+    check_phases(load_run(tmp_path / "runs" / "gcfl"))
     check_resumed_elsewhere(fedmpi, alone, tmp_path)
     # The last act of the session: one rank raises in a round.
     assert code != 0
     assert "RuntimeError: raised on purpose" in output
     assert f"rank {ranks - 1} failed" in output
     assert ended - (tmp_path / "raises-now").stat().st_mtime < 20
+    raised = load_run(tmp_path / "raised" / "fedavg")
+    assert raised.status == "failed"
+    assert raised.reason.endswith("RuntimeError: raised on purpose")
+
+
+def check_phases(run):
+    """What only rank 0 does is on other ranks a wait, in which no watchdog takes them for asleep."""
+    for life in run.lives:
+        others = life.measurements["phase_seconds"][:, 1:]
+        assert not others[..., [life.phases.index("server"), life.phases.index("record")]].any()
 
 
 def check_bytes(run, ranks):
@@ -78,7 +89,7 @@ def check_bytes(run, ranks):
     hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
-    gathered = 8 * (1 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int)
+    gathered = 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int)
     plan = 8 * (3 * clients + 4)
     spans = ranks > 2
     model = 24_960

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,10 @@ def finished_run(new_record):
         return folder
 
     return make
+
+
+@pytest.fixture
+def reference_run():
+    """A record of schema 2, before digests."""
+    root = Path(__file__).parents[2]
+    return root / "results/reference/runs/gcfl/table3/seed10-PROTEINS-gcfl-plus/run.h5"

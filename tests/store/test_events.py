@@ -3,6 +3,7 @@ import pytest
 from fedmpi.errors import BadInput
 from fedmpi.store import events
 from fedmpi.store.identical import differences
+from fedmpi.store.lines import read
 from fedmpi.store.reader import load_run
 from fedmpi.store.rebuild import rebuild
 
@@ -11,7 +12,7 @@ def test_a_last_line_cut_off_is_left_out_and_then_cut_away(tmp_path, finished_ru
     log = finished_run(tmp_path / "case") / "events.jsonl"
     whole = log.read_bytes()
     log.write_bytes(whole[:-20])
-    assert len(events.read(log)) == 8
+    assert len(read(log)) == 8
     events.EventLog(log).close()
     assert log.read_bytes() == whole[: whole[:-20].rindex(b"\n") + 1]
 
@@ -22,7 +23,7 @@ def test_a_bad_line_before_the_end_is_named(tmp_path, finished_run):
     lines[3] = b'{"event": "round"\n'
     log.write_bytes(b"".join(lines))
     with pytest.raises(BadInput, match="line 4 is not an event of a fedmpi run"):
-        events.read(log)
+        read(log)
 
 
 def test_a_foreign_log_is_refused(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from fedmpi.errors import RunFailed
 from fedmpi.store import checkpoint
+from fedmpi.store.checkpoint import Checkpoint, Meta
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
 
@@ -76,11 +77,15 @@ def test_a_life_that_does_not_fit_is_refused_and_can_be_tried_again(small_disk, 
 
 
 def test_a_checkpoint_that_does_not_fit_leaves_the_former_ones(small_disk):
-    checkpoint.save(small_disk, {"round": 1}, {"model": np.arange(3)})
-    checkpoint.save(small_disk, {"round": 2}, {"model": np.arange(3)})
+    def save(rounds, model):
+        meta = Meta(rounds=rounds, config_digest="a" * 64, numerics_version=2, begun="")
+        checkpoint.save(small_disk, Checkpoint(meta, {"model": model}))
+
+    save(1, np.arange(3))
+    save(2, np.arange(3))
     with pytest.raises(RunFailed, match="no space left on device"):
-        checkpoint.save(small_disk, {"round": 3}, {"model": np.zeros(100_000)})
-    assert checkpoint.load(small_disk)[0] == {"round": 2}
+        save(3, np.zeros(100_000))
+    assert checkpoint.load(small_disk, lambda _: None).meta.rounds == 2
     assert sorted(path.name for path in small_disk.iterdir()) == ["checkpoint", "checkpoint.previous"]
 
 

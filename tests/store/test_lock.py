@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedmpi.errors import BadInput
-from fedmpi.store.lock import FolderLock, state
+from fedmpi.store.lock import FolderLock, _place, state
 
 _HOLDER = """
 import sys, time
@@ -105,3 +105,47 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="cannot write there"), FolderLock(tmp_path / "file" / "case"):
         pass
+
+
+def test_a_lock_that_is_anothers_or_gone_is_lost_for_good(tmp_path):
+    with FolderLock(tmp_path) as lock:
+        mine = (tmp_path / "lock").read_text()
+        assert not lock.lost()
+        _foreign(tmp_path)
+        assert lock.lost()
+        (tmp_path / "lock").write_text(mine)
+        assert lock.lost()
+    with FolderLock(tmp_path / "other") as lock:
+        (tmp_path / "other" / "lock").unlink()
+        assert lock.lost()
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_in_the_place_of_a_lock_is_not_waited_for(tmp_path, put):
+    with FolderLock(tmp_path) as lock:
+        (tmp_path / "lock").unlink()
+        put(tmp_path / "lock")
+        assert lock.lost()
+
+
+def test_only_an_owner_on_another_machine_may_still_live_after_a_takeover(tmp_path):
+    for number, place in enumerate(("elsewhere", _place())):
+        _foreign(tmp_path, place=place)
+        old = time.time() - 130
+        os.utime(tmp_path / "lock", (old, old))
+        with FolderLock(tmp_path) as lock:
+            assert lock.former_may_live == (number == 0)
+    with FolderLock(tmp_path) as lock:
+        assert not lock.former_may_live
+
+
+@pytest.mark.parametrize(
+    "text", ['{"pid": "text", "started": "1"}', '{"pid": 1e99, "started": 1}', "[" * 100_000, "[]", "{", ""]
+)
+def test_a_lock_that_names_no_process_counts_by_its_age(tmp_path, text):
+    (tmp_path / "lock").write_text(text)
+    assert state(tmp_path) == "live"
+    os.utime(tmp_path / "lock", (1, 1))
+    assert state(tmp_path) == "stale"
+    with FolderLock(tmp_path):
+        assert state(tmp_path) == "live"

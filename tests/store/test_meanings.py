@@ -12,7 +12,7 @@ def test_every_dataset_of_a_real_run_says_its_unit_and_its_meaning(fedmpi, tiny_
         if isinstance(item, h5py.Dataset):
             unit, meaning = item.attrs.get("unit"), item.attrs.get("meaning")
             lacking.extend([name] if not unit or not meaning else [])
-            bare.extend([name] if meaning == f"partition: {name.removeprefix('partition/')}" else [])
+            bare.extend([name] if meaning == f"partition: {name.removeprefix('partition/')}".encode() else [])
 
     with h5py.File(tmp_path / "runs" / "fedavg" / "run.h5") as file:
         file.visititems(look)

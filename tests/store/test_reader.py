@@ -51,8 +51,8 @@ def test_foreign_files(tmp_path):
 def test_a_newer_schema_is_refused(tmp_path, finished_run):
     folder = finished_run(tmp_path / "case")
     with h5py.File(folder / "run.h5", "r+") as file:
-        file.attrs["schema_version"] = 3
-    with pytest.raises(BadInput, match="written in schema 3, this fedmpi reads up to 2; update fedmpi"):
+        file.attrs["schema_version"] = 4
+    with pytest.raises(BadInput, match="written in schema 4, this fedmpi reads up to 3; update fedmpi"):
         load_run(folder)
 
 
@@ -60,11 +60,15 @@ def test_every_dataset_explains_itself(tmp_path, finished_run):
     with h5py.File(finished_run(tmp_path / "case") / "run.h5") as file:
         for group in (file["rounds"], file["lives/0"]):
             for name, data in group.items():
-                if name in ("provenance", "rounds_written", "ended"):
+                if name in ("provenance", "rounds_written", "ended", "digests"):
                     continue
                 assert data.attrs["unit"] and data.attrs["meaning"], name
-                assert data.attrs["kind"] == ("result" if group.name == "/rounds" else "measurement")
-                assert data.attrs["better"] in ("higher", "lower", "")
+                assert data.attrs["kind"] == (b"result" if group.name == "/rounds" else b"measurement")
+                assert data.attrs["better"] in (b"higher", b"lower", b"")
                 assert data.chunks is None  # contiguous: laid out in full, written in place
-        assert file["lives/0/phase_seconds"].attrs["phases"][0] == "train"
-        assert list(file["lives/0/collective_calls"].attrs["collectives"]) == ["Bcast", "Gatherv", "Reduce"]
+        assert file["lives/0/phase_seconds"].attrs["phases"][0] == b"train"
+        assert list(file["lives/0/collective_calls"].attrs["collectives"]) == [
+            b"Bcast",
+            b"Gatherv",
+            b"Reduce",
+        ]

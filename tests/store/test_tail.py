@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from fedmpi.errors import BadInput
-from fedmpi.store.events import NAME, EventLog, Life, Start, Status, to_line
+from fedmpi.store.chain import Chain
+from fedmpi.store.events import NAME, EventLog, Life, Start, Status, body_of
 from fedmpi.store.tail import Tail
 
 
@@ -10,12 +11,21 @@ def start(rounds=3):
     return Start({}, ("c",), rounds, {"test_ptr": np.array([0, 1])}, (), "0", 1, "now")
 
 
+def lines_of(*events):
+    """Return the bytes of a log of these events, line by line."""
+    chain, found = Chain(), []
+    for event in events:
+        line, chain = chain.seal(body_of(event))
+        found.append(line)
+    return found
+
+
 def kinds(found):
     return [type(event).__name__ for event in found]
 
 
 def test_only_whole_new_lines_are_returned(tmp_path):
-    path, line = tmp_path / NAME, to_line(Status("complete", "", "now"))
+    path, line = tmp_path / NAME, lines_of(start(), Status("interrupted", "", "now"))[1]
     tail = Tail(path)
     assert tail.poll() == []
     log = EventLog(path)
@@ -34,11 +44,11 @@ def test_only_whole_new_lines_are_returned(tmp_path):
 @pytest.mark.parametrize("how", ["shorter", "another file"])
 def test_a_log_begun_anew_is_read_from_its_beginning(tmp_path, how):
     path = tmp_path / NAME
-    path.write_bytes(to_line(start()) + to_line(Life(0, 1, (), {}, "now")))
+    path.write_bytes(b"".join(lines_of(start(), Life(0, 1, (), {}, "now"))))
     tail = Tail(path)
     assert kinds(tail.poll()) == ["Start", "Life"]
     other = tmp_path / "other"
-    other.write_bytes(to_line(start(5)))
+    other.write_bytes(lines_of(start(5))[0])
     if how == "shorter":
         path.write_bytes(other.read_bytes())
     else:
@@ -49,5 +59,5 @@ def test_a_log_begun_anew_is_read_from_its_beginning(tmp_path, how):
 
 def test_a_foreign_file_is_refused(tmp_path):
     (tmp_path / NAME).write_text('{"event": "round"}\n')
-    with pytest.raises(BadInput, match=r"events.jsonl: not the event log of a fedmpi run"):
+    with pytest.raises(BadInput, match=r"events.jsonl: line 1 is not an event of a fedmpi run"):
         Tail(tmp_path / NAME).poll()

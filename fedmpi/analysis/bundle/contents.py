@@ -7,13 +7,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints, ValidationError
 
 from fedmpi.analysis import rows
 from fedmpi.config import suite as suites
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
+from fedmpi.store import stored
 from fedmpi.store.reader import Run
+from fedmpi.store.stored import Stored
 
 FORMAT = 1
 INDEX, SUITE, SYSTEMS, CLIENTS, README = (
@@ -119,7 +123,35 @@ def _differences(wanted: Mapping[str, Any], recorded: Mapping[str, Any], prefix:
     return lines
 
 
-def read_index(text: bytes) -> dict[str, Any]:
+class File(Stored):
+    """A file of the bundle, as the index lists it."""
+
+    path: stored.Name
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ListedCase(Stored):
+    """A case of the bundle, as the index lists it."""
+
+    case: stored.Name
+    config_digest: stored.Text
+    rounds: stored.Rounds
+
+
+class Index(Stored):
+    """The index of a bundle."""
+
+    format: Annotated[int, Field(ge=1)]
+    suite: stored.Text
+    packed: stored.Text
+    fedmpi_version: stored.Text
+    schema_version: stored.Version
+    cases: list[ListedCase]
+    files: list[File]
+
+
+def read_index(text: bytes) -> Index:
     """Return the index of a bundle.
 
     Raises
@@ -129,10 +161,13 @@ def read_index(text: bytes) -> dict[str, Any]:
     """
     try:
         index = json.loads(text)
-        version = int(index["format"])
-        files = {str(each["path"]): (int(each["bytes"]), str(each["sha256"])) for each in index["files"]}
-    except (ValueError, KeyError, TypeError) as error:
+        version = index.get("format") if isinstance(index, dict) else None
+        if isinstance(version, int) and version > FORMAT:
+            raise BadInput(f"a bundle of format {version}, this fedmpi reads up to {FORMAT}; update fedmpi")
+        return Index.model_validate(index)
+    except BadInput:
+        raise
+    except ValidationError as error:
+        raise BadInput(f"{INDEX} is not the index of a bundle ({stored.in_words(error)})") from error
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{INDEX} is not the index of a bundle") from error
-    if version > FORMAT:
-        raise BadInput(f"a bundle of format {version}, this fedmpi reads up to {FORMAT}; update fedmpi")
-    return {**index, "files": files}

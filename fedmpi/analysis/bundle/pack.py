@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import secrets
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,22 +18,25 @@ from typing import Any
 import fedmpi
 from fedmpi.analysis import rows
 from fedmpi.analysis.bundle import contents
+from fedmpi.analysis.bundle.origin import suite_file
 from fedmpi.analysis.discovery import each_run
-from fedmpi.config import locations
 from fedmpi.errors import BadInput
-from fedmpi.store import runfile
+from fedmpi.store import disk, runfile
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import SCHEMA_VERSION
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What was packed, and a line for each thing that is not in the bundle."""
+    """What was packed, and a line for each thing that its maker should know."""
 
     path: Path
     runs: int
     bytes: int
-    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+_MOST_NAMED = 3
 
 
 class _Archive:
@@ -67,76 +73,90 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     target : Path
         The bundle.
     suite : Path, optional
-        The suite's file; by default the one among `paths`, or the bundled one of that name.
+        The suite's file; by default that of `origin.suite_file`.
 
     Raises
     ------
     BadInput
-        There is no complete run, runs of several suites, another suffix than .tar.gz or .tgz, or the
-        bundle cannot be written.
+        There is no complete run, a run that is not complete, runs of several suites, a case of the suite
+        is missing or has other settings, another suffix than .tar.gz or .tgz, or the bundle cannot be
+        written. Nothing is written then.
     """
     if not target.name.endswith((".tar.gz", ".tgz")):
         raise BadInput(f"{target}: a bundle is a compressed tar archive; name it .tar.gz or .tgz")
-    left_out: list[str] = []
-    runs = _complete(paths, left_out)
+    problems: list[str] = []
+    notes: list[str] = []
+    runs = _complete(paths, problems, notes)
     suites = sorted({str(run.config.get("suite", "")) for run in runs})
     if not runs:
-        raise BadInput("; ".join([*left_out, "no complete run to pack"]))
+        raise BadInput("; ".join([*problems, "no complete run to pack"]))
     if len(suites) > 1:
         raise BadInput(
             f"a bundle holds one suite, these runs are of {', '.join(suites)}; pack them one by one"
         )
-    suite = suite or _suite_file(paths, suites[0])
+    suite = suite or suite_file(paths, runs, suites[0])
     if suite is None:
-        left_out.append(
-            f"suite {suites[0] or '(none)'}: no such file here, so the bundle cannot say what is missing"
-        )
+        notes.append(f"suite {suites[0] or '(none)'}: no such file here, so nobody knows what is missing")
     else:
-        left_out += _missing(suite, runs)
+        _compare(suite, runs, problems, notes)
+    if problems:
+        raise BadInput(_refusal(problems))
+    _write(target, runs, suites[0], suite)
+    return Packed(target, len(runs), target.stat().st_size, tuple(notes))
+
+
+def _refusal(problems: Sequence[str]) -> str:
+    more = len(problems) - _MOST_NAMED
+    named = "; ".join(problems[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"nothing packed: {named}. Finish them, or say with --suite which suite these runs are all of"
+
+
+def _write(target: Path, runs: list[Run], name: str, suite: Path | None) -> None:
+    """Write the bundle; it appears under its name only when it is whole."""
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(target, "w:gz", compresslevel=6) as archive:
-            _fill(_Archive(archive, _stem(target)), runs, suites[0], suite)
+        with tarfile.open(scratch, "w:gz", compresslevel=6) as archive:
+            _fill(_Archive(archive, _stem(target)), runs, name, suite)
+        os.replace(scratch, target)
     except OSError as error:
         raise BadInput(f"{target}: cannot write it ({error.strerror})") from error
-    return Packed(target, len(runs), target.stat().st_size, tuple(left_out))
+    finally:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
 
 
 def _stem(target: Path) -> str:
     return target.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz") or "bundle"
 
 
-def _complete(paths: list[Path], left_out: list[str]) -> list[Run]:
+def _complete(paths: list[Path], problems: list[str], notes: list[str]) -> list[Run]:
     """Return the complete runs; of two with one case name the first."""
     found: dict[str, Run] = {}
-    for run in each_run(paths, left_out):
+    for run in each_run(paths, problems):
         name = str(run.config.get("name", run.folder.name))
         if run.status != "complete":
-            left_out.append(f"{run.folder}: {run.status}, not packed")
+            problems.append(f"{run.folder}: {run.status}")
         elif name in found:
-            left_out.append(f"{run.folder}: not packed, {found[name].folder} is the same case")
+            notes.append(f"{run.folder}: not packed, {found[name].folder} is the same case")
         else:
             found[name] = run
     return list(found.values())
 
 
-def _suite_file(paths: list[Path], name: str) -> Path | None:
-    """Return the suite's file: one that was named, or the bundled one of its name."""
-    for path in paths:
-        if path.suffix == ".toml" and path.is_file():
-            return path
-    try:
-        return locations.find(name)
-    except BadInput:
-        return None
-
-
-def _missing(suite: Path, runs: list[Run]) -> list[str]:
+def _compare(suite: Path, runs: list[Run], problems: list[str], notes: list[str]) -> None:
+    """Add what of a suite is missing or has other settings."""
     try:
         wanted = contents.expected(suite)
     except BadInput as error:
-        return [f"the suite cannot be checked here, so nobody knows what is missing: {error}"]
-    return contents.incompleteness(wanted, {str(run.config["name"]): run.config for run in runs})
+        notes.append(f"the suite cannot be checked here, so nobody knows what is missing: {error}")
+        return
+    problems += contents.incompleteness(wanted, {str(run.config.get("name", "")): run.config for run in runs})
+
+
+def _plain(path: Path) -> bytes:
+    with disk.open_plain(path) as stream:
+        return stream.read()
 
 
 def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> None:
@@ -146,7 +166,7 @@ def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> 
         table += rows.client_rows(run)
         systems.append((case, contents.system_of(run)))
         cases.append({"case": case, "config_digest": run.config_digest, "rounds": run.rounds})
-        archive.add(f"runs/{case}/{runfile.NAME}", (run.folder / runfile.NAME).read_bytes())
+        archive.add(f"runs/{case}/{runfile.NAME}", _plain(run.folder / runfile.NAME))
     archive.add(contents.CLIENTS, contents.clients_csv(table).encode())
     archive.add(contents.SYSTEMS, contents.systems_json(systems).encode())
     if suite is not None:

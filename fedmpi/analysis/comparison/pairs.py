@@ -19,7 +19,7 @@ _APART = ("suite", "name", "checkpoint_seconds")
 _SYSTEM = ("device", "threads", "kernels", "group_size")
 """Settings that belong to how a system runs a case: stated, and no reason against a comparison."""
 
-_SUBJECT = ("algorithm", "objective")
+_SUBJECT = ("algorithm", "objective", "plugin")
 """Settings that people compare on purpose."""
 
 _METHOD = ("model", "optimizer", "batch_size")

@@ -12,11 +12,13 @@ from fedmpi.analysis.page.axes import thinned
 from fedmpi.analysis.page.charts import Axes, lines
 from fedmpi.analysis.page.collect import ALONE, BEST, LAST, PUBLISHED, Float
 from fedmpi.analysis.page.marks import Violin, violins
-from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
+from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, leaders, with_spread
 from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, percent, table, with_interval, words
 
+_DIGITS = 1
+"""Of a client's accuracy in percent: its test graphs are few."""
 _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""
 
@@ -52,7 +54,7 @@ def overview(settings: Sequence[Setting]) -> Section:
         *COSTS,
     ]
     rows = [_overview_row(setting, cell) for setting in settings for cell in setting.cells]
-    note = Markup('<p class="note">★ the best of a dataset.</p>')
+    note = Markup('<p class="note">★ the best of a dataset; of those that tie as printed, each.</p>')
     return Section(
         "overview", "Overview", table("Every dataset and algorithm", headings, rows, "cells") + note
     )
@@ -82,14 +84,12 @@ def _percent(found: Estimate, kind: str = "") -> Entry:
 
 
 def _leads(setting: Setting, cell: Cell, rule: str) -> bool:
-    if len(setting.cells) < 2:
-        return False
-    return leader(setting, rule) is cell
+    return len(setting.cells) > 1 and any(cell is each for each in ahead(setting.cells, rule))
 
 
-def leader(setting: Setting, rule: str = LAST) -> Cell:
-    """Return the cell of the highest mean accuracy."""
-    return max(setting.cells, key=lambda cell: np.nan_to_num(mean_over_seeds(cell, rule).mean, nan=-1.0))
+def ahead(cells: Sequence[Cell], rule: str = LAST) -> list[Cell]:
+    """Return the cells of the highest mean accuracy: several where they tie."""
+    return leaders(cells, lambda cell: 100 * mean_over_seeds(cell, rule).mean, 2)
 
 
 def _client_means(setting: Setting) -> Float:
@@ -98,9 +98,10 @@ def _client_means(setting: Setting) -> Float:
 
 
 def winners(setting: Setting) -> list[list[int]]:
-    """Return of each client the cells that are best on it: several where they tie."""
+    """Return of each client the cells that are best on it: several where they tie as printed."""
     means = _client_means(setting)
-    return [np.flatnonzero(column >= np.nanmax(column) - 1e-9).tolist() for column in means.T if column.size]
+    places = range(len(setting.cells))
+    return [leaders(places, (100 * column).__getitem__, _DIGITS) for column in means.T]
 
 
 def by_client(settings: Sequence[Setting]) -> Section:
@@ -108,7 +109,7 @@ def by_client(settings: Sequence[Setting]) -> Section:
     parts = [
         Markup(
             "<p>Test accuracy in the last round, percent, mean over seeds. ★ marks the best of a client; "
-            "where several tie, each of them. A client has few test graphs, so small gaps mean little.</p>"
+            "of those that tie as printed, each. A client has few test graphs, so small gaps mean little.</p>"
         )
     ]
     for place, each in enumerate(settings):
@@ -123,23 +124,25 @@ def _client_table(setting: Setting, identifier: str) -> Markup:
     rows = []
     for client, name in enumerate(setting.clients[:_MOST_ROWS]):
         kinds = ["best" if place in best[client] else "" for place in range(len(setting.cells))]
-        cells = [percent(means[place, client], 1, kinds[place]) for place in range(len(kinds))]
+        cells = [percent(means[place, client], _DIGITS, kinds[place]) for place in range(len(kinds))]
         labels = ", ".join(setting.cells[place].label for place in best[client])
         rows.append([words(name), *cells, words(labels, "name")])
     more = len(setting.clients) - _MOST_ROWS
     left_out = f"; {more} more clients are not listed" if more > 0 else ""
-    counts = ", ".join(f"{escape(label)} on {count}" for label, count in wins(setting))
     caption = f"{setting.heading}: accuracy by client{left_out}"
-    return Markup(
-        f"<h3>{escape(setting.heading)}</h3><p>Best: {counts} of {len(setting.clients)} clients.</p>"
-    ) + (table(caption, headings, rows, identifier))
+    return Markup(f"<h3>{escape(setting.heading)}</h3><p>Best: {escape(wins(setting))}.</p>") + (
+        table(caption, headings, rows, identifier)
+    )
 
 
-def wins(setting: Setting) -> list[tuple[str, int]]:
-    """Return on how many clients each cell is best, ties counted for each, the most first."""
+def wins(setting: Setting) -> str:
+    """Say on how many clients each cell is best, the most first, and how many of these are ties."""
     best = winners(setting)
     counts = [(cell.label, sum(place in each for each in best)) for place, cell in enumerate(setting.cells)]
-    return sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
+    won = sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
+    text = f"{', '.join(f'{label} on {count}' for label, count in won)} of {len(best)} clients"
+    ties = sum(len(each) > 1 for each in best)
+    return f"{text}; on {ties} several tie, and each of them counts" if ties else text
 
 
 def curves(settings: Sequence[Setting]) -> Section:

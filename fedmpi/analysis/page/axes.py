@@ -34,6 +34,8 @@ class Scale:
     start: float
     end: float
     log: bool = False
+    whole: bool = False
+    """Whether only whole numbers get a tick, as of rounds."""
 
     def __call__(self, values: npt.ArrayLike) -> Float:
         """Return positions; NaN for what is not finite or, on a logarithmic scale, not above 0."""
@@ -49,7 +51,7 @@ class Scale:
         """Return round values within the range, three to seven."""
         if self.log:
             return _log_ticks(self.low, self.high)
-        step = _round_step((self.high - self.low) / _TICKS)
+        step = max(_round_step((self.high - self.low) / _TICKS), float(self.whole))
         first = math.ceil(self.low / step - 1e-9)
         return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
 

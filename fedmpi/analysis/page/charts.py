@@ -73,7 +73,7 @@ def lines(axes: Axes, series: Sequence[Line], most_points: int = _MOST_POINTS) -
     """Return a chart of lines over rounds counted from 1; the pointer shows their values."""
     box = Box()
     count = max((len(each.values) for each in series), default=1)
-    x = Scale(1, max(count, 2), box.left, box.right)
+    x = Scale(1, max(count, 2), box.left, box.right, whole=True)
     values = [axes.factor * each.values for each in series]
     bands = [axes.factor * edge for each in series for edge in (each.low, each.high) if edge is not None]
     everything = np.concatenate([*values, *bands]) if values else np.zeros(0)
@@ -121,9 +121,9 @@ def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Mark
     sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(values, axis=0)])
     means = np.diff(sums[edges], axis=0) / np.diff(edges)[:, None]
     tops = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
-    x = Scale(1, max(len(values), 2), box.left, box.right)
+    x = _rounds(len(values), box)
     y = scale([0.0, float(tops.max(initial=0))], box.bottom, box.top, zero=True)
-    across = np.repeat(x(edges), 2)[1:-1]
+    across = np.repeat(x(edges + 0.5), 2)[1:-1]
     parts: list[Markup | str] = [box.grid(x, y, "round", y_label)]
     for place, name in enumerate(names):
         low, high = (np.repeat(y(tops[:, place + side]), 2) for side in (0, 1))
@@ -133,6 +133,11 @@ def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Mark
             f'<g data-series="{escape(name)}">{drawn(shape, f"fill c{place}")}{title_of}</g>' if shape else ""
         )
     return panel(title, svg(joined(parts), HEIGHT, f"{title}: {y_label} by round, by phase"))
+
+
+def _rounds(count: int, box: Box) -> Scale:
+    """Return the scale of areas over rounds, in which a round reaches half a round to each side."""
+    return Scale(0.5, max(count, 1) + 0.5, box.left, box.right, whole=True)
 
 
 def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], most: int = 64) -> Markup:
@@ -150,9 +155,9 @@ def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], m
     order = np.lexsort(history[::-1])[:most]
     row = min(14.0, max(5.0, 200.0 / len(order)))
     box = Box(left=72.0, bottom=8.0 + row * len(order), height=8.0 + row * len(order) + 34.0)
-    x = Scale(1, max(len(group), 2), box.left, box.right)
+    x = _rounds(len(group), box)
     ends = [*changes[1:], len(group)]
-    left = x(np.array(changes) + 1)
+    left = x(np.array(changes) + 0.5)
     right = np.append(left[1:], box.right)
     colours = {int(value): place for place, value in enumerate(dict.fromkeys(history.ravel().tolist()))}
     parts: list[Markup | str] = [box.grid(x, None, "round")]

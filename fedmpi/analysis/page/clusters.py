@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.page.charts import Axes, lines
 from fedmpi.analysis.page.collect import Float
-from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
+from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, leaders, with_spread
 from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, table, with_interval, words
@@ -35,9 +35,9 @@ def score(cell: Cell, figure: str = ACCURACY) -> Estimate:
     return estimate(np.array([run.summary.get(figure, np.nan) for run in cell.runs.values()]))
 
 
-def leader(setting: Setting) -> Cell:
-    """Return the cell of the highest clustering accuracy."""
-    return max(setting.cells, key=lambda cell: np.nan_to_num(score(cell).mean, nan=-1.0))
+def ahead(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of the highest clustering accuracy: several where they tie."""
+    return leaders(cells, lambda cell: 100 * score(cell).mean, 2)
 
 
 def lead(first: Cell, second: Cell) -> Estimate:
@@ -63,7 +63,8 @@ def clusters(settings: Sequence[Setting]) -> Section:
     headings += [Heading("largest class %", "what one cluster for all graphs would score"), *COSTS]
     rows = [_row(each, cell, present) for each in settings for cell in each.cells]
     note = Markup(
-        '<p class="note">★ the best of a dataset. One k-means over the vectors of all clients\' graphs, '
+        '<p class="note">★ the best of a dataset; of those that tie as printed, each. One k-means over '
+        "the vectors of all clients' graphs, "
         "matched to the classes one to one; no round is chosen. These runs have no accuracy by client.</p>"
     )
     parts = [table("Every dataset and method by its clusters", headings, rows, "clusters-cells"), note]
@@ -92,7 +93,7 @@ def _curves(cell: Cell, field: str) -> list[Float]:
 
 
 def _row(setting: Setting, cell: Cell, present: Sequence[str]) -> list[Entry]:
-    best = "best" if len(setting.cells) > 1 and leader(setting) is cell else ""
+    best = "best" if len(setting.cells) > 1 and any(cell is each for each in ahead(setting.cells)) else ""
     found = [(score(cell, name), best if name == ACCURACY else "") for name in present]
     scores = [with_interval(100 * each.mean, 100 * each.half, 2, kind) for each, kind in found]
     largest = with_interval(100 * majority(setting), float("nan"))

@@ -110,7 +110,7 @@ def digest(run: Run, target: float | None) -> Digest:
     seconds = _phase_seconds(run)
     return Digest(
         folder=run.folder,
-        config={**run.config, "rounds": run.rounds, "numerics_version": run.numerics_version},
+        config=run.config | {"rounds": run.rounds, "numerics_version": run.numerics_version},
         status=run.status,
         reason=run.reason,
         clients=run.clients,

@@ -8,11 +8,10 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from fedmpi.analysis.estimates import Estimate, estimate
-from fedmpi.analysis.page import clusters
-from fedmpi.analysis.page.accuracy import leader, mean_over_seeds, wins
+from fedmpi.analysis.page import accuracy, clusters, scores
+from fedmpi.analysis.page.accuracy import mean_over_seeds
 from fedmpi.analysis.page.collect import LAST
 from fedmpi.analysis.page.cost import costliest
-from fedmpi.analysis.page.scores import direction, over_seeds, ranked
 from fedmpi.analysis.page.settings import Cell, Setting
 
 
@@ -30,56 +29,62 @@ def findings(settings: Sequence[Setting]) -> Markup:
 
 
 def _ahead(each: Setting) -> Markup:
-    """Say which cell leads, and whether the gap to the next is more than the seeds' noise."""
+    """Say which cell leads, or which tie, and whether the gap to the next is more than the seeds' noise."""
     if each.score is not None:
         return _ahead_by_score(each)
     if each.clustered:
         return _ahead_by_clusters(each)
-    first = leader(each)
-    found = mean_over_seeds(first, LAST)
-    if np.isnan(found.mean):
+    first = accuracy.ahead(each.cells)
+    if not first:
         return Markup("")
-    others = [cell for cell in each.cells if cell is not first]
-    if not others:
-        return Markup("<strong>{}</strong> has a test accuracy of {:.2f} % in the last round.").format(
-            first.label, 100 * found.mean
-        )
-    text = Markup("<strong>{}</strong> has the highest test accuracy in the last round, {:.2f} %").format(
-        first.label, 100 * found.mean
-    )
-    second = max(others, key=lambda cell: np.nan_to_num(mean_over_seeds(cell, LAST).mean, nan=-1.0))
-    return text + ", " + _gap(first, second) + "."
+    figure = f"{100 * mean_over_seeds(first[0], LAST).mean:.2f} %"
+    second = accuracy.ahead(_others(each, first))
+    gap = _gap(first[0], second[0]) if second else Markup("")
+    return _lead(first, "the highest", "test accuracy", figure, gap)
 
 
 def _ahead_by_clusters(each: Setting) -> Markup:
     """Say which method's clusters fit the classes best, by how much, and what no clusters would score."""
-    first = clusters.leader(each)
-    found = 100 * clusters.score(first).mean
+    first = clusters.ahead(each.cells)
+    if not first:
+        return Markup("")
+    figure = f"{100 * clusters.score(first[0]).mean:.2f} %"
+    second = clusters.ahead(_others(each, first))
+    gap = _said(clusters.lead(first[0], second[0]), second[0]) if second else Markup("")
     largest = Markup(" One cluster for all graphs would score {:.2f} %.").format(
         100 * clusters.majority(each)
     )
-    others = [cell for cell in each.cells if cell is not first]
-    if not others:
-        text = Markup("<strong>{}</strong> has a clustering accuracy of {:.2f} % in the last round.")
-        return text.format(first.label, found) + largest
-    text = Markup("<strong>{}</strong> has the highest clustering accuracy in the last round, {:.2f} %")
-    second = max(others, key=lambda cell: np.nan_to_num(clusters.score(cell).mean, nan=-1.0))
-    return (
-        text.format(first.label, found) + ", " + _said(clusters.lead(first, second), second) + "." + largest
-    )
+    return _lead(first, "the highest", "clustering accuracy", figure, gap) + largest
 
 
 def _ahead_by_score(each: Setting) -> Markup:
     """Say which cell has the best score, and that of the next."""
-    first, *others = ranked(each)
-    if not others:
-        return Markup("<strong>{}</strong> has a test {} of {:.4f} in the last round ({}).").format(
-            first.label, each.score, over_seeds(first).mean, direction(each.higher)
-        )
-    text = Markup("<strong>{}</strong> has the best test {} in the last round, {:.4f} ({})").format(
-        first.label, each.score, over_seeds(first).mean, direction(each.higher)
-    )
-    return text + Markup(", before {} with {:.4f}.").format(others[0].label, over_seeds(others[0]).mean)
+    first = scores.ahead(each.cells, each.higher)
+    if not first:
+        return Markup("")
+    figure = f"{scores.over_seeds(first[0]).mean:.4f} ({scores.direction(each.higher)})"
+    second = scores.ahead(_others(each, first), each.higher)
+    gap = Markup("")
+    if second:
+        gap = Markup("before {} with {:.4f}").format(second[0].label, scores.over_seeds(second[0]).mean)
+    return _lead(first, "the best", f"test {each.score}", figure, gap)
+
+
+def _others(each: Setting, first: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in each.cells if not any(cell is leader for leader in first)]
+
+
+def _lead(first: Sequence[Cell], best: str, what: str, figure: str, gap: Markup) -> Markup:
+    """Say who leads, or who tie, with which figure, and the gap to the next where there is another."""
+    names = [Markup("<strong>{}</strong>").format(cell.label) for cell in first]
+    if len(names) > 1:
+        tied = Markup(", ").join(names[:-1]) + Markup(" and ") + names[-1]
+        text = tied + Markup(" tie for {} {} in the last round, {}").format(best, what, figure)
+    elif gap:
+        text = names[0] + Markup(" has {} {} in the last round, {}").format(best, what, figure)
+    else:
+        text = names[0] + Markup(" has a {} of {} in the last round").format(what, figure)
+    return text + (Markup(", ") + gap if gap else "") + "."
 
 
 def _gap(first: Cell, second: Cell) -> Markup:
@@ -99,7 +104,7 @@ def _said(lead: Estimate, second: Cell) -> Markup:
         return Markup("before {} (other seeds, so not paired)").format(second.label)
     gap = Estimate(100 * lead.mean, 100 * lead.half, lead.count)
     if gap.mean == 0:
-        return Markup("and so has {}").format(second.label)
+        return Markup("level with {} over the seeds that both have").format(second.label)
     if gap.mean < 0:  # it leads by the mean over its own seeds
         return Markup("but {:.2f} points behind {} over the seeds that both have").format(
             -gap.mean, second.label
@@ -115,8 +120,7 @@ def _said(lead: Estimate, second: Cell) -> Markup:
 def _where(each: Setting) -> Markup:
     if each.clustered or each.score is not None or len(each.cells) < 2 or len(each.clients) < 2:
         return Markup("")
-    parts = [Markup("{} on {}").format(label, count) for label, count in wins(each)]
-    return Markup("Best by client: {}.").format(Markup(", ").join(parts))
+    return Markup("Best by client: {}.").format(accuracy.wins(each))
 
 
 def _cost(each: Setting) -> Markup:

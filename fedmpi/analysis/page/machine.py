@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedmpi.analysis.figures.cells import key
 from fedmpi.analysis.page.collect import Digest
+from fedmpi.config.documents import load_json
 from fedmpi.errors import BadInput
 
 _APART = ("suite", "name", "seed", "algorithm", "rounds", "numerics_version", "checkpoint_seconds", "link")
@@ -65,7 +64,7 @@ def read(path: Path) -> Machine:
         It cannot be read, or is something else.
     """
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        found = load_json(path, "file")
         results = found["results"]
         return Machine(
             cpu_model=str(found["provenance"]["cpu_model"]),
@@ -73,7 +72,7 @@ def read(path: Path) -> Machine:
             least_seconds=float(sum(results["least_seconds"].values())),
             work=key(found["settings"]["case"], *_APART),
         )
-    except OSError as error:
-        raise BadInput(f"--machine {path}: cannot read it ({error.strerror})") from error
+    except BadInput as error:
+        raise BadInput(f"--machine {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"--machine {path}: not what `fedmpi bench train --json` prints") from error

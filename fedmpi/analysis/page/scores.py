@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.page.charts import Axes, Line, lines
-from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, with_spread
+from fedmpi.analysis.page.sections import COSTS, Section, cells_legend, costs, leaders, with_spread
 from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number, table, with_interval, words
@@ -38,22 +38,18 @@ def over_seeds(cell: Cell, figure: str = LAST) -> Estimate:
     return estimate(np.array([run.summary[figure] for run in cell.runs.values()]))
 
 
-def ranked(setting: Setting) -> list[Cell]:
-    """Return the cells from the best score in the last round to the worst; those without one come last."""
-    found = [(over_seeds(cell).mean, cell) for cell in setting.cells]
-    sign = -1.0 if setting.higher else 1.0
-    return [cell for _, cell in sorted(found, key=lambda pair: _last_if_nan(sign * pair[0]))]
-
-
-def _last_if_nan(value: float) -> float:
-    return np.inf if np.isnan(value) else value
+def ahead(cells: Sequence[Cell], higher: bool | None) -> list[Cell]:
+    """Return the cells of the best score in the last round: several where they tie."""
+    sign = 1.0 if higher else -1.0
+    return leaders(cells, lambda cell: sign * over_seeds(cell).mean, 4)
 
 
 def scores(settings: Sequence[Setting]) -> Section:
     """Return the table of all cells, and the scores by round."""
     rows = [_row(setting, cell) for setting in settings for cell in setting.cells]
     note = Markup(
-        '<p class="note">★ the best of a dataset. Scores are over all test graphs together, so runs whose '
+        '<p class="note">★ the best of a dataset; of those that tie as printed, each. Scores are over all '
+        "test graphs together, so runs whose "
         "clients differ, as centralised training's, stand beside each other. Left out: these runs are in no "
         "table by client and in no gain over self-train.</p>"
     )
@@ -70,7 +66,8 @@ def scores(settings: Sequence[Setting]) -> Section:
 
 
 def _row(setting: Setting, cell: Cell) -> list[Entry]:
-    best = "best" if len(setting.cells) > 1 and ranked(setting)[0] is cell else ""
+    leads = any(cell is each for each in ahead(setting.cells, setting.higher))
+    best = "best" if len(setting.cells) > 1 and leads else ""
     return [
         words(setting.heading),
         words(cell.label, "name"),

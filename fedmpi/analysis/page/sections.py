@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -14,6 +16,8 @@ from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.settings import Cell
 from fedmpi.analysis.page.tables import Cell as Entry
 from fedmpi.analysis.page.tables import Heading, number
+
+T = TypeVar("T")
 
 COSTS = (
     Heading("rounds"),
@@ -45,6 +49,22 @@ def costs(cell: Cell) -> list[Entry]:
         number(cell.mean("model_gflop"), 0),
         number(cell.mean("client_megabytes"), 0),
     ]
+
+
+def leaders(cells: Iterable[T], figure: Callable[[T], float], digits: int) -> list[T]:
+    """Return the cells of the best figure, several where they tie, none where none has one.
+
+    Figures tie that are the same as printed, with `digits` after the point.
+
+    Parameters
+    ----------
+    figure : callable
+        Higher is better; NaN for none.
+    """
+    found = [(figure(cell), cell) for cell in cells]
+    present = [(value, cell) for value, cell in found if not math.isnan(value)]
+    best = max((value for value, _ in present), default=math.nan)
+    return [cell for value, cell in present if f"{value:.{digits}f}" == f"{best:.{digits}f}"]
 
 
 def areas_legend(title: str, names: Sequence[str]) -> Markup:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedmpi.analysis.reproduction import measures
 from fedmpi.analysis.reproduction.judgement import Judgement, Question, judge
-from fedmpi.analysis.reproduction.published import CLUSTERING, REFERENCE, SCORES, Published
-from fedmpi.analysis.reproduction.results import Cell, Repetition, Results
-from fedmpi.analysis.reproduction.statistics import Estimate, pool
+from fedmpi.analysis.reproduction.published import CLUSTERING, ERRORS, REFERENCE, SCORES, Published
+from fedmpi.analysis.reproduction.results import NO_CELL, Cell, Repetition, Results
+from fedmpi.analysis.reproduction.statistics import Estimate, bartlett, pool
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 
@@ -21,10 +22,11 @@ MARGIN = 0.02
 RELATIVE_MARGIN = 0.05
 """Errors that differ by less, relative to the published one, are the same."""
 
-HEADLINE, AS_PUBLISHED = "last round", "as published"
+HEADLINE, BY_VALIDATION, AS_PUBLISHED = RULES
 COLUMNS = (
     "paper",
     "table",
+    "reading",
     "row",
     "column",
     "metric",
@@ -35,6 +37,7 @@ COLUMNS = (
     "ours_n",
     "selection",
     "as_published_mean",
+    *(f"verdict_{rule.replace(' ', '_')}" for rule in RULES),
     "command",
     "note",
 )
@@ -55,9 +58,12 @@ class Compared:
         By selection rule; None where there are no runs.
     client : dict
         By selection rule: whose gain is the smallest, for that metric.
+    alike : dict
+        By selection rule: Bartlett's p-value of the methods of the table's column deviating alike; NaN
+        where the figure is no mean or fewer than two have a spread.
     differences : dict
-        By selection rule: ours minus the published figure, with the error that the methods of the
-        published table's column have together.
+        By selection rule: ours minus the published figure. Its error is the method's own, or, unless
+        the test objects, the one that the methods of the column have together.
     judged : dict
         By selection rule: is ours the published figure, but for the margin?
     """
@@ -67,6 +73,7 @@ class Compared:
     missing: list[Repetition]
     ours: Mapping[str, Estimate | None]
     client: Mapping[str, str]
+    alike: Mapping[str, float]
     differences: Mapping[str, Estimate | None]
     judged: Mapping[str, Judgement]
 
@@ -85,10 +92,8 @@ def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
     found = [_measured(each, references.get(_column(each)), results) for each in figures]
     for places in _grouped(found, lambda one: (*_column(one), one.metric)):
         for rule in RULES:
-            pooled = pool([found[place].ours[rule] for place in places])
-            for place, estimate in zip(places, pooled, strict=True):
-                found[place] = _with_difference(found[place], rule, estimate)
-    for places in _grouped(found, lambda one: (one.paper, one.table, one.metric)):
+            _subtract(found, places, rule)
+    for places in _grouped(found, lambda one: (one.paper, one.place, one.metric)):
         for rule in RULES:
             answers = judge([_question(found[place], rule) for place in places])
             for place, answer in zip(places, answers, strict=True):
@@ -106,7 +111,7 @@ def as_csv(found: Sequence[Compared]) -> str:
 
 
 def _column(published: Published) -> tuple[str, str, str]:
-    return published.paper, published.table, published.column
+    return published.paper, published.place, published.column
 
 
 def _grouped(found: Sequence[Compared], family: Callable[[Published], tuple[str, ...]]) -> list[list[int]]:
@@ -118,7 +123,7 @@ def _grouped(found: Sequence[Compared], family: Callable[[Published], tuple[str,
 
 
 def _measured(published: Published, reference: Published | None, results: Results) -> Compared:
-    cell, missing = results.one(published.suite, published.cases)
+    cell, missing = results.one(published.suite, published.cases) if published.suite else (NO_CELL, [])
     ours: dict[str, Estimate | None] = {}
     client: dict[str, str] = {}
     for rule, column in RULES.items():
@@ -133,34 +138,56 @@ def _measured(published: Published, reference: Published | None, results: Result
         if gains is not None:
             ours[rule] = gains.least if published.metric == "min gain" else gains.improved
             client[rule] = gains.client
-    return Compared(published, cell, missing, ours, client, {}, {})
+    return Compared(published, cell, missing, ours, client, {}, {}, {})
 
 
-def _with_difference(each: Compared, rule: str, ours: Estimate | None) -> Compared:
-    published = each.published
-    difference = None if ours is None else ours.against(published.value, published.seeds)
-    return replace(each, differences={**each.differences, rule: difference})
+def _subtract(found: list[Compared], places: Sequence[int], rule: str) -> None:
+    """Set the differences of a column's methods to the published figures, and whether they deviate alike.
+
+    Smallest gains and ratios are no means: each keeps the error of its own bootstrap.
+    """
+    members = [found[place] for place in places]
+    ours, alike = [each.ours[rule] for each in members], math.nan
+    if members[0].published.metric not in ("min gain", "ratio"):
+        ours, alike = pool(ours), bartlett(ours)
+    for place, each, estimate in zip(places, members, ours, strict=True):
+        published = each.published
+        difference = None
+        if estimate is not None:
+            difference = estimate.against(published.value, published.seeds, published.deviation)
+        found[place] = replace(
+            each,
+            alike={**each.alike, rule: alike},
+            differences={**each.differences, rule: difference},
+        )
 
 
 def _question(each: Compared, rule: str) -> Question:
     clients = each.published.clients
     margin = MARGIN if clients is None else 1 / clients
-    if each.published.metric == "RMSE":
+    if each.published.metric in ERRORS:
         margin = RELATIVE_MARGIN * each.published.value
-    return Question(each.differences[rule], -margin, margin)
+    return Question(each.differences[rule], -margin, margin, each.published.unpublished)
 
 
 def _row(each: Compared) -> list[str]:
     published = each.published
     ours, maximum = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
     notes = [published.note] if published.note else []
-    if each.missing:
+    if published.lacks:
+        notes.insert(0, f"open: lacks {published.lacks}")
+    elif each.missing:
         notes.insert(0, f"open: {len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases")
-    row = [published.paper, published.table, published.row, published.column, published.metric]
-    row += [f"{published.value:.4f}", "" if published.spread is None else f"{published.spread:.3f}"]
+    row = [published.paper, published.table, published.reading]
+    row += [published.row, published.column, published.metric]
+    row += [
+        published.printed if math.isnan(published.value) else f"{published.value:.4f}",
+        "" if published.spread is None else f"{published.spread:.3f}",
+    ]
     if ours is None or maximum is None:
         row += [""] * 5
     else:
         std = f"{ours.std:.4f}" if ours.freedom else ""
         row += [f"{ours.value:.4f}", std, str(ours.count), HEADLINE, f"{maximum.value:.4f}"]
+    row += [each.judged[rule].corrected for rule in RULES]
     return [*row, published.command, "; ".join(notes)]

@@ -10,33 +10,39 @@ from typing import Any
 
 from fedmpi.analysis.reproduction import measures
 from fedmpi.analysis.reproduction.cells import HEADLINE, MARGIN, Compared
-from fedmpi.analysis.reproduction.judgement import CONFIRMED, REFUTED, Question, judge
+from fedmpi.analysis.reproduction.judgement import Judgement, Question, in_words, judge
 from fedmpi.analysis.reproduction.published import CLUSTERING
 from fedmpi.analysis.reproduction.results import Cell, Results
 from fedmpi.analysis.reproduction.statistics import Estimate
-from fedmpi.analysis.reproduction.tables import markdown, number, signed
+from fedmpi.analysis.reproduction.tables import markdown, number, refused, signed, spread_text
 
 _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range", "ours - paper", "holds?")
 
 
 def in_short(found: Sequence[Compared]) -> str:
-    """Return what became of the published scores, a line per table and metric."""
+    """Return what became of the published scores and leads, a line per reading and metric."""
     lines = []
-    for name, metric in product(dict.fromkeys(each.published.table for each in found), CLUSTERING):
-        members = [each for each in found if (each.published.table, each.published.metric) == (name, metric)]
-        answers = [each.judged[HEADLINE].corrected for each in members]
-        confirmed, refuted, nothing = (answers.count(word) for word in (CONFIRMED, REFUTED, "open"))
-        undecided = len(answers) - confirmed - refuted - nothing
-        lines.append(
-            f"- {name}, {metric}: of {len(answers)} published figures {refuted} refuted, "
-            f"{confirmed} confirmed, {undecided} undecided, {nothing} open."
-        )
+    readings = dict.fromkeys(each.published.reading for each in found)
+    for reading, metric in product(readings, CLUSTERING):
+        members = [
+            each for each in found if (each.published.reading, each.published.metric) == (reading, metric)
+        ]
+        names = list(dict.fromkeys(each.published.table for each in members))
+        word = refused(members)
+        answers = in_words([each.judged[HEADLINE].corrected for each in members], word)
+        text = f"of {len(members)} published figures {answers}"
+        of_tables = [[each for each in members if each.published.table == name] for name in names]
+        gaps = [answer.corrected for table in of_tables for *_, answer in _gaps(table)]
+        if gaps:
+            text += f"; of {len(gaps)} leads of {members[0].published.paper} {in_words(gaps, word)}"
+        title = f"{' and '.join(names)}{f', {reading}' if reading else ''}"
+        lines.append(f"- {title}, {metric}: {text}.")
     return "\n".join(lines) + "\n"
 
 
 def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
     """Return a published table's name and suite, and its figures by metric."""
-    members = [each for each in found if each.published.table == name]
+    members = [each for each in found if each.published.place == name]
     metrics = [
         {
             "metric": metric,
@@ -44,6 +50,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
                 _HEADINGS, [_row(each) for each in members if each.published.metric == metric]
             ),
             "leads": leads([each for each in members if each.published.metric == metric]),
+            "spreads": spread_text([each for each in members if each.published.metric == metric], [HEADLINE]),
         }
         for metric in CLUSTERING
     ]
@@ -99,19 +106,34 @@ def leads(found: Sequence[Compared]) -> str:
     str
         Empty where the paper's method is not among them.
     """
-    own = {each.published.column: each for each in found if each.published.row == each.published.paper}
-    if not own:
+    gaps = _gaps(found)
+    if not gaps:
         return ""
-    others = [each for each in found if each.published.row != each.published.paper]
-    gaps = [_lead(own[each.published.column], each) for each in others]
-    judged = judge([Question(ours, published - MARGIN, math.inf) for published, ours in gaps])
     entries: dict[str, dict[str, str]] = {}
-    for each, (published, ours), answer in zip(others, gaps, judged, strict=True):
+    for each, published, ours, answer in gaps:
         text = f"{published:+.4f}; {signed(ours)}; {answer}"
         entries.setdefault(each.published.row, {})[each.published.column] = text
-    name = found[0].published.paper
-    rows = [[f"{name} over {method}", *(line[column] for column in own)] for method, line in entries.items()]
-    return markdown(["published; ours; holds?", *own], rows)
+    name, columns = found[0].published.paper, list(dict.fromkeys(each.published.column for each, *_ in gaps))
+    rows = [
+        [f"{name} over {method}", *(line[column] for column in columns)] for method, line in entries.items()
+    ]
+    return markdown(["published; ours; holds?", *columns], rows)
+
+
+def _gaps(found: Sequence[Compared]) -> list[tuple[Compared, float, Estimate | None, Judgement]]:
+    """Return each other method with the published lead over it, ours, and whether it holds."""
+    own = {each.published.column: each for each in found if each.published.row == each.published.paper}
+    others = [each for each in found if each.published.row != each.published.paper]
+    if not own:
+        return []
+    gaps = [_lead(own[each.published.column], each) for each in others]
+    judged = judge(
+        [
+            Question(ours, published - MARGIN, math.inf, each.published.unpublished)
+            for each, (published, ours) in zip(others, gaps, strict=True)
+        ]
+    )
+    return [(each, *gap, answer) for each, gap, answer in zip(others, gaps, judged, strict=True)]
 
 
 def _lead(own: Compared, other: Compared) -> tuple[float, Estimate | None]:

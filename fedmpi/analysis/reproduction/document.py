@@ -23,10 +23,18 @@ from fedmpi.analysis.reproduction import (
     verdicts,
 )
 from fedmpi.analysis.reproduction.ablation import ablation_table
-from fedmpi.analysis.reproduction.cells import MARGIN, Compared, compare
+from fedmpi.analysis.reproduction.cells import (
+    AS_PUBLISHED,
+    BY_VALIDATION,
+    HEADLINE,
+    MARGIN,
+    Compared,
+    compare,
+)
 from fedmpi.analysis.reproduction.changes import changes_table
 from fedmpi.analysis.reproduction.published import Claim, Published, read, read_claims
 from fedmpi.analysis.reproduction.results import Results
+from fedmpi.analysis.reproduction.statistics import LEVEL_OF_SPREADS
 from fedmpi.config import locations
 
 
@@ -48,6 +56,8 @@ class Paper:
         ablation) where clients are.
     others : tuple of str
         Suites of other settings of a paper scored by clusters.
+    rules : tuple of str
+        Where clients are scored: the selection rules that figures and claims are judged under.
     """
 
     name: str
@@ -57,6 +67,7 @@ class Paper:
     ablation: str = ""
     scored: str = ""
     others: tuple[str, ...] = ()
+    rules: tuple[str, ...] = (AS_PUBLISHED, HEADLINE)
 
     def figures(self) -> list[Published]:
         """Return what it prints."""
@@ -88,6 +99,7 @@ PAPERS = (
         "Jiao et al.: FedCCH, IJCAI 2025, doi 10.24963/ijcai.2025/333",
         ("fedcch/table1",),
         scored="clients",
+        rules=(HEADLINE, BY_VALIDATION),
     ),
     Paper(
         "FedGraphNN",
@@ -111,11 +123,18 @@ def document(results: Results, found: Sequence[Compared]) -> str:
     """Return the document, Markdown; it depends on the rows only."""
     source = files("fedmpi.analysis.reproduction").joinpath("document.md.j2").read_text()
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    papers = []
+    papers, coverage = [], {}
     for paper in PAPERS:
         members = [each for each in found if each.published.paper == paper.name]
-        papers.append({**vars(paper), **_sections_of(paper, members, results)})
-    page = environment.from_string(source).render(version=results.version, margin=MARGIN, papers=papers)
+        papers.append({**vars(paper), **_openings(members), **_sections_of(paper, members, results)})
+        coverage[paper.name] = openings.coverage(members)
+    page = environment.from_string(source).render(
+        version=results.version,
+        margin=MARGIN,
+        level_of_spreads=LEVEL_OF_SPREADS,
+        coverage=openings.coverage_table(coverage),
+        papers=papers,
+    )
     return page.rstrip("\n") + "\n"
 
 
@@ -125,29 +144,39 @@ def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> d
     return _sections(paper, found, results) if paper.splits else _whole(paper, found, results)
 
 
+def _openings(found: Sequence[Compared]) -> dict[str, str]:
+    return {
+        "coverage": openings.coverage_text(found),
+        "unpublished": ", ".join(dict.fromkeys(part for each in found for part in each.published.settings)),
+        "lacking": openings.lacking_table(found),
+        "open_cells": openings.open_table(found),
+    }
+
+
 def _tables(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return the sections of a paper with accuracies of clients, and neither other splits nor ablation."""
+    """Return the sections of a paper with accuracies of clients."""
     verdict = verdicts.verdicts(paper.claims(), paper.figures(), results)
     return {
-        "in_short": tables.in_short(found),
-        "verdicts": verdicts.verdict_table(verdict),
-        "tables": [_table(found, name) for name in dict.fromkeys(each.published.table for each in found)],
+        "in_short": tables.in_short(found, paper.rules)
+        + verdicts.in_short(verdict, paper.rules)
+        + tables.selection_text(found),
+        "verdicts": verdicts.verdict_tables(verdict, paper.rules),
+        "tables": [
+            _table(paper, found, name) for name in dict.fromkeys(each.published.place for each in found)
+        ],
         "counts": tables.counts_table(found),
-        "open_cells": openings.open_table(found),
-        "queue": openings.queue_table(results, paper.tables),
+        "queue": openings.queue_table(
+            results, (*paper.tables, *filter(None, (paper.splits, paper.ablation)))
+        ),
     }
 
 
 def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    """Return the same of a paper with other splits and ablation, and theirs."""
     figures, claims = paper.figures(), paper.claims()
-    reference, suites = [], (*paper.tables, paper.splits, paper.ablation)
-    for suite in paper.tables:
-        reference += pairs.cells_of(results, suite)
+    reference = [cell for suite in paper.tables for cell in pairs.cells_of(results, suite)]
     return {
-        "in_short": tables.in_short(found),
-        "verdicts": verdicts.verdict_table(verdicts.verdicts(claims, figures, results)),
-        "tables": [_table(found, name) for name in dict.fromkeys(each.published.table for each in found)],
-        "counts": tables.counts_table(found),
+        **_tables(paper, found, results),
         "leads": pairs.lead_table(reference),
         "gains": pairs.gain_table(reference),
         "spreads": pairs.spread_table(reference, figures, results),
@@ -155,34 +184,34 @@ def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict
         "split_leads": splits.lead_table(results, paper.splits, claims, figures),
         "switches": ablation_table(results, paper.ablation, paper.tables[0]),
         "without_twins": leakage.clean_table(reference),
-        "open_cells": openings.open_table(found),
-        "queue": openings.queue_table(results, suites),
     }
 
 
 def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
     """Return the sections of a paper whose runs are scored as a whole."""
-    names, kind = dict.fromkeys(each.published.table for each in found), _KINDS[paper.scored]
+    names = dict.fromkeys(each.published.place for each in found if not each.published.lacks)
+    kind = _KINDS[paper.scored]
     return {
         "in_short": kind.in_short(found),
         "tables": [kind.table(found, name) for name in names],
         "changes": changes_table(results, paper.ablation, found) if paper.ablation else "",
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
-        "open_cells": openings.open_table(found),
         "queue": openings.queue_table(results, paper.tables),
     }
 
 
-def _table(found: Sequence[Compared], name: str) -> dict[str, Any]:
-    members = [each for each in found if each.published.table == name]
+def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
+    members = [each for each in found if each.published.place == name]
+    notes = {each.published.cell: each for each in members if each.published.note}.values()
     return {
         "name": name,
         "suite": members[0].published.suite,
-        "accuracies": tables.accuracy_table(members),
-        "gains": tables.gains_table(members),
+        "accuracies": tables.accuracy_table(members, paper.rules),
+        "spreads": tables.spread_text(members, paper.rules),
+        "gains": tables.gains_table(members, paper.rules),
         "notes": [
             f"{each.published.row}, {each.published.column}: {each.published.note}."
-            for each in members
-            if each.published.note
+            for each in notes
+            if not each.published.reading
         ],
     }

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fedmpi.analysis.reproduction.results import Cell, Float, Repetition
-from fedmpi.analysis.reproduction.statistics import Estimate, estimate
+from fedmpi.analysis.reproduction.statistics import Estimate, bootstrap, mean
+
+Trio = tuple[Cell, Cell, Cell]
+"""A method, another one, and self-train, over which both gain."""
 
 _DIGITS = 12
 """Gains are rounded to these: ties and clients without gain shall not hang on the last bit of a mean."""
@@ -54,7 +58,7 @@ def lead(ours: Cell, other: Cell, column: str) -> Estimate | None:
     if not both:
         return None
     gaps = np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
-    return _mean(gaps[:, None])
+    return mean(gaps)
 
 
 def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
@@ -67,16 +71,60 @@ def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
     each = _rounded(gaps.mean(axis=0))
     return Gains(
         mean=_mean(gaps),
-        least=estimate(gaps, lambda means: _rounded(means).min(axis=-1)),
+        least=bootstrap(gaps, lambda means: _rounded(means).min(axis=-1)),
         client=ours.clients()[int(each.argmin())],
-        improved=estimate(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=0.5 / clients),
+        improved=bootstrap(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=0.5 / clients),
         clients=clients,
     )
 
 
+def part_gained(ours: Cell, alone: Cell, column: str) -> Estimate | None:
+    """Return by which part of another average one is above it, paired; None without shared repetitions."""
+    both = ours.shared(alone)
+    if not both:
+        return None
+    averages = [np.nanmean(cell.values(column, both), axis=1) for cell in (ours, alone)]
+    return bootstrap(np.stack(averages, axis=1), lambda means: means[..., 0] / means[..., 1] - 1)
+
+
+def more_improved(cells: Trio, column: str, times: int = 1) -> Estimate | None:
+    """Return the share of clients that a method improves less so many times another's, or None."""
+    found = _two_gains(cells, column)
+    if found is None:
+        return None
+    clients = found.shape[1] // 2
+    return bootstrap(found, lambda means: _more(_rounded(means) >= 0, times), floor=0.5 / clients)
+
+
+def least_lead(cells: Trio, column: str) -> Estimate | None:
+    """Return by how much a method's smallest gain is above another's, or None."""
+    found = _two_gains(cells, column)
+    return None if found is None else bootstrap(found, _least_lead)
+
+
+def _two_gains(cells: Trio, column: str) -> Float | None:
+    """Return the gains of a method's clients and then another's, [repetitions, twice the clients]."""
+    ours, other, alone = cells
+    third = set(other.shared(alone))
+    both = [one for one in ours.shared(alone) if one in third]
+    if not both:
+        return None
+    first, second, none = (cell.values(column, both) for cell in (ours, other, alone))
+    return np.concatenate([first - none, second - none], axis=1)
+
+
+def _more(improved: npt.NDArray[np.bool_], times: int) -> Float:
+    first, second = np.split(improved, 2, axis=-1)
+    return np.asarray(first.mean(axis=-1) - times * second.mean(axis=-1))
+
+
+def _least_lead(means: Float) -> Float:
+    first, second = np.split(_rounded(means), 2, axis=-1)
+    return np.asarray(first.min(axis=-1) - second.min(axis=-1))
+
+
 def _mean(values: Float) -> Estimate:
-    by_repetition = np.nanmean(values, axis=1)[:, None]
-    return estimate(by_repetition, lambda means: means.mean(axis=-1))
+    return mean(np.nanmean(values, axis=1))
 
 
 def _rounded(values: Float) -> Float:

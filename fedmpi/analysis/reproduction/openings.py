@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from fedmpi.analysis.names import dataset_name
 from fedmpi.analysis.reproduction.cells import Compared
@@ -13,18 +14,69 @@ from fedmpi.analysis.reproduction.tables import markdown, method
 from fedmpi.partition.options import SPLIT_SEED
 
 
+def coverage(found: Sequence[Compared]) -> dict[int, int]:
+    """Return how many published cells have how many repetitions, ascending; other readings are no cells."""
+    cells: dict[tuple[str, str, str], int] = {}
+    for each in found:
+        if not each.published.reading:
+            cells[each.published.cell] = max(cells.get(each.published.cell, 0), len(each.cell.runs))
+    return dict(sorted(Counter(cells.values()).items()))
+
+
+def coverage_table(papers: Mapping[str, Mapping[int, int]]) -> str:
+    """Return a line per paper: cells published, with how many repetitions, open."""
+    runs = sorted({count for each in papers.values() for count in each if count})
+    headings = [
+        "paper",
+        "cells published",
+        *(f"with {count} run{'s' * (count > 1)}" for count in runs),
+        "open",
+    ]
+    rows = [
+        [name, str(sum(each.values())), *(str(each.get(count, 0)) for count in runs), str(each.get(0, 0))]
+        for name, each in papers.items()
+    ]
+    return markdown(headings, rows)
+
+
+def coverage_text(found: Sequence[Compared]) -> str:
+    """Return the same of one paper as a sentence."""
+    counts = coverage(found)
+    parts = [
+        f"{cells} with {count} run{'s' * (count > 1)}" for count, cells in reversed(counts.items()) if count
+    ]
+    return f"- {sum(counts.values())} cells published: {', '.join([*parts, f'{counts.get(0, 0)} open'])}.\n"
+
+
+def lacking_table(found: Sequence[Compared]) -> str:
+    """Return the published cells that cannot be computed, and what it takes; empty text where all can."""
+    methods: dict[tuple[str, str, str, str], list[str]] = {}
+    for each in found:
+        if each.published.lacks:
+            place = (each.published.place, each.published.column, each.published.lacks, each.published.suite)
+            names = methods.setdefault(place, [])
+            names += [each.published.row] * (each.published.row not in names)
+    rows = [
+        [table, column, str(len(names)), ", ".join(names), lacks, f"`fedmpi sweep {suite}`" if suite else "-"]
+        for (table, column, lacks, suite), names in methods.items()
+    ]
+    return markdown(["table", "column", "cells", "methods", "lacks", "command"], rows) if rows else ""
+
+
 def open_table(found: Sequence[Compared]) -> str:
-    """Return the published cells that lack repetitions, a line per cell; empty text where none does."""
+    """Return the published cells that lack repetitions alone, a line per cell; empty text where none does."""
     rows = [
         [
-            each.published.table,
+            each.published.place,
             each.published.column,
             each.published.row,
             f"{len(each.cell.runs)} of {len(each.cell.runs) + len(each.missing)}",
             f"`{each.published.command}`",
         ]
         for each in found
-        if each.missing and each.published.metric in ("average", *list(CLUSTERING)[:1], *SCORES)
+        if each.missing
+        and not each.published.lacks
+        and each.published.metric in ("average", *list(CLUSTERING)[:1], *SCORES)
     ]
     return markdown(["table", "column", "method", "seeds at hand", "command"], rows) if rows else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,10 @@ from fedmpi.errors import BadInput
 CLUSTERING = {"clustering accuracy": "clustering_accuracy", "macro F1": "clustering_f1"}
 """Columns of the metrics of a whole run; they are the last round's under every rule."""
 
-SCORES = ("ROC-AUC", "RMSE")
+ERRORS = ("RMSE", "MAE", "MSE")
+"""Lower is better, in units of their own."""
+
+SCORES = ("ROC-AUC", "micro F1", *ERRORS)
 """Scores over all clients' test graphs, which rows have in place of accuracy."""
 
 METRICS = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
@@ -23,9 +27,32 @@ scores of one k-means over all clients' graphs; scores of one model over them.""
 REFERENCE = "self-train"
 """Row of a table that its gains are measured against."""
 
-_FIGURES = ("paper", "table", "row", "column", "metric", "value", "spread", "seeds", "suite", "cases", "note")
-_CLAIMS = ("paper", "kind", "claim", "suite", "cases", "against")
-KINDS = ("lead", "reread", "level", "improved")
+DIVERGED = "diverge"
+"""Printed in place of a score."""
+
+SPREADS = ("average", "client", "")
+"""What a printed +- is of: the figure between repetitions; each client's, as a mean over clients; nothing."""
+
+_TEXTS = (
+    "paper",
+    "table",
+    "reading",
+    "row",
+    "column",
+    "metric",
+    "unpublished",
+    "suite",
+    "cases",
+    "lacks",
+    "note",
+)
+_FIGURES = (
+    *("paper", "table", "reading", "row", "column", "metric", "value", "spread", "spread_of", "seeds"),
+    *("unpublished", "suite", "cases", "lacks", "note"),
+)
+_CLAIMS = ("paper", "kind", "source", "claim", "reading", "suite", "cases", "against", "over")
+KINDS = ("lead", "level", "gain", "improved", "more", "twice", "least")
+SOURCES = ("text", "table", "equal work")
 
 
 @dataclass(frozen=True)
@@ -34,62 +61,111 @@ class Published:
 
     Attributes
     ----------
-    paper, table, row, column, metric : str
-        Where it stands; `metric` is one of `METRICS`.
+    paper, table, reading, row, column, metric : str
+        Where it stands; `metric` is one of `METRICS`. `reading` names what sets its runs apart from the
+        table's, where the paper's text can be read in another way; blank for the table's own.
     printed : str
-        As printed: an accuracy, a difference of accuracies, or clients as ``14/30``.
+        As printed: an accuracy, a difference of accuracies, clients as ``14/30``, or ``diverge``.
     value : float
-        The same as a number; of clients the share.
+        The same as a number; of clients the share, NaN where training diverged.
     spread : float or None
         The printed +-.
+    spread_of : str
+        What that is of, one of `SPREADS`.
     clients : int or None
         Of a ratio.
     seeds : int
         Repetitions behind it.
+    unpublished : str
+        Settings that neither the paper nor a released code fixes; blank where all are known.
     suite, cases : str
-        What computes it: `cases` as for ``--set``, parted by spaces.
+        What computes it: `cases` as for ``--set``, parted by spaces. Blank where nothing can.
+    lacks : str
+        What there is not that it takes: data, or a kind of task.
     note : str
     """
 
     paper: str
     table: str
+    reading: str
     row: str
     column: str
     metric: str
     printed: str
     value: float
     spread: float | None
+    spread_of: str
     clients: int | None
     seeds: int
+    unpublished: str
     suite: str
     cases: str
+    lacks: str
     note: str
 
     @property
+    def cell(self) -> tuple[str, str, str]:
+        """Its place in the paper: readings and metrics of one place are one cell."""
+        return self.table, self.row, self.column
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings that are not published, one by one."""
+        return self.unpublished.split(", ") if self.unpublished else []
+
+    @property
+    def place(self) -> str:
+        """The table, and the reading of it."""
+        return f"{self.table}, {self.reading}" if self.reading else self.table
+
+    @property
+    def deviation(self) -> float | None:
+        """The printed standard deviation between repetitions of the figure, where it is one."""
+        return self.spread if self.spread_of == "average" else None
+
+    @property
     def command(self) -> str:
-        """What runs its cases."""
+        """What runs its cases; blank where nothing can."""
+        if not self.suite:
+            return ""
         return " ".join(["fedmpi sweep", self.suite, *(f"--set {case}" for case in self.cases.split())])
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of a paper about two cells of its tables.
+    """One statement about cells of a paper's tables.
 
     Attributes
     ----------
     kind : str
         ``lead``: the average of `cases` is above that of `against`, by as much as published.
-        ``reread``: the same where a paper's text leaves another reading of its table: a family of its own.
-        ``level``: the average of `cases` is at least that of `against`, as text or a figure says.
+        ``level``: the average of `cases` is at least that of `against`.
+        ``gain``: the average of `cases` is above that of `against` by as large a part of it as published.
         ``improved``: so many clients of `cases` gain over `against` as the published ratio says.
+        ``more``: `cases` improves so many clients more than `against` as published, both against `over`.
+        ``twice``: `cases` improves at least twice as many clients as `against`, both against `over`.
+        ``least``: the smallest gain of a client over `over` is larger than with `against`, by as much as
+        published.
+    source : str
+        ``text``: a sentence of the paper; ``table``: a difference of cells that its text does not name;
+        ``equal work``: such a sentence, of self-train with as many epochs as the other methods have.
+    claim : str
+        Lines of one kind with the same words and different readings are judged together.
+    reading : str
+        What the other lines with these words take in another way; blank where there is one way.
+    suite, cases, against, over : str
+        A blank suite: no suite computes this reading.
     """
 
     paper: str
     kind: str
+    source: str
     claim: str
+    reading: str
     suite: str
     cases: str
     against: str
+    over: str
 
 
 def read(path: Path) -> list[Published]:
@@ -115,30 +191,35 @@ def read_claims(path: Path) -> list[Claim]:
     Raises
     ------
     BadInput
-        The file cannot be read, or names a kind that there is not.
+        The file cannot be read, or names a kind or a source that there is not.
     """
     claims = [Claim(**row) for row in _rows(path, _CLAIMS)]
     for claim in claims:
-        if claim.kind not in KINDS:
-            raise BadInput(f"{path}: kind {claim.kind}: there are {', '.join(KINDS)}")
+        for name, known in (("kind", KINDS), ("source", SOURCES)):
+            if (given := getattr(claim, name)) not in known:
+                raise BadInput(f"{path}: {name} {given}: there are {', '.join(known)}")
     return claims
 
 
 def _figure(row: dict[str, str]) -> Published:
     metric, printed = row["metric"], row["value"]
-    if metric not in METRICS:
-        raise BadInput(f"metric {metric}: there are {', '.join(METRICS)}")
+    for name, known in (("metric", METRICS), ("spread_of", SPREADS)):
+        if row[name] not in known:
+            raise BadInput(f"{name} {row[name]}: there are {', '.join(filter(None, known))}")
+    if not row["suite"] and not row["lacks"]:
+        raise BadInput("no suite: 'lacks' must say what it takes that there is not")
     clients = None
     if metric == "ratio":
         improved, clients = (int(part) for part in printed.split("/"))
+        value = improved / clients
+    else:
+        value = math.nan if printed == DIVERGED else float(printed)
     return Published(
-        **{
-            name: row[name]
-            for name in ("paper", "table", "row", "column", "metric", "suite", "cases", "note")
-        },
+        **{name: row[name] for name in _TEXTS},
         printed=printed,
-        value=improved / clients if clients else float(printed),
+        value=value,
         spread=float(row["spread"]) if row["spread"] else None,
+        spread_of=row["spread_of"],
         clients=clients,
         seeds=int(row["seeds"]),
     )

@@ -92,6 +92,10 @@ class Cell:
         return both
 
 
+NO_CELL = Cell(Key("", "", 0, ""), {})
+"""Of what no suite computes."""
+
+
 class Results:
     """All rows at hand."""
 

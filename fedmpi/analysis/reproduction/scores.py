@@ -5,46 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fedmpi.analysis.reproduction.cells import AS_PUBLISHED, Compared
-from fedmpi.analysis.reproduction.judgement import CONFIRMED, REFUTED
-from fedmpi.analysis.reproduction.tables import markdown, number, signed
+from fedmpi.analysis.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared
+from fedmpi.analysis.reproduction.judgement import in_words
+from fedmpi.analysis.reproduction.tables import (
+    judged,
+    judged_headings,
+    markdown,
+    number,
+    refused,
+    spread_text,
+)
 from fedmpi.analysis.rows import RULES
 
-_BY_VALIDATION = "best by validation"
-_HEADINGS = (
-    "column",
-    "method",
-    "paper",
-    "seeds",
-    *RULES,
-    "constant",
-    "as published - paper",
-    "reproduced?",
-    f"{_BY_VALIDATION} - paper",
-    "holds by validation?",
-)
+_JUDGED = (AS_PUBLISHED, BY_VALIDATION)
+_HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(_JUDGED))
 
 
 def in_short(found: Sequence[Compared]) -> str:
-    """Return what became of the published scores, a line per question."""
+    """Return what became of the published scores that can be computed, a line per question."""
+    members = [each for each in found if not each.published.lacks]
     lines = []
     for rule, question in (
         (AS_PUBLISHED, "chosen on test data as published"),
-        (_BY_VALIDATION, "chosen by validation"),
+        (BY_VALIDATION, "chosen by validation"),
     ):
-        answers = [each.judged[rule].corrected for each in found]
-        confirmed, refuted, nothing = (answers.count(word) for word in (CONFIRMED, REFUTED, "open"))
-        undecided = len(answers) - confirmed - refuted - nothing
+        answers = in_words([each.judged[rule].corrected for each in members], refused(members))
         lines.append(
-            f"- Of {len(answers)} published scores, {question}: {refuted} refuted, {confirmed} confirmed, "
-            f"{undecided} undecided, {nothing} open."
+            f"- Of {len(members)} published scores that can be computed here, {question}: {answers}."
         )
     return "\n".join(lines) + "\n"
 
 
 def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
     """Return a published table's name and suite, its scores and its notes."""
-    members = [each for each in found if each.published.table == name]
+    members = [each for each in found if each.published.place == name and not each.published.lacks]
     notes = [
         f"{each.published.row}, {each.published.column}: {each.published.note}."
         for each in members
@@ -55,6 +49,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
         "suite": members[0].published.suite,
         "metric": members[0].published.metric,
         "scores": markdown(_HEADINGS, [_row(each) for each in members]),
+        "spreads": spread_text(members, _JUDGED),
         "notes": notes,
     }
 
@@ -65,7 +60,4 @@ def _row(each: Compared) -> list[str]:
     if each.cell.runs:
         constant = f"{each.cell.values('constant_score').mean():.4f}"
     place = [published.column, published.row, published.printed, str(len(each.cell.runs))]
-    judged = []
-    for rule in (AS_PUBLISHED, _BY_VALIDATION):
-        judged += [signed(each.differences[rule]), str(each.judged[rule])]
-    return [*place, *(number(each.ours[rule]) for rule in RULES), constant, *judged]
+    return [*place, *(number(each.ours[rule]) for rule in RULES), constant, *judged(each, _JUDGED)]

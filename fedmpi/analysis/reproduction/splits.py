@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from fedmpi.analysis.names import dataset_name
 from fedmpi.analysis.reproduction import measures
 from fedmpi.analysis.reproduction.cells import AS_PUBLISHED, HEADLINE, MARGIN
+from fedmpi.analysis.reproduction.claims import Book
 from fedmpi.analysis.reproduction.judgement import Question, judge
 from fedmpi.analysis.reproduction.pairs import cells_of
 from fedmpi.analysis.reproduction.published import Claim, Published
 from fedmpi.analysis.reproduction.results import Cell, Results
 from fedmpi.analysis.reproduction.statistics import Estimate
 from fedmpi.analysis.reproduction.tables import markdown, method, number
-from fedmpi.analysis.reproduction.verdicts import published_lead
 from fedmpi.analysis.rows import RULES
 
 _Pair = tuple[Cell, Cell]
@@ -41,39 +41,40 @@ def accuracy_table(results: Results, reference: str, splits: str) -> str:
 
 
 def lead_table(results: Results, splits: str, claims: Sequence[Claim], figures: Sequence[Published]) -> str:
-    """Return claimed leads on the published split, on other splits, and over all runs; these are judged."""
+    """Return claimed leads on the published split and on other splits, which are judged.
+
+    The published split's runs share it, so they are no repetitions of the others: the two stay apart.
+    """
+    book = Book(figures, results)
     elsewhere = {cell.key: cell for cell in cells_of(results, splits)}
     rows: list[list[str]] = []
-    pairs: list[tuple[_Pair, _Pair, float]] = []
+    pairs: list[tuple[_Pair, _Pair, Claim]] = []
     for claim in claims:
-        here = _pair(results, claim)
-        if claim.kind == "lead" and all(cell.key in elsewhere for cell in here):
-            lead = published_lead(claim, figures)
-            pairs.append((here, (elsewhere[here[0].key], elsewhere[here[1].key]), lead))
-            rows.append([claim.claim, f"{lead:+.4f}"])
+        if claim.kind != "lead":
+            continue
+        here = book.pair(claim)
+        if all(cell.key in elsewhere for cell in here):
+            pairs.append((here, (elsewhere[here[0].key], elsewhere[here[1].key]), claim))
+            rows.append([claim.claim, f"{book.lead(claim):+.4f}"])
     headings = ["claim", "published"]
     for rule, column in RULES.items():
         questions = []
-        for row, (here, there, lead) in zip(rows, pairs, strict=True):
-            together = _lead((results.cell(here[0].key), results.cell(here[1].key)), column)
-            row += [_counted(_lead(here, column)), _counted(_lead(there, column)), _counted(together)]
-            questions.append(Question(together, lead - MARGIN, math.inf))
+        for row, (here, there, claim) in zip(rows, pairs, strict=True):
+            other = _lead(there, column)
+            row += [_counted(_lead(here, column), "seeds"), _counted(other, "splits")]
+            questions.append(Question(other, book.lead(claim) - MARGIN, math.inf, book.unpublished(claim)))
         for row, answer in zip(rows, judge(questions), strict=True):
-            row.append(str(answer).replace("seed", "run"))
-        headings += [f"{rule}: published split", "other splits", "all runs", "verdict"]
+            row.append(str(answer).replace("seed", "split"))
+        headings += [f"{rule}: published split", "other splits", "verdict on these"]
     return markdown(headings, rows)
-
-
-def _pair(results: Results, claim: Claim) -> _Pair:
-    return results.one(claim.suite, claim.cases)[0], results.one(claim.suite, claim.against)[0]
 
 
 def _lead(pair: _Pair, column: str) -> Estimate | None:
     return measures.lead(*pair, column)
 
 
-def _counted(lead: Estimate | None) -> str:
-    return "-" if lead is None else f"{lead.signed} (n = {lead.count})"
+def _counted(lead: Estimate | None, what: str) -> str:
+    return "-" if lead is None else f"{lead.signed} ({lead.count} {what})"
 
 
 def _spread(average: Estimate | None) -> str:

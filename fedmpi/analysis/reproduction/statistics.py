@@ -1,4 +1,4 @@
-"""Estimates from a few seeds: standard errors, intervals, one-sided tests, and Holm's correction."""
+"""Estimates from a few seeds: standard errors, intervals, spreads that are alike, and Holm's correction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ import numpy.typing as npt
 Float = npt.NDArray[np.float64]
 Figure = Callable[[Float], Float]
 """From values [..., n] of clients to figures [...]."""
+
+LEVEL_OF_SPREADS = 0.2
+"""Methods whose spreads Bartlett's test calls different at this level keep their own. It is high because
+the test rarely objects with few seeds, and because pooling what differs misjudges, where not pooling leaves
+undecided."""
 
 _MOST_ENUMERATED = 8
 _DRAWN = 10_000
@@ -29,14 +34,14 @@ class Estimate:
         Standard error; NaN where nothing tells it.
     count : int
         Repetitions.
-    freedom : int
+    freedom : float
         Degrees of freedom of the error.
     """
 
     value: float
     error: float
     count: int
-    freedom: int
+    freedom: float
 
     @property
     def half(self) -> float:
@@ -58,14 +63,25 @@ class Estimate:
             return 0.0 if distance > 0 else 1.0
         return float(stdtr(self.freedom, -distance / self.error)) if self.freedom else 1.0
 
-    def against(self, published: float, repetitions: int) -> Estimate:
+    def against(self, published: float, repetitions: int, spread: float | None = None) -> Estimate:
         """Return the difference to a published figure of so many repetitions.
 
-        Papers do not print how their figure deviates from seed to seed; it is
-        taken to deviate as ours does.
+        Parameters
+        ----------
+        published : float
+        repetitions : int
+        spread : float, optional
+            Standard deviation of the published figure between its repetitions: Welch's error, with
+            Welch's and Satterthwaite's degrees of freedom. By default it is taken to deviate as ours does.
         """
-        error = self.error * math.sqrt(1 + self.count / repetitions)
-        return Estimate(self.value - published, error, self.count, self.freedom)
+        if spread is None:
+            error = self.error * math.sqrt(1 + self.count / repetitions)
+            return Estimate(self.value - published, error, self.count, self.freedom)
+        ours, theirs = self.error**2, spread**2 / repetitions
+        freedom = self.freedom
+        if freedom and theirs:
+            freedom = (ours + theirs) ** 2 / (ours**2 / freedom + theirs**2 / (repetitions - 1))
+        return Estimate(self.value - published, math.sqrt(ours + theirs), self.count, freedom)
 
     def __str__(self) -> str:
         return self._with_interval("")
@@ -80,19 +96,28 @@ class Estimate:
         return text if math.isnan(self.half) else f"{text} ± {self.half:.4f}"
 
 
-def estimate(values: Float, figure: Figure, floor: float = 0.0) -> Estimate:
-    """Return a figure of the mean over repetitions, with its standard error by bootstrap over these.
+def mean(values: Float) -> Estimate:
+    """Return the mean of repetitions [n]; its error is their standard deviation (ddof 1) / root of n."""
+    count = len(values)
+    value = round(float(values.mean()), _DIGITS)
+    if count < 2:
+        return Estimate(value, math.nan, count, 0)
+    return Estimate(value, round(float(values.std(ddof=1)) / math.sqrt(count), _DIGITS), count, count - 1)
+
+
+def bootstrap(values: Float, figure: Figure, floor: float = 0.0) -> Estimate:
+    """Return a figure of the means over repetitions that is no mean, with its error by bootstrap over these.
 
     Up to 8 repetitions every resample counts, with its probability; beyond, 10,000 are drawn, always the
-    same. The variance is scaled by n / (n - 1), so that a mean has the usual standard error. Figures are
-    rounded to 12 digits: what is printed shall not hang on the order of a sum.
+    same. The variance is scaled by n / (n - 1), as a mean's. Figures are rounded to 12 digits: what is
+    printed shall not hang on the order of a sum.
 
     Parameters
     ----------
     values : float64 [n, k]
         One row per repetition.
     figure : callable
-        Of the means [..., k].
+        Of the means [..., k]: a minimum, a share, a ratio.
     floor : float
         Least standard error, for figures that move in steps.
     """
@@ -102,8 +127,8 @@ def estimate(values: Float, figure: Figure, floor: float = 0.0) -> Estimate:
         return Estimate(value, math.nan, count, 0)
     counts, weights = _resamples(count)
     figures = figure(counts @ values / count)
-    mean = float(weights @ figures)
-    variance = float(weights @ (figures - mean) ** 2) * count / (count - 1)
+    expected = float(weights @ figures)
+    variance = float(weights @ (figures - expected) ** 2) * count / (count - 1)
     # Exactly equal repetitions have no error, whatever the sums of the weights are rounded to.
     alike = bool((values == values[0]).all())
     error = 0.0 if alike else round(math.sqrt(variance), _DIGITS)
@@ -126,22 +151,50 @@ def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
     return [(first, *rest) for first in range(total + 1) for rest in _compositions(total - first, parts - 1)]
 
 
-def pool(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
-    """Return the same figures with the errors that they have if all deviate alike between repetitions.
+def bartlett(estimates: Sequence[Estimate | None]) -> float:
+    """Return Bartlett's p-value of means whose repetitions deviate alike; NaN with fewer than two spreads.
 
-    Five repetitions tell a standard deviation to a factor of two only; those of
-    several methods on the same data tell it together. Methods with the same
-    figure and error are the same runs and count once.
+    Methods with the same figure and error are the same runs and count once. The test takes the scores of
+    a method for normal and also objects where they are not, which errs on the safe side: they keep their own.
     """
-    known = {(one.value, one.error): one for one in estimates if one is not None and one.freedom}
-    freedom = sum(one.freedom for one in known.values())
-    if not freedom:
+    from scipy.special import chdtrc
+
+    known = _distinct(estimates)
+    if len(known) < 2:
+        return math.nan
+    freedoms, variances = [one.freedom for one in known], [one.std**2 for one in known]
+    if min(variances) == 0:
+        return 1.0 if max(variances) == 0 else 0.0
+    freedom, pooled = sum(freedoms), _pooled_variance(known)
+    pairs = list(zip(freedoms, variances, strict=True))
+    distance = freedom * math.log(pooled) - sum(each * math.log(variance) for each, variance in pairs)
+    correction = 1 + (sum(1 / each for each in freedoms) - 1 / freedom) / (3 * (len(known) - 1))
+    return float(chdtrc(len(known) - 1, max(0.0, distance) / correction))
+
+
+def pool(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
+    """Return the same means with the errors that they have if all deviate alike between repetitions.
+
+    Five repetitions tell a standard deviation to a factor of two only; those of several methods on the
+    same data tell it together, unless `bartlett` objects: then each keeps its own.
+    """
+    known = _distinct(estimates)
+    if not known or bartlett(estimates) <= LEVEL_OF_SPREADS:
         return list(estimates)
-    variance = sum(one.freedom * one.std**2 for one in known.values()) / freedom
+    variance, freedom = _pooled_variance(known), sum(one.freedom for one in known)
     return [
         None if one is None else replace(one, error=math.sqrt(variance / one.count), freedom=freedom)
         for one in estimates
     ]
+
+
+def _distinct(estimates: Sequence[Estimate | None]) -> list[Estimate]:
+    known = {(one.value, one.error): one for one in estimates if one is not None and one.freedom}
+    return list(known.values())
+
+
+def _pooled_variance(estimates: Sequence[Estimate]) -> float:
+    return sum(one.freedom * one.std**2 for one in estimates) / sum(one.freedom for one in estimates)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -2,12 +2,15 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
 
 import h5py
 import pytest
+
+from fedmpi.store.record import RunRecord
 
 SUITE = """
 name = "small/suite"
@@ -61,7 +64,8 @@ def test_a_bundle_of_a_whole_suite_is_valid(here, bundle):
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines() == [
         "ok: 7 files: sizes and SHA-256",
-        "ok: 3 records: schema, status, digest of the configuration",
+        "ok: 3 records: nothing outside them, schema, status, configuration",
+        "ok: digests of all rounds of 3 records",
         "ok: completeness: 3 cases of the suite",
         "ok: tables/clients.csv: 6 rows follow from the records",
         "ok: systems.json: follows from the records",
@@ -110,53 +114,104 @@ def test_a_table_that_does_not_follow_from_the_records_is_found(here, bundle):
     )
 
 
-def test_a_record_of_another_configuration_is_found(here, bundle, tmp_path):
-    def change(path, content):
-        if path != "runs/fedavg/run.h5":
+def in_record(path, tmp_path, change):
+    """Return a function for `repacked` that applies `change` to one record."""
+
+    def changed(each, content):
+        if each != path:
             return content
         file = tmp_path / "run.h5"
         file.write_bytes(content)
         with h5py.File(file, "r+") as record:
-            text = bytes(record["config"][()]).replace(b'"rounds":2', b'"rounds":3')
-            record["config"][()] = text
+            change(record)
         return file.read_bytes()
 
-    out = here("verify", repacked(bundle, change)).stdout
-    assert "WRONG: runs/fedavg/run.h5: its configuration is not the one that its digest is of" in out
-    assert "WRONG: case fedavg: other settings than the suite's (rounds: 2 -> 3)" in out
+    return changed
 
 
-def test_a_missing_case_is_told_when_packing_and_when_verifying(here, place, tmp_path):
+def test_a_record_of_another_configuration_is_found(here, bundle, tmp_path):
+    def change(record):
+        text = bytes(record["config"][()]).replace(b'"rounds":2', b'"rounds":3')
+        record["config"][()] = text
+
+    out = here("verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))).stdout
+    words = "attributes, configuration, clients or partition are not what was written"
+    assert f"WRONG: runs/fedavg/run.h5: /: {words}" in out
+
+
+def test_a_record_of_other_settings_than_the_suite_is_found(here, bundle, tmp_path):
+    assert here("run", "small.toml", "--case", "fedavg", "--set", "seed=9", "--out", tmp_path).returncode == 0
+    other = next(tmp_path.glob("fedavg*/run.h5")).read_bytes()
+    out = here("verify", repacked(bundle, lambda p, c: other if p == "runs/fedavg/run.h5" else c)).stdout
+    assert "WRONG: runs/fedavg/run.h5: the index has another configuration for this case" in out
+    assert "WRONG: case fedavg: other settings than the suite's (" in out and "seed: 0 -> 9" in out
+
+
+def test_a_record_that_leads_out_of_itself_is_found(here, bundle, tmp_path):
+    def change(record):
+        del record["rounds/test_accuracy"]
+        record["rounds/test_accuracy"] = h5py.ExternalLink("/home/me/mine.h5", "accuracy")
+
+    done = here("verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change)))
+    assert done.returncode == 1
+    words = "/rounds/test_accuracy is a link to another file, and no link is followed"
+    assert f"WRONG: runs/fedavg/run.h5: {words}" in done.stdout
+
+
+def test_a_changed_result_is_found(here, bundle, tmp_path):
+    def change(record):
+        record["rounds/test_accuracy"][1, 0] = 0.99
+
+    out = here("verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))).stdout
+    assert "WRONG: runs/fedavg/run.h5: /rounds: round 2 is not what was written" in out
+
+
+def test_nothing_is_written_where_a_case_is_missing(here, place, tmp_path):
     runs = place / "results" / "runs" / "small" / "suite"
-    options = ["--suite", "small.toml", "--out", tmp_path / "a.tar.gz"]
-    done = here("pack", runs / "fedavg", runs / "fedprox", *options)
+    done = here("pack", runs / "fedavg", runs / "fedprox", "--out", tmp_path / "a.tar.gz")
     assert done.returncode == 2
-    assert done.stderr == "fedmpi: case self-train: not in the bundle\n"
-    part = tmp_path / "b.tar.gz"
-    done = here("pack", runs / "fedavg", "--out", part)
-    assert done.returncode == 2
-    assert "suite small/suite: no such file here" in done.stderr
-    assert "completeness: not checked" in here("verify", part).stdout
-    missing = repacked(tmp_path / "a.tar.gz", lambda path, content: None if "fedprox" in path else content)
+    assert done.stderr.startswith(
+        "fedmpi: nothing packed: case self-train: not in the bundle. Finish them, or"
+    )
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_case_is_told_when_verifying(here, bundle):
+    missing = repacked(bundle, lambda path, content: None if "fedprox" in path else content)
     out = here("verify", missing).stdout
     for line in (
         "runs/fedprox/run.h5: listed, but not in the bundle",
         "case fedprox: listed, but without a record",
         "case fedprox: not in the bundle",
-        "tables/clients.csv: 4 rows, the records give 2",
+        "tables/clients.csv: 6 rows, the records give 4",
     ):
         assert f"WRONG: {line}" in out
 
 
-def test_unfinished_runs_are_not_packed(here, place, tmp_path):
-    source = place / "results" / "runs" / "small" / "suite" / "fedavg" / "run.h5"
-    (tmp_path / "runs" / "half").mkdir(parents=True)
-    (tmp_path / "runs" / "half" / "run.h5").write_bytes(source.read_bytes())
-    with h5py.File(tmp_path / "runs" / "half" / "run.h5", "r+") as record:
-        record["status"][()] = b"interrupted"
+def test_the_suite_that_runs_were_started_with_is_found_from_elsewhere(fedmpi, place, tmp_path):
+    done = fedmpi("pack", place / "results" / "runs" / "small" / "suite", "--out", "a.tar.gz")
+    assert (done.returncode, done.stderr) == (0, "")
+    with tarfile.open(tmp_path / "a.tar.gz") as archive:
+        assert archive.extractfile("a/suite.toml").read().decode() == SUITE
+
+
+def test_runs_of_an_unknown_suite_are_packed_with_a_note(fedmpi, place, tmp_path):
+    shutil.copytree(place / "results" / "runs" / "small" / "suite" / "fedavg", tmp_path / "fedavg")
+    done = fedmpi("pack", "fedavg", "--out", "a.tar.gz")
+    assert done.returncode == 0
+    assert "suite small/suite: no such file here, so nobody knows what is missing" in done.stderr
+    assert "completeness: not checked" in fedmpi("verify", "a.tar.gz").stdout
+
+
+def test_unfinished_runs_are_not_packed(here, tmp_path):
+    with RunRecord.create(
+        tmp_path / "runs" / "half", config={"suite": "s"}, clients=["c"], rounds=2, partition={}
+    ) as record:
+        record.finish("interrupted")
     done = here("pack", tmp_path / "runs", "--out", tmp_path / "a.tar.gz")
     assert done.returncode == 2
-    assert "half: interrupted, not packed; no complete run to pack" in done.stderr
+    assert "half: interrupted; no complete run to pack" in done.stderr
     assert not (tmp_path / "a.tar.gz").exists()
 
 
@@ -175,6 +230,12 @@ def test_another_suffix_is_refused_before_anything_is_written(here, tmp_path):
         ({"a/b": b""}, "no bundle: there is no bundle.json in it"),
         ({"../b": b""}, "no bundle: ../b is not a plain file below one folder"),
         ({"a/bundle.json": b"{}"}, "bundle.json is not the index of a bundle"),
+        ({"a/bundle.json": b"[" * 100_000}, "bundle.json is not the index of a bundle"),
+        ({"a/bundle.json": b"null"}, "bundle.json is not the index of a bundle"),
+        (
+            {"a/bundle.json": b'{"format": "1"}'},
+            "bundle.json is not the index of a bundle (format: Input should",
+        ),
         ({"a/bundle.json": b'{"format": 9, "files": []}'}, "a bundle of format 9, this fedmpi reads up to 1"),
     ],
 )

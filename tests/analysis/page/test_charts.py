@@ -1,10 +1,11 @@
 import html
+import re
 
 import numpy as np
 import pytest
 
 from fedmpi.analysis.page.axes import path, scale, shown, thinned
-from fedmpi.analysis.page.charts import Axes, Line, lines, timeline
+from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.marks import Bars, Violin, bars, heat_map, violins
 
 
@@ -50,6 +51,16 @@ def test_the_timeline_keeps_clusters_together_and_says_who_was_where():
     assert [chart.index(f">{name}</text>") for name in "acb"] == sorted(
         chart.index(f">{name}</text>") for name in "acb"
     )
+
+
+def test_areas_of_all_rounds_lie_within_the_axes():
+    chart = str(stack("Time", "seconds", ["train"], np.ones((4, 1))))
+    assert 'd="M520 ' in chart  # the first round begins at the left axis, in tenths of a unit
+    assert re.findall(r'class="tick middle" x="([0-9.]+)" y="221.0">(\d+)<', chart) == [
+        ("94.5", "1"), ("179.5", "2"), ("264.5", "3"), ("349.5", "4")
+    ]  # fmt: skip
+    alone = str(timeline("Clusters", ["a"], np.zeros((1, 1), int)))
+    assert 'x="72.0" y="8.5" width="320.0"' in alone
 
 
 def test_marks_say_their_numbers():

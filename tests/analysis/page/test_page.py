@@ -100,7 +100,40 @@ def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run
     other = make_run(tmp_path / "b", [[0.7, 0.8]], settings={"algorithm": "fedprox"})
     tied.digests = [*alone.digests, digest(load_run(other), None)]
     assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone.html("page", [])
-    assert "has the highest test accuracy in the last round, 75.00 %, and so has Fed" in tied.html("page", [])
+    html = tied.html("page", [])
+    assert (
+        "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the highest test accuracy in the last "
+        "round, 75.00 %.</li>"
+    ) in html
+    assert "Best by client: FedAvg on 2, FedProx on 2 of 2 clients; on 2 several tie, and each" in html
+    overview = re.search(r'<table id="cells".*?</table>', html, re.DOTALL).group()
+    assert overview.count("★") == 4  # of two algorithms, by two rules
+
+
+def test_what_is_the_same_as_printed_ties_and_the_next_is_the_first_that_is_not(tmp_path, make_run):
+    page = Page()
+    runs = [
+        make_run(tmp_path / "a", [[0.90001]]),
+        make_run(tmp_path / "b", [[0.90004]], settings={"algorithm": "fedprox"}),
+        make_run(tmp_path / "c", [[0.8]], settings={"algorithm": "self-train"}),
+    ]
+    page.digests = [digest(load_run(run), None) for run in runs]
+    html = page.html("page", [])
+    assert "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the highest" in html
+    assert "90.00 %, 10.00 points ahead of self-train (one seed: no interval)." in html
+
+
+def test_the_title_is_what_the_runs_are_of_and_never_a_path(tmp_path, make_run):
+    for seed, suite in enumerate(("mine/one", "mine/two")):
+        make_run(tmp_path / "here" / suite, [[0.7]], seed=seed, settings={"suite": suite})
+    make_run(tmp_path / "nameless", [[0.7]])
+    for paths, title in (
+        ([tmp_path / "here"], "mine/one, mine/two"),
+        ([tmp_path / "here" / "mine" / "one"], "mine/one"),
+        ([tmp_path / "nameless"], "1 run"),
+    ):
+        assert report(paths, None, Formats(html=tmp_path / "page.html")) == 0
+        assert f"<h1>{title}</h1>" in (tmp_path / "page.html").read_text()
 
 
 def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(tmp_path, make_run):

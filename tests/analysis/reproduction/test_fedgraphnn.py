@@ -18,7 +18,7 @@ from fedmpi.registry.check import check_suite
 
 
 def test_every_published_figure_names_one_configuration_of_three_seeds():
-    figures = PAPER.figures()
+    figures = [each for each in PAPER.figures() if not each.lacks]
     assert len(figures) == 6 * 5 + 6 * 3
     results = Results([])
     for each in figures:

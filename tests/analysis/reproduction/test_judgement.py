@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from fedmpi.analysis.reproduction.judgement import Question, judge
+from fedmpi.analysis.reproduction.judgement import Judgement, Question, in_words, judge, together
 from fedmpi.analysis.reproduction.statistics import Estimate
 
 
@@ -57,3 +57,40 @@ def test_two_seeds_decide_nothing_however_many_methods_share_them():
     assert str(found) == "undecided at 2 seeds"
     (found,) = judge([Question(Estimate(0.001, 0.002, 3, 7), -0.02, 0.02)])
     assert str(found) == "**confirmed**"
+
+
+def test_what_rests_on_settings_that_are_not_published_is_not_refuted():
+    found = judge([Question(Estimate(0.1, 0.01, 5, 4), -0.02, 0.02, "dropout")])
+    assert str(found[0]) == "**not reached at these settings**"
+    (found,) = judge([Question(Estimate(0.001, 0.002, 5, 4), -0.02, 0.02, "dropout")])
+    assert str(found) == "**confirmed**"
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        (["confirmed", "confirmed"], "**confirmed**"),
+        (["refuted", "refuted"], "**refuted**"),
+        (["confirmed", "not reached at these settings"], "**depends on the reading**"),
+        (["confirmed", "undecided at 3 seeds"], "undecided at 3 seeds"),
+        (["undecided at 5 seeds", "open"], "undecided at 5 seeds"),
+        (["confirmed", "open"], "open"),
+    ],
+)
+def test_two_readings_have_one_verdict(answers, verdict):
+    assert str(together([Judgement(answer, answer) for answer in answers])) == verdict
+
+
+def test_two_readings_name_what_they_would_say_alone():
+    found = together([Judgement("undecided at 5 seeds", "confirmed"), Judgement("refuted", "refuted")])
+    assert str(found) == "undecided at 5 seeds (alone: depends on the reading)"
+
+
+def test_counts_in_words():
+    answers = ["refuted", "undecided at 3 seeds", "open", "refuted"]
+    assert in_words(answers, "refuted") == "2 refuted, 0 confirmed, 1 undecided, 1 open"
+    answers = ["depends on the reading", "confirmed"]
+    assert (
+        in_words(answers, "refuted")
+        == "0 refuted, 1 confirmed, 1 depends on the reading, 0 undecided, 0 open"
+    )

@@ -1,5 +1,7 @@
 """Splits, ablation, leakage, what is open."""
 
+import dataclasses
+
 import pytest
 
 from fedmpi.analysis.reproduction import leakage, openings, pairs, splits
@@ -62,13 +64,13 @@ def test_accuracies_by_split(over_splits):
     ]
 
 
-def test_leads_by_split_and_over_all(over_splits):
+def test_leads_of_the_published_split_stay_apart_from_those_of_others(over_splits):
     claims, figures = read_claims(GCFL / "claims.csv"), read(GCFL / "published.csv")
     (line,) = lines(splits.lead_table(over_splits, "gcfl/splits", claims, figures))
     assert line[:4] == [
-        "GCFL+ over FedAvg on PROTEINS", "+0.0286", "+0.0200 ± 0.0000 (n = 2)", "+0.0000 ± 0.0000 (n = 2)",
+        "GCFL+ over FedAvg on PROTEINS", "+0.0286", "+0.0200 ± 0.0000 (2 seeds)", "+0.0000 ± 0.0000 (2 splits)",
     ]  # fmt: skip
-    assert line[4:6] == ["+0.0100 ± 0.0184 (n = 4)", "undecided at 4 runs"]
+    assert line[4] == "undecided at 2 splits"
 
 
 def test_a_switch_is_set_against_the_reference_and_its_own_fedavg(make_rows):
@@ -139,9 +141,34 @@ def test_open_cells_come_with_a_command_and_the_time_that_equal_cases_took(make_
 def test_scores_that_were_never_run_are_open_and_their_repetitions_are_seeds():
     figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
     table = lines(openings.open_table(compare(figures, Results([]))))
-    assert len(table) == len(figures) == 48
+    assert len(table) == sum(not each.lacks for each in figures) == 48
     queue = lines(openings.queue_table(Results([]), ["fedgraphnn/table2"]))
     assert {line[2] for line in queue} == {"seed 1, seed 2, seed 3"}
+
+
+def test_cells_count_once_by_their_repetitions(make_rows):
+    rows = make_rows("fedavg", {10: [0.7], 42: [0.7]}) + make_rows("fedprox", {10: [0.7]})
+    figures = [each for each in read(GCFL / "published.csv") if each.column == "PROTEINS (10)"]
+    figures += [dataclasses.replace(each, reading="another") for each in figures]
+    found = compare(figures, Results(rows))
+    assert openings.coverage(found) == {0: 3, 1: 1, 2: 1}
+    assert openings.coverage_text(found) == "- 5 cells published: 1 with 2 runs, 1 with 1 run, 3 open.\n"
+    (line,) = lines(openings.coverage_table({"GCFL": openings.coverage(found)}))
+    assert line == ["GCFL", "5", "1", "1", "3"]
+
+
+def test_cells_that_lack_more_than_runs_say_what():
+    figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
+    found = compare(figures, Results([]))
+    assert openings.coverage(found) == {0: 96}
+    table = lines(openings.lacking_table(found))
+    assert [(line[0], line[1], line[2]) for line in table] == [
+        *(("Table 20", name, "6") for name in ("hERG", "QM9")),
+        *(("Table 3", name, "6") for name in ("CIAO", "EPINIONS")),
+        *(("Table 4", name, "6") for name in ("CORA", "CITeseer", "PUBMED", "DBLP")),
+    ]
+    assert table[0][4:] == ["the data are not public", "-"]
+    assert table[1][5] == "`fedmpi sweep fedgraphnn/table20-qm9`"
 
 
 def test_a_finished_suite_has_no_queue(make_rows):

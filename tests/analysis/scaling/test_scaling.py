@@ -171,7 +171,7 @@ def test_what_is_left_out_is_named(fedmpi, runs, make_run, tmp_path):
     ("arguments", "words"),
     [
         (["none"], "none: no such file or folder"),
-        (["runs", "--predict", "a"], "--predict a: give numbers of ranks, such as 8,16,64"),
+        (["runs", "--predict", "a"], "--predict a: give numbers of ranks up to 99,999, such as 8,16,64"),
         (["runs", "--image", "a.jpg"], "--image a.jpg: the name must end in one of .svg, .pdf, .png"),
     ],
 )

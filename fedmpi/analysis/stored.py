@@ -1,0 +1,124 @@
+"""Configuration and provenance stored in a record, which another fedmpi or somebody else may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Never
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run, load_run
+
+_Text = Annotated[str, Field(max_length=4096)]
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class _Named(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: _Text
+
+
+class _Partition(_Named):
+    seed: _Count = 0
+
+
+class _Kinds(BaseModel):
+    """Of what kind a setting is that analyses read, where the configuration has it."""
+
+    model_config = ConfigDict(strict=True)
+
+    suite: _Text = ""
+    name: _Text = ""
+    rounds: _Count = 0
+    seed: _Count = 0
+    dataset: _Named | None = None
+    partition: _Partition | None = None
+    model: _Named | None = None
+    objective: _Named | None = None
+    algorithm: _Named | _Text = ""
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    commit: _Text = ""
+
+
+class _Rank(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    cores: list[_Count] = []
+
+
+class _Mpi(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    ranks: list[_Rank] = []
+
+
+class _Origin(BaseModel):
+    """Of what kind the parts of a life's provenance are that analyses read."""
+
+    model_config = ConfigDict(strict=True)
+
+    source: _Source = _Source()
+    mpi: _Mpi = _Mpi()
+    packages: dict[str, dict[str, Any]] = {}
+    datasets: dict[str, _Text] = {}
+    parameters: list[_Count] = []
+    rank_of_client: list[_Count] | None = None
+
+
+class _Stored(dict[str, Any]):
+    """A table of a stored configuration; a setting that it lacks is an error of the record."""
+
+    def __init__(self, table: dict[str, Any], folder: Path, prefix: str = "") -> None:
+        super().__init__(
+            {
+                key: _Stored(value, folder, f"{prefix}{key}.") if isinstance(value, dict) else value
+                for key, value in table.items()
+            }
+        )
+        self._folder, self._prefix = folder, prefix
+
+    def __or__(self, other: Mapping[str, Any]) -> _Stored:  # type: ignore[override]
+        """Return the table with other values; what it lacks stays an error of the record."""
+        return _Stored({**self, **other}, self._folder, self._prefix)
+
+    def __missing__(self, key: object) -> Never:
+        raise BadInput(
+            f"{self._folder}: its stored configuration has no {self._prefix}{key}, which this needs"
+        )
+
+
+def read_run(path: Path) -> Run:
+    """Read a record; what its configuration lacks is `BadInput` when it is asked for.
+
+    Raises
+    ------
+    BadInput
+        As `load_run`; or a setting, or a part of a provenance, is of another kind than fedmpi's are.
+    """
+    run = load_run(path)
+    _refuse_other_kinds(run, "configuration", _Kinds, run.config)
+    for life in run.lives:
+        _refuse_other_kinds(run, "provenance", _Origin, life.provenance)
+        for name in ("parameters", "rank_of_client"):
+            if len(life.provenance.get(name) or run.clients) != len(run.clients):
+                raise BadInput(f"{run.folder}: its provenance has {name} of other clients than its own")
+    return replace(run, config=_Stored(run.config, run.folder))
+
+
+def _refuse_other_kinds(run: Run, what: str, kinds: type[BaseModel], given: dict[str, Any]) -> None:
+    try:
+        kinds.model_validate(given)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        place = ".".join(str(part) for part in detail["loc"]) or "it"
+        raise BadInput(
+            f"{run.folder}: its {what} is not one of fedmpi's ({place}: {detail['msg'].lower()})"
+        ) from error

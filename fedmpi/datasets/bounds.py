@@ -1,0 +1,76 @@
+"""How much is read of files that others made: what a known dataset can have, or a stated limit."""
+
+from __future__ import annotations
+
+import io
+from typing import Protocol
+
+from fedmpi.datasets.moleculenet import MoleculeFacts
+from fedmpi.datasets.tables import DatasetFacts
+from fedmpi.errors import BadInput
+
+MOST_DOWNLOAD_BYTES = 1 << 30
+MOST_TEXT_BYTES = 1 << 31
+"""Of a TU dataset that is not known; the largest known one, COLLAB, has 0.36 GB."""
+
+_NUMBER_BYTES = 32
+"""Text of one number and what is around it; 2 to 9 bytes in the known datasets."""
+
+_COLUMNS = 8
+"""Numbers of a node beside its attributes: graph, and columns of labels."""
+
+_ROW_BYTES = 1 << 14
+"""Text of a molecule with its labels; 1.6 kB in ToxCast, which has most labels."""
+
+_LITTLE_BYTES = 1 << 16
+
+
+def most_text(facts: DatasetFacts | None) -> int:
+    """Return the bytes that the files of a TU dataset may have together once unpacked.
+
+    Every edge may stand twice, as may its reverse.
+    """
+    if facts is None:
+        return MOST_TEXT_BYTES
+    numbers = 4 * facts.directed_edges + facts.nodes * (_COLUMNS + facts.attribute_width) + facts.graphs
+    return _NUMBER_BYTES * numbers + _LITTLE_BYTES
+
+
+def most_table(facts: MoleculeFacts) -> int:
+    """Return the bytes that a table of molecules may have once unpacked."""
+    return _ROW_BYTES * facts.rows + _LITTLE_BYTES
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Bounded(io.RawIOBase):
+    """Reads a stream, but no more than so many bytes.
+
+    Raises
+    ------
+    BadInput
+        When it holds more.
+    """
+
+    def __init__(self, stream: _Readable, most: int, where: str) -> None:
+        self._stream, self._left, self._most, self._where = stream, most, most, where
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read into the buffer; return how many bytes."""
+        content = self._stream.read(min(len(buffer), self._left + 1))
+        if len(content) > self._left:
+            raise BadInput(too_large(self._where, self._most))
+        self._left -= len(content)
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def too_large(where: str, most: int) -> str:
+    """Return the message for what holds more than so many bytes."""
+    return f"{where} holds more than {most:,} bytes, which no such file has: it is not read; get it anew"

@@ -1,0 +1,91 @@
+"""Whether the arrays of a checkpoint are those of this run; else it is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.store.checkpoint import Unfit
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+_STEPS_BASE = 2**20
+"""A step count is two floats, each a whole number below this (`Client.state`)."""
+
+
+@dataclass(frozen=True)
+class StateLayout:
+    """Where things stand in one client's state.
+
+    Attributes
+    ----------
+    size, parameters : int
+        Floats of the state, and of the parameters, with which it begins.
+    steps : int or None
+        Where the two floats of the step count begin, if moments are kept.
+    """
+
+    size: int
+    parameters: int
+    steps: int | None
+
+
+def refuse_unfit(arrays: Arrays, layouts: Sequence[StateLayout], server: Arrays) -> None:
+    """Check a checkpoint's arrays before any of them is used.
+
+    Parameters
+    ----------
+    arrays : mapping
+        Of the checkpoint.
+    layouts : sequence of StateLayout
+        Of each client in this run.
+    server : mapping
+        What the server's state is before the first round, with ``group`` int64 [clients].
+
+    Raises
+    ------
+    Unfit
+        An array is missing, has another name, type or shape, or holds what cannot be.
+    """
+    sizes = np.array([layout.size for layout in layouts], np.int64)
+    expected: Arrays = {"states": np.zeros(int(sizes.sum()), np.float32), "sizes": sizes, **server}
+    if unequal := sorted(set(arrays) ^ set(expected)):
+        raise Unfit(f"it has other arrays than this run's ({', '.join(unequal)})")
+    for name, array in expected.items():
+        if (arrays[name].dtype, arrays[name].shape) != (array.dtype, array.shape):
+            raise Unfit(
+                f"its array {name} is {arrays[name].dtype} {list(arrays[name].shape)}, "
+                f"this run's {array.dtype} {list(array.shape)}"
+            )
+    if not np.array_equal(arrays["sizes"], sizes):
+        raise Unfit("its clients have states of other sizes")
+    _refuse_impossible_states(np.split(arrays["states"], np.cumsum(sizes)[:-1]), layouts)
+    if not ((arrays["group"] >= 0) & (arrays["group"] < len(layouts))).all():
+        raise Unfit("its groups have numbers that cannot be")
+    for name, fresh in server.items():
+        _refuse_impossible_numbers(name, arrays[name], fresh)
+
+
+def _refuse_impossible_states(
+    states: Sequence[npt.NDArray[np.float32]], layouts: Sequence[StateLayout]
+) -> None:
+    for client, (state, layout) in enumerate(zip(states, layouts, strict=True)):
+        if not np.isfinite(state[: layout.parameters]).all():
+            raise Unfit(f"parameters of client {client} are not finite")
+        if layout.steps is None:
+            continue
+        steps = state[layout.steps : layout.steps + 2]
+        if not ((steps >= 0) & (steps < _STEPS_BASE) & (steps == np.floor(steps))).all():
+            raise Unfit(f"the step count of client {client} is no whole number")
+
+
+def _refuse_impossible_numbers(name: str, values: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> None:
+    """Refuse infinities, and NaN where the array has none before the first round."""
+    if values.dtype.kind != "f":
+        return
+    if np.isinf(values).any() or (np.isnan(values) & ~np.isnan(fresh)).any():
+        raise Unfit(f"its array {name} is not finite")

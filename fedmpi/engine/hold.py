@@ -1,0 +1,92 @@
+"""A run folder in rank 0's hands: whatever is written there passes one place, which looks whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fedmpi.comm.world import World
+from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.errors import FedmpiError, RunFailed
+from fedmpi.store import disk, events, runfile
+from fedmpi.store.lock import FolderLock
+from fedmpi.store.record import RunRecord
+
+
+class HeldFolder:
+    """A run folder, locked, and its record.
+
+    A process that stood still for long may have lost the folder to another one without having noticed.
+    So it looks before it writes, and from the moment that it sees its loss nothing of it reaches the
+    folder any more, also not what closing the record would write.
+
+    Raises
+    ------
+    BadInput
+        On entry: another live process holds the folder, or it cannot be written.
+    """
+
+    def __init__(self, folder: Path, world: World, where: Whereabouts) -> None:
+        self.path, self._world, self._where = folder, world, where
+        self._lock = FolderLock(folder)
+        self._record: RunRecord | None = None
+        self.given_up = False
+        """Whether a failure in `writing`, which has been told, ends the job."""
+
+    def __enter__(self) -> Self:
+        self._lock.__enter__()
+        if self._lock.former_may_live:  # it may stand between its look and its write
+            for name in (events.NAME, runfile.NAME):
+                disk.detach(self.path / name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._record is not None:
+                self._silence_if_lost()
+                self._record.close()
+        finally:
+            self._lock.__exit__(kind, error, trace)
+
+    @property
+    def record(self) -> RunRecord:
+        """The record in the folder, for reading; to be set once."""
+        assert self._record is not None
+        return self._record
+
+    @record.setter
+    def record(self, record: RunRecord) -> None:
+        self._record = record
+
+    @contextmanager
+    def writing(self) -> Iterator[RunRecord]:
+        """Return a context in which the folder may be written; what fails in it ends the whole job."""
+        self._where.writing = True
+        try:
+            self.confirm()
+            yield self.record
+        except FedmpiError as error:
+            self.given_up = True
+            self._silence_if_lost()
+            self.record.finish("failed", str(error))
+            self.record.close()
+            self._world.fail(error)
+        finally:
+            self._where.writing = False
+
+    def confirm(self) -> None:
+        """Raise RunFailed unless the folder is still this process's."""
+        if self._lock.lost():
+            raise RunFailed(
+                f"{self.path} was taken over by another process while this one stood still, "
+                "or its lock was removed; this one stops and writes nothing more there"
+            )
+
+    def _silence_if_lost(self) -> None:
+        if self._lock.lost():
+            self.record.silence()

@@ -1,0 +1,221 @@
+"""What an algorithm's hooks may return: a check gives the value as the engine uses it, or says what is wrong.
+
+Plain functions of values, a few microseconds each; `fedmpi.engine.hooks` calls them where hooks are called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from fedmpi.algorithms.base import Division
+from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
+from fedmpi.store.stored import StoredField, in_words
+
+Ints = npt.NDArray[np.int64]
+
+LARGEST_WEIGHT = 2**29 - 1
+"""A float32 times a weight up to it is exact in float64."""
+
+_SERVER_ARRAYS = ("states", "sizes", "group", "meta")
+"""Names in a checkpoint that are the engine's."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+"""Of an array in a checkpoint: a file in an archive."""
+
+
+class Breach(Exception):
+    """What a hook returned is not what it must return; the text says what it is and what it must be."""
+
+
+def participants(value: Any, num_clients: int) -> Ints:
+    """Return who takes part, int64, ascending: at least one, each at most once."""
+    chosen = np.sort(_integers(value, None, "clients"))
+    if not len(chosen):
+        raise Breach("returned nobody: at least one client must train")
+    _within(chosen, num_clients, "client")
+    twice = chosen[1:][chosen[1:] == chosen[:-1]]
+    if len(twice):
+        raise Breach(f"returned client {twice[0]} twice")
+    return chosen
+
+
+def groups(value: Any, num_clients: int) -> Ints:
+    """Return the group of each client, int64 [clients], numbers from 0 to the number of clients less 1."""
+    found = _integers(value, num_clients, "groups")
+    _within(found, num_clients, "group")
+    return found
+
+
+def weights(value: Any, num_clients: int) -> Ints:
+    """Return the clients' weights, int64 [clients]: sums are exact for whole numbers only."""
+    found = _integers(value, num_clients, "weights")
+    if found.min() < 0 or found.max() > LARGEST_WEIGHT:
+        wrong = int(np.flatnonzero((found < 0) | (found > LARGEST_WEIGHT))[0])
+        raise Breach(f"returned {found[wrong]} for client {wrong}: a weight is 0 to {LARGEST_WEIGHT}")
+    if not found.any():
+        raise Breach("returned 0 for every client")
+    return found
+
+
+def averages(group: Ints, weights: Ints, chosen: Ints) -> None:
+    """Refuse weights that leave a group of this round's participants without any."""
+    active = group[chosen]
+    total = np.bincount(active, weights[chosen])[active]
+    if not total.all():
+        raise Breach(f"returned 0 for every participant of group {active[total == 0][0]}: it has no mean")
+
+
+def report_size(value: Any) -> int:
+    """Return the bytes of a client's report."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise Breach(f"returned {value!r}: a number of bytes is a whole number, 0 or more")
+    return int(value)
+
+
+def report(value: Any, size: int) -> npt.NDArray[np.uint8]:
+    """Return a client's report, uint8 [size]."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.shape != (size,):
+        raise Breach(f"returned {_described(value)}: it must be uint8 [{size}], as report_size says")
+    return value
+
+
+def yes_or_no(value: Any) -> bool:
+    """Return an answer as bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise Breach(f"returned {value!r}: the answer is True or False")
+    return bool(value)
+
+
+def model(value: Any, size: int) -> npt.NDArray[np.float32]:
+    """Return a group's next model, float32 [shared]."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != (size,):
+        raise Breach(f"returned {_described(value)}: it must be float32 [{size}], as the model it was given")
+    return value
+
+
+def like(value: Any, other: Any) -> Any:
+    """Return a vector of the type and shape of another; of torch."""
+    same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)
+    if not same:
+        raise Breach(f"returned {_described(value)}: it must be as the vectors it was given")
+    return value
+
+
+def suspects(value: Any, groups_now: Ints, took_part: npt.NDArray[np.bool_]) -> list[int]:
+    """Return the suspected groups, ascending; each has a member that took part."""
+    chosen = np.unique(_integers(value, None, "groups"))
+    strangers = np.setdiff1d(chosen, groups_now[took_part])
+    if len(strangers):
+        raise Breach(f"returned group {strangers[0]}, of which no client took part")
+    return [int(group) for group in chosen]
+
+
+def division(value: Any, members: Ints) -> Division:
+    """Return a group's parts; every member is in exactly one, and none is empty."""
+    if not isinstance(value, Division):
+        raise Breach(f"returned {_described(value)}: it must be a Division")
+    parts = tuple(_integers(part, None, "clients") for part in value.parts)
+    together = np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
+    if not np.array_equal(together, members) or not all(len(part) for part in parts):
+        raise Breach("returned parts in which not every member of the group is exactly once")
+    edges = np.asarray(value.weights)
+    if edges.shape != (len(members),) * 2 or edges.dtype.kind not in "fiu":
+        raise Breach(f"returned weights {_described(edges)}: they must be [{len(members)}, {len(members)}]")
+    return Division(parts, edges.astype(np.float64))
+
+
+def fields(value: Any) -> tuple[Field, ...]:
+    """Return the record's further fields, named apart from the common ones."""
+    if not isinstance(value, tuple) or not all(isinstance(field, Field) for field in value):
+        raise Breach(f"returned {_described(value)}: it must be a tuple of record fields")
+    taken = [field.name for field in (*RESULTS, *MEASUREMENTS)]
+    for field in value:
+        try:
+            StoredField.model_validate({**asdict(field), "axes": list(field.axes)})
+        except (ValidationError, TypeError) as error:
+            why = in_words(error) if isinstance(error, ValidationError) else str(error)
+            raise Breach(f"names a field that no record holds ({why})") from None
+        if field.name in taken:
+            raise Breach(f'names a field "{field.name}", which there is already')
+        taken.append(field.name)
+    return value
+
+
+def found(value: Any, known: Sequence[Field], num_clients: int) -> dict[str, npt.NDArray[Any]]:
+    """Return what the algorithm found in a round: arrays by the names, shapes and types of its fields."""
+    by_name = {field.name: field for field in known}
+    if not isinstance(value, Mapping):
+        raise Breach(f"returned {_described(value)}: it must be a dict of arrays by the names of its fields")
+    for name, array in value.items():
+        if name not in by_name:
+            raise Breach(f'returned "{name}", which fields() does not name')
+        shape = by_name[name].shape(axis_sizes(num_clients))
+        if not isinstance(array, np.ndarray) or array.shape != shape:
+            raise Breach(f'returned "{name}" as {_described(array)}: its shape must be {list(shape)}')
+        cast = array.astype(by_name[name].dtype)
+        if not np.array_equal(array, cast, equal_nan=array.dtype.kind == "f"):
+            raise Breach(f'returned "{name}" as {array.dtype}, which {by_name[name].dtype} cannot hold')
+    return dict(value)
+
+
+def state(value: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return what a checkpoint keeps of the server's state: arrays of numbers by name."""
+    if not isinstance(value, Mapping):
+        raise Breach(f"returned {_described(value)}: it must be a dict of arrays")
+    for name, array in value.items():
+        if not isinstance(name, str) or name in _SERVER_ARRAYS or not _NAME.fullmatch(name):
+            raise Breach(f"returned {name!r}, a name that is not free: choose another of letters and digits")
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+            raise Breach(f'returned "{name}" as {_described(array)}: it must be an array of numbers')
+    return dict(value)
+
+
+def digest(*values: Any) -> float:
+    """Return a hash of what a rank computed on its own; 52 bits, exact in float64."""
+    state_of = hashlib.blake2b(digest_size=8)
+    for value in values:
+        state_of.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+    return float(int.from_bytes(state_of.digest(), "little") >> 12)
+
+
+def _integers(value: Any, length: int | None, what: str) -> Ints:
+    """Return a vector of whole numbers, int64; floats that are whole count."""
+    try:
+        given = np.asarray(value)
+    except (ValueError, TypeError):
+        raise Breach(f"returned {type(value).__name__}: it must be a vector of {what}") from None
+    if given.size == 0 and length is None and given.ndim == 1:
+        return np.zeros(0, np.int64)
+    if given.ndim != 1 or (length is not None and len(given) != length) or given.dtype.kind not in "iuf":
+        size = "k" if length is None else length
+        raise Breach(f"returned {_described(given)}: it must be int64 [{size}]")
+    if given.dtype.kind == "f" and not (
+        np.isfinite(given).all() and (given == np.rint(given)).all() and np.abs(given).max() < 2**53
+    ):
+        raise Breach(f"returned {what} that are not whole numbers, such as {_fractional(given)}")
+    return given.astype(np.int64)
+
+
+def _fractional(values: npt.NDArray[Any]) -> float:
+    return float(values[~np.isfinite(values) | (values != np.rint(values)) | (np.abs(values) >= 2**53)][0])
+
+
+def _within(values: Ints, count: int, what: str) -> None:
+    if values.min() < 0 or values.max() >= count:
+        wrong = int(values[(values < 0) | (values >= count)][0])
+        raise Breach(f"returned {what} {wrong}: they are numbered 0 to {count - 1}")
+
+
+def _described(value: Any) -> str:
+    """Return type and shape of a value in a few words."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype} {list(value.shape)}"
+    return f"{value!r}"[:60] if value is None or isinstance(value, int | float) else type(value).__name__

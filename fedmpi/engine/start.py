@@ -1,0 +1,97 @@
+"""What an algorithm says before the first round, checked on every rank alike before a run folder is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from fedmpi.comm.world import World
+from fedmpi.engine.case import Case
+from fedmpi.engine.federation import Federation
+from fedmpi.engine.hook_checks import digest
+from fedmpi.engine.hooks import FLAGS, Hooks
+from fedmpi.errors import BadInput, RankFailed
+from fedmpi.models.flat import FROZEN
+from fedmpi.models.options import Shape
+from fedmpi.objectives.unsupervised import network_of
+
+Tensors = dict[str, tuple[int, ...]]
+"""Shapes of tensors by name."""
+
+
+def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) -> None:
+    """Refuse an algorithm whose hooks return what they must not, or differ between ranks.
+
+    Raises
+    ------
+    BadInput
+        On every rank.
+    """
+    mine = world.together(partial(_answers, case, hooks, federation))
+    theirs = world.agree(lambda: mine)
+
+    def compare() -> None:
+        for hook, answer in mine.items():
+            if theirs[hook] != answer:
+                raise BadInput(
+                    f"algorithm {hooks.name}: {hook} gave rank {world.rank} something else than rank 0: "
+                    "what hooks and flags say must depend on arguments and options alone"
+                )
+
+    world.together(compare)
+
+
+def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, float]:
+    """Return a digest of what each hook that every rank calls on its own returns."""
+    clients = federation.num_clients
+    try:
+        answers = {
+            "weights": digest(hooks.weights(federation.weights)),
+            "groups": digest(hooks.groups(clients)),
+            "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
+            "report_size": digest(hooks.report_size(case.model)),
+            "fields": digest(hooks.fields(clients)),
+            **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
+        }
+        return {**answers, "shares": digest(_shared(case, hooks, federation))}
+    except RankFailed as error:
+        raise BadInput(str(error)) from error
+
+
+def _shared(case: Case, hooks: Hooks, federation: Federation) -> Tensors:
+    """Return the tensors that leave the clients; every client has them, in one shape.
+
+    Raises
+    ------
+    BadInput
+        None leaves, or one of them is not the same for all.
+    """
+    by_shape = {shape: _leaving(case, hooks, shape) for shape in dict.fromkeys(federation.shapes)}
+    names = [split.name for split in federation.partition.clients]
+    first = by_shape[federation.shapes[0]]
+    if not first:
+        raise BadInput(f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share")
+    for name, shape in zip(names, federation.shapes, strict=True):
+        other = by_shape[shape]
+        for tensor in {**first, **other}:
+            if first.get(tensor) != other.get(tensor):
+                raise BadInput(
+                    f"algorithm {hooks.name}: hook shares lets {tensor} leave, which is "
+                    f"{_size(first, tensor)} for client {names[0]} and {_size(other, tensor)} for client "
+                    f"{name}: what is shared must not depend on a client's features and classes"
+                )
+    return first
+
+
+def _leaving(case: Case, hooks: Hooks, shape: Shape) -> Tensors:
+    module = network_of(case.objective, case.model, shape)
+    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    return {
+        name: tuple(tensor.shape)
+        for name, tensor in tensors.items()
+        if tensor.is_floating_point() and not name.startswith(FROZEN) and hooks.shares(name, case.share)
+    }
+
+
+def _size(tensors: Tensors, name: str) -> str:
+    return " x ".join(map(str, tensors[name])) or "a number" if name in tensors else "missing"

@@ -1,0 +1,55 @@
+"""Cases of a suite that are the same but for their names: one of them is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedmpi.comm import launch
+from fedmpi.config.suite import Suite
+from fedmpi.engine.case import Case
+from fedmpi.errors import BadInput
+from fedmpi.store.schema import canonical_json
+from fedmpi.visible import complain
+
+_MOST_NAMED = 3
+
+
+def distinct(suite: Suite, cases: Sequence[Case]) -> list[int]:
+    """Return the places of the cases that stand for themselves, the first of equal ones.
+
+    Overrides can make cases equal, which is said in one line on the standard error; a file that does
+    so by itself is wrong.
+
+    Parameters
+    ----------
+    suite : Suite
+    cases : sequence of Case
+        One for each of the suite's.
+
+    Raises
+    ------
+    BadInput
+        Two cases of the file are the same on the same ranks, because one axis takes back what another sets.
+    """
+    first: dict[tuple[str, tuple[int, ...]], int] = {}
+    equal: list[str] = []
+    for place, case in enumerate(cases):
+        config = canonical_json({**case.config(), "name": ""})
+        other = first.setdefault((config, suite.cases[place].ranks), place)
+        if other == place:
+            continue
+        if not suite.overridden:
+            raise BadInput(
+                f"{suite.path}: matrix: {cases[other].name} and {case.name} have the same settings: does an "
+                "axis take back what another sets?"
+            )
+        equal.append(f"{case.name} as {cases[other].name}")
+    if equal and launch.rank() == 0:
+        complain(_said(equal))
+    return list(first.values())
+
+
+def _said(equal: Sequence[str]) -> str:
+    more = len(equal) - _MOST_NAMED
+    named = "; ".join(equal[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"--set makes cases the same, so one of them is run for all: {named}"

@@ -1,0 +1,205 @@
+"""What a record must hold before it is believed: names, types and sizes of its schema, and its digests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from pydantic import Field as Bound
+from pydantic import StringConstraints, TypeAdapter
+
+from fedmpi.store import digests, stored
+from fedmpi.store.plain import Dataset, NotPlain, Tree
+from fedmpi.store.schema import Array, Field, measurement_fields, result_fields
+from fedmpi.store.stored import Stored, Text
+
+SEALED = 3
+"""The first schema whose records have digests."""
+
+_EXTRA = TypeAdapter(stored.ExtraFields)
+_COUNT, _TEXT = ("i8", ()), ("S", ())
+_RESULTS, _MEASURED = "digests/results", "digests/measurements"
+
+
+class Damaged(ValueError):
+    """A record is not what was written; the text says where."""
+
+
+class Header(Stored):
+    """Attributes of the root."""
+
+    schema_version: stored.Version
+    fedmpi_version: Text
+    numerics_version: stored.Version
+    config_digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    rounds: stored.Rounds
+    created: Text
+    extra_fields: Annotated[str, StringConstraints(max_length=1 << 20)]
+
+    def extra(self) -> tuple[Field, ...]:
+        """Return the fields beyond the schema's."""
+        return tuple(item.field() for item in _EXTRA.validate_python(json.loads(self.extra_fields)))
+
+
+class LifeHeader(Stored):
+    """Attributes of a life's group."""
+
+    first_round: stored.Index
+    ranks: stored.Ranks
+    started: Text
+    collectives: Annotated[list[Text], Bound(max_length=stored.MOST_FIELDS)]
+
+
+class Seals(Protocol):
+    """How a record vouches for what it holds; `group` is "" for the file, else a life's path."""
+
+    def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+        """Refuse datasets that are missing, unknown, or of another type or size."""
+
+    def text(self, group: str, name: str) -> str:
+        """Return a text that changes while the run goes on."""
+
+    def whole_rounds(self, group: str, rows: str, count: int) -> int:
+        """Return how many rounds are whole where the stored count says `count`."""
+
+    def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
+        """Refuse rounds with another number than was written."""
+
+    def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
+        """Refuse anything else that is not what was written."""
+
+
+class Sealed:
+    """A record with digests."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+        """Every dataset of the schema, and no other."""
+        there = self._tree.below(group) if group else self._tree.datasets
+        mine = {path: each for path, each in there.items() if group or not path.startswith(_FREE)}
+        for path in sorted(expected.keys() ^ mine.keys()):
+            raise Damaged(f"/{_path(group, path)}: {'missing' if path in expected else 'unknown'}")
+        check_types(group, mine, expected)
+
+    def text(self, group: str, name: str) -> str:
+        """One of its two digests is that of what stands there; a killed writer may have left them apart."""
+        content = self._tree.datasets[_path(group, name)].text()
+        slots = self._tree.datasets[_path(group, f"digests/{name}_now_and_before")].read()
+        if digests.of_text(content.encode()) not in slots.tolist():
+            raise Damaged(f"/{_path(group, name)} is not what was written")
+        return content
+
+    def whole_rounds(self, group: str, rows: str, count: int) -> int:
+        """Those with a digest; the count, which is written after them, cannot say more."""
+        blank = np.flatnonzero(self._tree.datasets[_path(group, rows)].read() == digests.BLANK)
+        whole = int(blank[0]) if len(blank) else self._tree.datasets[_path(group, rows)].shape[0]
+        if not 0 <= count <= whole:
+            raise Damaged(f"/{group}: {count} rounds are said to be whole, {whole} have digests")
+        return whole
+
+    def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
+        """Compare each round with its digest."""
+        found = digests.of_rounds(first, arrays)
+        wrong = np.flatnonzero(found != self._tree.datasets[_path(group, rows)].read(len(found)))
+        if len(wrong):
+            place = group or "rounds"
+            raise Damaged(f"/{place}: round {first + int(wrong[0]) + 1} is not what was written")
+
+    def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
+        """Compare with the digest over all of it."""
+        if digests.of_values(values) != self._tree.datasets[_path(group, "digests/rest")].integer():
+            what = "attributes or provenance" if group else "attributes, configuration, clients or partition"
+            raise Damaged(f"/{group}: {what} are not what was written")
+
+
+class Unsealed:
+    """A record of a schema before digests: its names and numbers are taken as they are."""
+
+    def __init__(self, tree: Tree, rounds: int) -> None:
+        self._tree, self._rounds = tree, rounds
+
+    def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+        """Of the datasets that this schema knows too, type and size."""
+        there = self._tree.below(group) if group else self._tree.datasets
+        check_types(group, {path: each for path, each in there.items() if path in expected}, expected)
+
+    def text(self, group: str, name: str) -> str:
+        """Whatever stands there."""
+        return self._tree.datasets[_path(group, name)].text()
+
+    def whole_rounds(self, group: str, rows: str, count: int) -> int:
+        """As many as are said to be whole."""
+        if not 0 <= count <= self._rounds:
+            raise Damaged(f"/{group}: {count} of {self._rounds} rounds")
+        return count
+
+    def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
+        """Nothing to compare with."""
+
+    def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
+        """Nothing to compare with."""
+
+
+_FREE = ("partition/", "lives/")
+"""Below these the file's own names do not say what there is."""
+
+
+def _path(group: str, name: str) -> str:
+    return f"{group}/{name}" if group else name
+
+
+def check_types(
+    group: str, found: Mapping[str, Dataset], expected: Mapping[str, tuple[str, tuple[int, ...]]]
+) -> None:
+    """Refuse datasets of another type or size, before any of them is read."""
+    for path, each in found.items():
+        dtype, shape = expected[path]
+        fits = each.dtype.kind in "SO" if dtype == "S" else each.dtype == np.dtype(dtype)
+        if not fits or each.shape != shape:
+            raise NotPlain(
+                f"/{_path(group, path)} is of type {each.dtype} and shape {list(each.shape)}, "
+                f"expected {'text' if dtype == 'S' else np.dtype(dtype)} and {list(shape)}"
+            )
+
+
+def expected_in_file(
+    rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
+) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return type and shape of every dataset of a file, but for partition and lives."""
+    return {
+        "config": _TEXT,
+        "status": _TEXT,
+        "reason": _TEXT,
+        "rounds_completed": _COUNT,
+        "clients": ("S", (sizes["client"],)),
+        _RESULTS: (digests.DTYPE, (rounds,)),
+        "digests/rest": (digests.DTYPE, ()),
+        "digests/status_now_and_before": (digests.DTYPE, (2,)),
+        "digests/reason_now_and_before": (digests.DTYPE, (2,)),
+        **{
+            f"rounds/{name}": (field.dtype, (rounds, *field.shape(sizes)))
+            for name, field in result_fields(extra).items()
+        },
+    }
+
+
+def expected_in_life(
+    rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
+) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return type and shape of every dataset of a life that has `rounds` rounds before it."""
+    return {
+        "provenance": _TEXT,
+        "ended": _TEXT,
+        "rounds_written": _COUNT,
+        _MEASURED: (digests.DTYPE, (rounds,)),
+        "digests/rest": (digests.DTYPE, ()),
+        "digests/ended_now_and_before": (digests.DTYPE, (2,)),
+        **{
+            name: (field.dtype, (rounds, *field.shape(sizes)))
+            for name, field in measurement_fields(extra).items()
+        },
+    }

@@ -1,0 +1,73 @@
+"""A run that stood still while another one took its folder over writes nothing more there."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from fedmpi.engine.clients import Client
+from fedmpi.store import lines
+from fedmpi.store.lock import FolderLock
+from fedmpi.store.reader import load_run
+
+
+@pytest.fixture
+def stopped(fedmpi_process, tiny_suite, tmp_path):
+    """A run of very many rounds that was stopped with SIGSTOP; its lock is two minutes old."""
+    folder = tmp_path / "runs" / "fedavg"
+    long = tiny_suite.read_text().replace("rounds = 4", "rounds = 3000\ncheckpoint_seconds = 0.2")
+    tiny_suite.write_text(long)
+    process = fedmpi_process("run", tiny_suite, "--case", "0", "--out", "runs")
+    try:
+        for _ in range(1200):
+            if (folder / "checkpoint").exists():
+                break
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.05)
+        process.send_signal(signal.SIGSTOP)
+        (folder / "lock").write_text(
+            json.dumps({**json.loads((folder / "lock").read_text()), "place": "another host"})
+        )
+        os.utime(folder / "lock", (time.time() - 130,) * 2)
+        yield process, folder
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_new_owners_files_stay_as_they_are(fedmpi, stopped, tiny_suite, monkeypatch):
+    process, folder = stopped
+    original = Client.train_locally
+
+    def train(self, case, algorithm, round):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, case, algorithm, round)
+
+    monkeypatch.setattr(Client, "train_locally", train)
+    assert fedmpi("run", "--resume", folder).returncode == 75
+    with FolderLock(folder):  # as the run that took over would hold it
+        before = contents(folder)
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=60)
+        assert contents(folder) == before
+    assert process.returncode == 1
+    assert err.count("\n") == 1
+    assert "was taken over by another process while this one stood still" in err
+    assert load_run(folder).status == "interrupted"
+    assert lines.read(folder / "events.jsonl")[-1].status == "interrupted"
+
+
+def test_a_run_whose_lock_was_removed_writes_nothing_more(stopped):
+    process, folder = stopped
+    (folder / "lock").unlink()
+    before = contents(folder)
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.count("\n")) == (1, 1)
+    assert contents(folder) == before

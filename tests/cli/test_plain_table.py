@@ -1,0 +1,88 @@
+"""Tables on narrow terminals: what stays, what is named below, and names that act like markup."""
+
+import io
+
+from rich.console import Console
+
+from fedmpi.cli.plain_table import PlainTable, shortened
+
+
+def shown(table, width):
+    screen = Console(width=width, file=io.StringIO())
+    screen.print(table)
+    return [line.rstrip() for line in screen.file.getvalue().splitlines()]
+
+
+def a_table():
+    headings = ("run", "ranks", "best by validation", "seconds")
+    table = PlainTable("Runs [of] mine", headings, 1, spare=("ranks", "seconds"))
+    table.add_line("a run [red]", 4, "90.28", "1,234.5")
+    return table
+
+
+def test_headings_are_broken_between_words_only():
+    assert shown(a_table(), 80) == [
+        "Runs [of] mine",
+        "                       best by",
+        "run          ranks  validation  seconds",
+        "───────────────────────────────────────",
+        "a run [red]      4       90.28  1,234.5",
+        "",
+    ]
+
+
+def test_spare_columns_are_left_out_where_there_is_no_room_and_named_below():
+    assert shown(a_table(), 34)[2:] == [
+        "run          validation  seconds",
+        "────────────────────────────────",
+        "a run [red]       90.28  1,234.5",
+        "Left out: ranks; a wider terminal",
+        "or `| less -S` shows them.",
+        "",
+    ]
+    assert shown(a_table(), 26)[4:6] == ["a run [red]       90.28", "Left out: ranks, seconds;"]
+
+
+def test_long_names_lose_their_middle_only_when_nothing_else_helps():
+    table = PlainTable("", ("case", "dataset", "accuracy", "seconds"), 2, spare=("seconds",))
+    table.add_line("gcfl-seed=10-dropout=0.5", "PROTEINS", "70.00", "12.5")
+    assert shown(table, 60)[3] == "gcfl-seed=10-dropout=0.5  PROTEINS     70.00     12.5"
+    assert shown(table, 44)[3] == "gcfl-seed=10-dropout=0.5  PROTEINS     70.00"
+    assert shown(table, 36)[3] == "gcfl-see…out=0.5  PROTEINS     70.00"
+
+
+def test_text_that_may_take_lines_takes_them():
+    table = PlainTable("", ("suite", "cases", "description"), 1, wrapped=("description",))
+    table.add_line("fclg/causes", 54, "FCLG with vectors of unit length and one setting changed")
+    assert shown(table, 44)[3:] == [
+        "fclg/causes     54  FCLG with vectors of",
+        "                    unit length and one",
+        "                    setting changed",
+        "",
+    ]
+
+
+def test_a_caption_stays_and_a_table_can_be_shown_twice():
+    table = a_table()
+    table.caption = "Of today."
+    assert shown(table, 26) == shown(table, 26)
+    assert shown(table, 26)[5] == shown(table, 80)[5] == "Of today."
+
+
+def test_names_of_others_neither_act_nor_break_lines():
+    table = PlainTable("title\x1b[31m", ("run",), 1)
+    table.add_line("a\x1b]0;title\x07b\nc\u202e")
+    table.add_line("plain")
+    assert shown(table, 80) == [
+        r"title\x1b[31m",
+        "run",
+        "───────────────────────────",
+        r"a\x1b]0;title\x07b\nc\u202e",
+        "plain",
+        "",
+    ]
+
+
+def test_wide_letters_are_counted_as_two_columns():
+    assert shortened("日本語日本語", 12) == "日本語日本語"
+    assert shortened("日本語日本語", 9) == "日本…本語"

@@ -1,0 +1,124 @@
+"""Runs of algorithms that a file of the user's defines."""
+
+import gc
+import sys
+
+import pytest
+
+from fedmpi.store.reader import load_run
+
+DAMPED = """
+from fedmpi.algorithms.base import Algorithm
+class Damped(Algorithm):
+    name = "damped"
+    def {hook}
+"""
+OPTIONS = ("--plugin", "damped.py", "--set", "algorithm=damped", "--set", "rounds=2", "--out", "runs")
+
+
+@pytest.fixture
+def damped(fedmpi, tiny_suite, tmp_path):
+    """Return a function that writes the plug-in with one hook and runs a command on a suite of one case."""
+
+    def run(command, hook, *options):
+        sys.modules.pop("fedmpi_plugin_damped", None)
+        gc.collect()
+        (tmp_path / "damped.py").write_text(DAMPED.format(hook=hook))
+        return fedmpi(command, tiny_suite, *OPTIONS, *options)
+
+    yield run
+    sys.modules.pop("fedmpi_plugin_damped", None)
+    gc.collect()
+
+
+HALF = "update(self, model, mean, k): return super().update(model, mean / 2, k)"
+FULL = "update(self, model, mean, k): return super().update(model, mean / 1, k)"
+
+
+def test_a_run_of_another_version_of_a_plugin_is_refused_and_listed(damped):
+    assert damped("run", HALF).returncode == 0
+    assert damped("run", HALF).stdout.count("complete, skipped") == 1
+    for command, options in (("run", ()), ("run", ("--resume",)), ("sweep", ())):
+        done = damped(command, FULL, *options)
+        assert done.returncode == 2
+        words = "damped-rounds=2 was made with another version of damped.py (sha256 "
+        assert words in done.stderr and done.stderr.count("\n") == 1
+    assert "(made with another version of damped.py (sha256 " in damped("run", FULL, "--list").stdout
+
+
+def test_a_tensor_that_clients_have_in_several_shapes_cannot_be_shared(damped, tmp_path):
+    done = damped("run", "shares(self, name, share): return True")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "fedmpi: algorithm damped: hook shares lets pre.weight leave, which is 64 x 4 for client synthetic-0 "
+        "and 64 x 5 for client synthetic-1: what is shared must not depend on a client's features and "
+        "classes\n"
+    )
+    assert not (tmp_path / "runs" / "damped-rounds=2" / "run.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        (
+            "weights(self, samples): return samples / 3",
+            "hook weights in {} returned weights that are not whole",
+        ),
+        ("groups(self, num_clients): return [-1, 0, 0]", "hook groups in {} returned group -1"),
+        ("participants(self, *_): return [0, 0]", "hook participants in {} returned client 0 twice"),
+        ("shares(self, name, share): return False", "hook shares leaves no tensor of the model to share"),
+    ],
+)
+def test_a_hook_that_returns_what_it_must_not_starts_no_run(damped, tmp_path, hook, words):
+    done = damped("run", hook)
+    assert done.returncode == 2
+    assert words.format(tmp_path / "damped.py") in done.stderr
+    assert not (tmp_path / "runs" / "damped-rounds=2" / "run.h5").exists()
+
+
+NOBODY = "participants(self, seed, round, *_): return [0, 1] if round == 0 else []"
+NO_WEIGHT = """weights(self, samples): return [0, 1, 1]
+    def participants(self, seed, round, *_): return [0, 1] if round == 0 else [0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        (NOBODY, "returned nobody: at least one client must train"),
+        (NO_WEIGHT, "returned 0 for every participant of group 0: it has no mean"),
+    ],
+)
+def test_a_hook_that_fails_in_a_round_fails_the_run(damped, tmp_path, hook, words):
+    done = damped("run", hook)
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"{words}\n")
+    run = load_run(tmp_path / "runs" / "damped-rounds=2")
+    assert (run.status, run.rounds_completed) == ("failed", 1)
+    assert run.reason == done.stderr.removeprefix("fedmpi: ").strip()
+
+
+def test_a_weight_may_be_larger_than_a_clients_graphs(damped, fedmpi, tmp_path):
+    assert damped("run", "weights(self, samples): return 1_000_000 * samples").returncode == 0
+    assert (
+        fedmpi("run", tmp_path / "tiny.toml", "--case", "0", "--set", "rounds=2", "--out", "runs").returncode
+        == 0
+    )
+    heavy, plain = (load_run(tmp_path / "runs" / f"{name}-rounds=2") for name in ("damped", "fedavg"))
+    assert abs(heavy.results["test_loss"] - plain.results["test_loss"]).max() < 1e-5
+
+
+def test_a_sweep_does_not_believe_a_case_that_left_without_a_word(damped, tmp_path):
+    done = damped("sweep", "update(self, *_): __import__('ctypes').CDLL(None)._exit(0)")
+    assert done.returncode == 1
+    assert "damped-rounds=2: failed, a rank left without a word, after" in " ".join(done.stdout.split())
+    assert load_run(tmp_path / "runs" / "damped-rounds=2").status == "stale"
+
+
+@pytest.mark.parametrize("hook", ["objection(self, model): return 1 / 0", "__init__(self, options): 1 / 0"])
+def test_a_plugin_that_fails_while_its_case_is_checked_is_named_with_its_file(damped, hook):
+    done = damped("run", hook, "--list")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "fedmpi: --set algorithm: damped: damped.py raised ZeroDivisionError: division by zero\n"
+    )

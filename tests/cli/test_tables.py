@@ -1,0 +1,84 @@
+"""Which columns of runs and clients stay on a terminal of a width, rendered in process."""
+
+import io
+
+from rich.console import Console
+
+from fedmpi.cli.tables import client_table, run_table
+
+RUN = {
+    "case": "seed10-PROTEINS-fedavg",
+    "dataset": "PROTEINS",
+    "algorithm": "gcfl-plus",
+    "objective": "supervised",
+    "seed": 10,
+    "status": "complete",
+    "rounds": 200,
+    "rounds_planned": 200,
+    "ranks": [2],
+    "test_accuracy": 0.7012,
+    "test_accuracy_best_by_validation": 0.7113,
+    "test_accuracy_as_published": 0.7414,
+    "test_accuracy_without_twins": 0.6915,
+    "worst_client_accuracy": 0.5516,
+    "lowest_decile_accuracy": 0.5617,
+    "round_seconds_median": 0.0451,
+    "total_seconds": 12.3,
+    "model_gflop": 1234.56,
+    "client_megabytes": 456.78,
+    "virtual_seconds": 99.9,
+}
+CLIENT = {
+    "client": "PROTEINS-0",
+    "rounds": 200,
+    "train_loss": 0.5,
+    "val_accuracy": 0.72,
+    "test_accuracy": 0.7012,
+    "test_accuracy_best_by_validation": 0.7113,
+    "test_accuracy_as_published": 0.7414,
+    "test_accuracy_without_twins": 0.6915,
+    "model_gflop": 1234.56,
+    "client_megabytes": 456.78,
+}
+
+
+def shown(table, width):
+    """Return the table's line of its only row, and what stands below."""
+    screen = Console(width=width, file=io.StringIO())
+    screen.print(table)
+    lines = [line.rstrip() for line in screen.file.getvalue().splitlines()]
+    assert all(len(line) <= width for line in lines)
+    rule = next(place for place, line in enumerate(lines) if line.startswith("──"))
+    return lines[rule + 1].split(), " ".join(lines[rule + 2 :])
+
+
+def test_80_columns_keep_dataset_algorithm_and_headline_and_drop_costs_first():
+    cells, below = shown(run_table([RUN]), 80)
+    assert cells == ["seed10-PROTEINS-fedavg", "PROTEINS", "gcfl-plus", "10", "complete", "70.12", "71.13"]
+    assert below.startswith(
+        "Left out: rounds, ranks, as published, without twins, worst client, lowest decile, s/round median, "
+        "total s, model GFLOP, client MB, virtual s; a wider terminal,"
+    )
+
+
+def test_120_columns_keep_scores_and_drop_costs():
+    cells, below = shown(run_table([RUN]), 120)
+    assert cells[4:] == ["complete", "200/200", "70.12", "71.13", "74.14", "55.16", "56.17"]
+    assert below.startswith(
+        "Left out: ranks, without twins, s/round median, total s, model GFLOP, client MB, virtual s;"
+    )
+
+
+def test_200_columns_keep_everything():
+    cells, below = shown(run_table([RUN]), 200)
+    assert (cells[-5:], below) == (["0.045", "12.3", "1,234.56", "456.78", "99.9"], "")
+
+
+def test_50_columns_shorten_the_case_and_keep_the_headline():
+    cells, _ = shown(run_table([RUN]), 50)
+    assert cells == ["seed10-P…-fedavg", "PROTEINS", "gcfl-plus", "10", "70.12"]
+
+
+def test_40_columns_keep_a_client_and_its_accuracies():
+    assert shown(client_table([CLIENT]), 40)[0] == ["PROTEINS-0", "72.00", "70.12", "71.13"]
+    assert shown(client_table([CLIENT]), 20)[0] == ["PROTEINS-0", "70.12"]

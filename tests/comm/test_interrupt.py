@@ -1,0 +1,68 @@
+"""Ctrl-C where there is no round to finish."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fedmpi.comm import interrupt
+
+
+def test_ctrl_c_raises_within_and_not_beyond():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(interrupt.Stopped), interrupt.raised():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_background_job_goes_on_ignoring_it():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupt.raised():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+IMPORTING = """
+import signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["fedmpi", *{arguments!r}]
+from fedmpi.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("fedmpi.comm.interrupt", ["suites"]),
+        ("fedmpi.cli.suites", ["suites"]),
+        ("fedmpi.datasets.loading", ["run", "synthetic/quick", "--out", "runs"]),
+    ],
+)
+def test_ctrl_c_during_an_import_is_one_line(module, arguments, tmp_path):
+    code = IMPORTING.format(module=module, arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (75, "", "fedmpi: interrupted\n")
+
+
+LEAVING = """
+from fedmpi.comm.interrupt import leave
+from fedmpi.engine.exits import exits_raised
+with exits_raised():
+    try:
+        leave()
+    except SystemExit:
+        print("it was taken for an exit of a hook")
+"""
+
+
+def test_ctrl_c_is_no_exit_of_a_hook():
+    done = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (75, "", "fedmpi: interrupted\n")

@@ -1,0 +1,102 @@
+"""What a hook may return, and what is said of the rest."""
+
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.base import Division
+from fedmpi.engine import hook_checks as checks
+from fedmpi.engine.hook_checks import Breach
+from fedmpi.store.schema import Field
+
+MEMBERS = np.array([1, 4, 6])
+MODEL = np.zeros(4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (lambda: checks.participants([], 5), "returned nobody"),
+        (lambda: checks.participants([0, 3, 3], 5), "returned client 3 twice"),
+        (lambda: checks.participants([-1, 3], 5), "client -1: they are numbered 0 to 4"),
+        (lambda: checks.participants([5], 5), "client 5: they are numbered 0 to 4"),
+        (lambda: checks.participants([True, False], 2), "bool [2]: it must be int64 [k]"),
+        (lambda: checks.participants(None, 2), "it must be int64 [k]"),
+        (lambda: checks.groups([0, -1, 0], 3), "group -1: they are numbered 0 to 2"),
+        (lambda: checks.groups([0, 1], 3), "int64 [2]: it must be int64 [3]"),
+        (lambda: checks.groups([0, [1], 2], 3), "it must be a vector of groups"),
+        (lambda: checks.weights([3, -2, 1], 3), "-2 for client 1: a weight is 0 to 536870911"),
+        (lambda: checks.weights([3, 2**29, 1], 3), "536870912 for client 1"),
+        (lambda: checks.weights([0.5, 0.5], 2), "not whole numbers, such as 0.5"),
+        (lambda: checks.weights([1.0, np.nan], 2), "not whole numbers, such as nan"),
+        (lambda: checks.weights([0, 0], 2), "returned 0 for every client"),
+        (lambda: checks.report_size(2.5), "a number of bytes"),
+        (lambda: checks.report_size(-8), "a number of bytes"),
+        (lambda: checks.report(np.zeros(7, np.uint8), 8), "uint8 [7]: it must be uint8 [8]"),
+        (lambda: checks.report(np.zeros(8), 8), "float64 [8]: it must be uint8 [8]"),
+        (lambda: checks.yes_or_no("yes"), "returned 'yes': the answer is True or False"),
+        (lambda: checks.model(MODEL.astype(float), 4), "float64 [4]: it must be float32 [4]"),
+        (lambda: checks.model(MODEL[:3], 4), "float32 [3]: it must be float32 [4]"),
+        (lambda: checks.like(np.zeros(3), MODEL), "float64 [3]"),
+        (
+            lambda: checks.suspects([2], np.array([0, 0, 2]), np.array([True, True, False])),
+            "group 2, of which no",
+        ),
+        (lambda: checks.division(None, MEMBERS), "None: it must be a Division"),
+        (lambda: checks.division(Division((MEMBERS[:2],), np.eye(3)), MEMBERS), "exactly once"),
+        (
+            lambda: checks.division(Division((MEMBERS, MEMBERS[:0]), np.eye(3)), MEMBERS),
+            "not every member",
+        ),
+        (lambda: checks.division(Division((MEMBERS,), np.eye(2)), MEMBERS), "they must be [3, 3]"),
+        (lambda: checks.fields([]), "a tuple of record fields"),
+        (
+            lambda: checks.fields((Field("group", ("round", "client"), "i4", "1", "", "result"),)),
+            'a field "group", which there is already',
+        ),
+        (lambda: checks.found({"unknown": MODEL}, (), 4), '"unknown", which fields() does not name'),
+        (
+            lambda: checks.fields((Field("../mine", ("round", "client"), "i4", "1", "", "result"),)),
+            "a field that no record holds (name: ",
+        ),
+        (lambda: checks.state({"states": MODEL}), "'states', a name that is not free"),
+        (lambda: checks.state({"meta": MODEL}), "'meta', a name that is not free"),
+        (lambda: checks.state({"../mine": MODEL}), "'../mine', a name that is not free"),
+        (lambda: checks.state({"mine": [1, 2]}), '"mine" as list'),
+        (
+            lambda: checks.averages(np.array([0, 1, 1]), np.array([3, 0, 0]), np.array([0, 1, 2])),
+            "returned 0 for every participant of group 1",
+        ),
+    ],
+)
+def test_what_a_hook_must_not_return_is_named(check, words):
+    with pytest.raises(Breach) as breach:
+        check()
+    assert words in str(breach.value)
+
+
+def test_participants_are_put_in_order():
+    assert checks.participants([4, 0, 2], 5).tolist() == [0, 2, 4]
+
+
+def test_whole_numbers_may_be_floats():
+    found = checks.weights(np.array([3.0, 0.0, 2.0]), 3)
+    assert (found.tolist(), found.dtype) == ([3, 0, 2], np.int64)
+
+
+def test_every_member_of_a_divided_group_has_a_part():
+    parts = (np.array([6, 1]), np.array([4]))
+    assert checks.division(Division(parts, np.eye(3)), MEMBERS).parts[0].tolist() == [6, 1]
+
+
+def test_what_an_algorithm_found_fits_its_fields():
+    field = Field("signature", ("round", "client"), "u1", "1", "", "result")
+    assert checks.found({"signature": np.array([7, 255])}, (field,), 2)["signature"].tolist() == [7, 255]
+    for wrong in (np.array([7]), np.array([7, 256])):
+        with pytest.raises(Breach, match='returned "signature" as int64'):
+            checks.found({"signature": wrong}, (field,), 2)
+
+
+def test_a_digest_tells_what_ranks_computed_apart():
+    first = checks.digest(np.array([0, 1]))
+    assert first == checks.digest(np.array([0, 1])) != checks.digest(np.array([0, 2]))
+    assert first == int(first) < 2**53

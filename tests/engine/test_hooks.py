@@ -1,0 +1,74 @@
+"""Between the engine and an algorithm: names, exits, and what must stay as it is."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
+from fedmpi.engine.exits import exits_raised
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.errors import RankFailed
+
+
+def hooks(**methods):
+    """Return an algorithm named "odd" with these hooks, between it and the engine."""
+    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
+    odd.name = "odd"
+    return Hooks(odd, 3, Whereabouts())
+
+
+def test_a_breach_names_algorithm_hook_and_file():
+    with pytest.raises(RankFailed) as failed:
+        hooks(weights=lambda self, samples: -samples).weights(np.array([5, 6, 7]))
+    assert str(failed.value) == (
+        f"algorithm odd: hook weights in {__file__} returned -5 for client 0: a weight is 0 to 536870911"
+    )
+
+
+@pytest.mark.parametrize("leave", ["sys.exit(0)", "os._exit(0)"])
+def test_a_hook_cannot_end_the_process(leave):
+    odd, whole = hooks(groups=lambda self, num_clients: exec(leave, {"sys": sys, "os": os})), os._exit
+    with (
+        exits_raised(),
+        pytest.raises(RankFailed, match=r"hook groups .* ended the process with exit code 0"),
+    ):
+        odd.groups(3)
+    assert os._exit is whole
+
+
+def test_a_penalty_may_change_the_gradient_only():
+    vectors = [torch.ones(2) for _ in range(3)]
+    hooks(penalty=lambda self, parameters, reference, gradient: gradient.add_(1)).penalty(*vectors)
+    with pytest.raises(RankFailed, match=r"hook penalty .* changed `reference`"):
+        hooks(penalty=lambda self, parameters, reference, gradient: reference.add_(1)).penalty(*vectors)
+
+
+def test_what_is_recorded_of_reports_cannot_be_changed():
+    def observe(self, reports):
+        reports["delta_norm"][0] = 0.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        hooks(observe=observe).observe({"delta_norm": np.ones(3)})
+
+
+def test_a_rank_that_has_other_participants_is_named():
+    with pytest.raises(RankFailed, match=r"hook participants .* gave rank 2 other clients than rank 0"):
+        hooks().check_agreement(np.array([7.0, 7.0, 8.0]))
+
+
+def test_the_hook_that_runs_is_noted():
+    odd = hooks(begin=lambda self, trained, num_clients: seen.append(odd.where.hook))
+    seen = []
+    odd.begin(1, 3)
+    assert seen == [("odd.begin",)]
+    assert odd.where.hook is None
+
+
+def test_flags_and_options_are_the_algorithms():
+    found = Hooks(GcflPlus(GcflPlusOptions(criterion="weighted")), 3, Whereabouts())
+    assert (found.name, found.criterion_is_weighted, found.options.length) == ("gcfl-plus", True, 10)

@@ -1,0 +1,199 @@
+"""The files that are damaged: small, real, and made once per session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fuzz.server import Ended, Server
+
+SUITE = """
+name = "fuzz"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 2, graphs = 24 } }
+partition = "per-dataset"
+rounds = 4
+seed = 3
+batch_size = 8
+kernels = "csr"
+checkpoint_seconds = 0.0
+[matrix]
+case = [
+    { label = "whole", algorithm = "fedavg" },
+    { label = "vectors", algorithm = "fedavg", objective = "infograph", model = { name = "gin-encoder", hidden = 8, layers = 2 }, share = "all", rounds = 1, evaluation = { embeddings = [1] }, dataset = { synthetic = { domains = 1, graphs = 48 } }, partition = { name = "dominant-share", clients = 2 } },
+]
+"""
+
+PLUGIN = '''"""Damped FedAvg."""
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+
+
+class DampedOptions(AlgorithmOptions):
+    """``server_lr`` is the step size."""
+
+    name: Literal["damped"] = "damped"
+    server_lr: float = Field(0.5, gt=0, le=2)
+
+
+class Damped(Algorithm):
+    """Goes part of the way."""
+
+    name: ClassVar[str] = "damped"
+    Options: ClassVar[type[AlgorithmOptions]] = DampedOptions
+
+    def update(self, model, mean, num_clients):
+        """Return w + eta * mean."""
+        return (model + self.options.server_lr * mean).astype(np.float32)
+'''
+
+SYSTEM = """description = "a machine"
+[request]
+partition = "cpu"
+memory_per_rank = "2G"
+options = ["--exclusive"]
+[node]
+cores = 16
+gpus = 1
+gpu_option = "--gpus-per-node={gpus}"
+[launch]
+command = "srun -K0 -W15 --mpi=pmi2"
+setup = ["module load gcc"]
+environment = { A = "b" }
+[limits]
+minutes = 240
+nodes = 4
+[model]
+gflops = 40.0
+"""
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder with a file of every kind."""
+
+    path: Path
+
+    def copy(self, name: str, target: Path) -> Path:
+        """Copy what lies there into another folder."""
+        source = self.path / name
+        if source.is_dir():
+            shutil.copytree(source, target / name)
+        else:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+        return target / name
+
+
+def make(path: Path, server: Server, engine: Server) -> Home:
+    """Make the files below `path`."""
+    (path / "suite.toml").write_text(SUITE)
+    (path / "plugin.py").write_text(PLUGIN)
+    (path / "system.toml").write_text(SYSTEM)
+    _graphs(path)
+    run = ("run", "suite.toml", "--case")
+    _good(engine.run(path, *run, "whole", "--out", "runs", trains=True))
+    _good(engine.run(path, *run, "vectors", "--out", "runs", trains=True))
+    stop = "tests.fuzz.home:stop_in_the_second_round"
+    _good(engine.run(path, *run, "whole", "--out", "stopped", call=stop, trains=True), 75)
+    _good(server.run(path, "report", "runs/whole", "--csv", "rows.csv"))
+    _good(server.run(path, "pack", "runs", "--out", "bundle.tar.gz"))
+    with tarfile.open(path / "bundle.tar.gz") as archive:
+        archive.extractall(path / "unpacked", filter="data")
+    _good(server.run(path, "data", "fetch", "FUZZ", "own/OWN", "--mirror", "mirror", "--data", "cache"))
+    return Home(path)
+
+
+def _good(ended: Ended, *codes: int) -> None:
+    assert ended.code in (codes or (0,)), ended
+
+
+def stop_in_the_second_round() -> None:
+    """Run the program and ask it to stop while it trains its second round."""
+    from fedmpi.cli.main import main
+    from fedmpi.engine.clients import Client
+
+    original = Client.train_locally
+
+    def train(self: Client, case: object, algorithm: object, round: int) -> object:
+        if round == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, case, algorithm, round)
+
+    Client.train_locally = train  # type: ignore[method-assign]
+    main()
+
+
+def load_dataset() -> None:
+    """Print the digest of a dataset in a cache as a run maps it: ``NAME CACHE``."""
+    from fedmpi.datasets.raw import digest
+    from fedmpi.datasets.source import DataSource
+
+    name, cache = sys.argv[1:]
+    with _errors():
+        source = DataSource.from_environment(Path(cache), Path("mirror"), True)
+        source.check(name)
+        source.prepare(name)
+        print(digest(source.load(name)))
+
+
+def check_dataset() -> None:
+    """Check, as before a run, that a dataset can be had: ``NAME MIRROR CACHE``."""
+    from fedmpi.datasets.source import DataSource
+
+    name, mirror, cache = sys.argv[1:]
+    with _errors():
+        DataSource.from_environment(Path(cache), Path(mirror), True).check(name)
+
+
+def load_embeddings() -> None:
+    """Print the content of a run's embeddings: ``RUN``."""
+    from fedmpi.store.embeddings import load
+
+    with _errors():
+        for round, arrays in load(Path(sys.argv[1])).items():
+            print(round, {name: array.tobytes().hex() for name, array in arrays.items()})
+
+
+class _errors:
+    """Reports a user's mistake as the program does."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from fedmpi.errors import FedmpiError
+
+        if isinstance(error, FedmpiError):
+            sys.stderr.write(f"fedmpi: {error}\n")
+            raise SystemExit(error.exit_code)
+
+
+def _graphs(path: Path) -> None:
+    """Write 30 small graphs in TU format: a folder, and an archive in a mirror."""
+    pairs = [(2 * graph + 1, 2 * graph + 2) for graph in range(30)]
+    rows = {
+        "A": "".join(f"{a}, {b}\n{b}, {a}\n" for a, b in pairs),
+        "graph_indicator": "".join(f"{graph + 1}\n{graph + 1}\n" for graph in range(30)),
+        "graph_labels": "".join(f"{graph % 2}\n" for graph in range(30)),
+        "node_labels": "".join(f"{graph % 3}\n{graph % 2}\n" for graph in range(30)),
+        "node_attributes": "".join(f"{graph}.5, 1e-3\n0.25, -7\n" for graph in range(30)),
+    }
+    (path / "own" / "OWN").mkdir(parents=True)
+    (path / "mirror" / "tudataset").mkdir(parents=True)
+    for method, name in ((zipfile.ZIP_STORED, "FUZZ"), (zipfile.ZIP_DEFLATED, "PACKED")):
+        with zipfile.ZipFile(path / "mirror" / "tudataset" / f"{name}.zip", "w", method) as archive:
+            for part, text in rows.items():
+                archive.writestr(f"{name}/{name}_{part}.txt", text)
+    for part, text in rows.items():
+        (path / "own" / "OWN" / f"OWN_{part}.txt").write_text(text)

@@ -1,0 +1,156 @@
+"""Plug-ins whose hooks return what they should not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+_TEMPLATE = '''"""An algorithm with a hook that may be wrong."""
+import os
+import sys
+import time
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Division
+from fedmpi.comm import launch
+
+
+class WrongOptions(AlgorithmOptions):
+    """None beside the name."""
+
+    name: Literal["wrong"] = "wrong"
+
+
+class Wrong(Algorithm):
+    """FedAvg but for one hook."""
+
+    name: ClassVar[str] = "wrong"
+    Options: ClassVar[type[AlgorithmOptions]] = WrongOptions
+    {flags}
+
+    def {hook}({parameters}):
+        """Return something."""
+        right = {right}
+        {body}
+'''
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A hook: its parameters, an expression of what is right, flags of the class that have it called."""
+
+    parameters: str
+    right: str
+    flags: str = "pass"
+
+
+HOOKS = {
+    "participants": Hook("self, seed, round, num_clients, fraction", "np.arange(num_clients)"),
+    "groups": Hook("self, num_clients", "np.zeros(num_clients, np.int64)"),
+    "shares": Hook("self, name, share", "name.startswith('conv.')"),
+    "weights": Hook("self, samples", "samples"),
+    "update": Hook("self, model, mean, num_clients", "(model + mean).astype(np.float32)"),
+    "report_size": Hook("self, model", "0"),
+    "report": Hook("self, trained", "np.zeros(4, np.uint8)", "report_size = lambda self, model: 4"),
+    "group": Hook("self, seed, round, reports", "np.zeros(len(reports), np.int64)", "regroups = True"),
+    "suspects": Hook("self, round, group, reports", "[]"),
+    "is_due": Hook("self, mean_norm", "False", "suspects = lambda self, round, group, reports: [0]"),
+    "divide": Hook(
+        "self, members, rows",
+        "Division((members[:1], members[1:]), np.zeros((len(members), len(members))))",
+        "suspects = lambda self, round, group, reports: [0] if round == 1 else []\n"
+        "    is_due = lambda self, mean_norm: True",
+    ),
+    "penalty": Hook("self, parameters, reference, gradient", "None", "penalises = True"),
+    "begin": Hook("self, trained, num_clients", "None"),
+    "observe": Hook("self, reports", "None"),
+    "objection": Hook("self, model", "''"),
+    "found": Hook("self", "{}", "regroups = True"),
+    "state": Hook("self", "{}", "central = True"),
+    "fields": Hook("self, num_clients", "()"),
+}
+
+WRONG = (
+    "return -1", "return 0.5", "return float('nan')", "return None", "return 'text'", "return object()", "return {}",
+    "return [[1], [2, 3]]", "return np.full(3, np.nan)", "return np.full(np.shape(right), -1)",
+    "return np.full(np.shape(right), 0.5)", "return np.full(np.shape(right), 10**18)", "return np.zeros((2, 2))",
+    "return np.asarray(right)[:0]", "return np.concatenate([np.atleast_1d(right)] * 2)",
+    "return np.asarray(right).astype(str)", "return np.asarray(right) + np.nan", "return (right, right)",
+    "return np.asarray(right) - 1", "return np.full(np.shape(right), np.inf, np.float32)", "return lambda: right",
+    "raise ValueError('on purpose')", "raise KeyError('new\\nline')", "sys.exit(0)", "sys.exit('bye')",
+    "raise KeyboardInterrupt", "raise RecursionError", "return 10**400", "os.remove('nowhere')",
+    "raise type('Odd\\x1b[31m', (Exception,), {})('\\x1b[31m')",
+)  # fmt: skip
+"""Bodies of a hook, most of them wrong for most hooks."""
+
+LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
+"""Bodies that are right for any hook."""
+
+IGNORED = frozenset({"penalty", "begin", "observe"})
+"""Hooks whose return value nobody reads: whatever they return is legitimate."""
+
+LOOSE = frozenset({"is_due", "shares", "suspects", "objection", "fields", "found", "state"})
+"""Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
+
+POSSIBLE = frozenset(
+    {
+        ("weights", "return np.asarray(right) - 1"),
+        ("weights", "return np.full(np.shape(right), 10**18)"),
+        ("report", "return np.asarray(right) - 1"),
+        ("update", "return np.asarray(right) - 1"),
+        ("update", "return np.asarray(right) + np.nan"),
+        ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
+    }
+)
+"""Values of the right kind that no algorithm is known to have; a model that is not finite diverges."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A hook and its body; `late` lets the first round pass, `rank` has it wrong on one rank only."""
+
+    hook: str
+    body: str
+    late: bool
+    rank: int = -1
+
+    @property
+    def source(self) -> str:
+        """The plug-in's file."""
+        hook = HOOKS[self.hook]
+        body = self.body
+        if self.late and "round" in hook.parameters:
+            body = f"if round == 0:\n            return right\n        {body}"
+        if self.rank >= 0:
+            body = f"if launch.rank() != {self.rank}:\n            return right\n        {body}"
+        parts = {"flags": hook.flags, "hook": self.hook, "parameters": hook.parameters}
+        return _TEMPLATE.format(**parts, right=hook.right, body=body)
+
+    @property
+    def expected(self) -> str:
+        """What the run must come to: "complete", "named", or "either"."""
+        returns = self.body.startswith("return ")
+        if self.body in LEGITIMATE or (self.hook in IGNORED and returns):
+            return "complete"
+        loose = self.hook in LOOSE and returns
+        return "either" if loose or (self.hook, self.body) in POSSIBLE else "named"
+
+
+wrong_hooks = st.builds(
+    Wrong, st.sampled_from(sorted(HOOKS)), st.sampled_from(WRONG + LEGITIMATE), st.booleans()
+)
+
+EVERYWHERE = ("participants", "groups", "weights")
+"""Hooks that every rank calls, and must answer alike."""
+
+unequal_hooks = st.builds(
+    Wrong,
+    st.sampled_from(EVERYWHERE),
+    st.sampled_from((*WRONG, "return right[::-1]", "return right + 1", "os._exit(0)")),
+    st.booleans(),
+    st.integers(0, 1),
+)
+"""Hooks that are wrong on one of two ranks."""

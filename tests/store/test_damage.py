@@ -1,0 +1,144 @@
+"""A damaged record is refused, or what is read from it is exactly what was written."""
+
+import random
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from fedmpi.errors import BadInput
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+from fedmpi.store.record import RunRecord
+
+FLIPS = 120
+
+
+def content(run):
+    """Return everything that was read, so that two can be compared; every NaN counts as the same."""
+
+    def plain(array):
+        array = np.asarray(array)
+        array = np.where(np.isnan(array), np.nan, array) if array.dtype.kind == "f" else array
+        return array.dtype.str, array.shape, array.tolist() if array.dtype.kind == "U" else array.tobytes()
+
+    lives = [
+        {**vars(life), "measurements": {name: plain(data) for name, data in life.measurements.items()}}
+        for life in run.lives
+    ]
+    parts = {part: {n: plain(a) for n, a in vars(run)[part].items()} for part in ("results", "partition")}
+    return repr({**vars(run), **parts, "lives": lives})
+
+
+def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path, finished_run):
+    folder = finished_run(tmp_path / "case")
+    whole, bytes_ = content(load_run(folder)), (folder / "run.h5").read_bytes()
+    draw, refused = random.Random(11), 0
+    for _ in range(FLIPS):
+        changed = bytearray(bytes_)
+        changed[draw.randrange(len(bytes_))] ^= 1 << draw.randrange(8)
+        (folder / "run.h5").write_bytes(changed)
+        try:
+            assert content(load_run(folder)) == whole
+        except BadInput as error:
+            assert "\n" not in str(error)
+            refused += 1
+    assert refused > FLIPS / 2  # the others hit bytes that carry nothing
+
+
+def _change(path, dataset, index, value):
+    with h5py.File(path, "r+") as file:
+        file[dataset][index] = value
+
+
+@pytest.mark.parametrize(
+    ("dataset", "index", "value", "words"),
+    [
+        ("rounds/test_accuracy", (3, 1), 0.99, "/rounds: round 4 is not what was written"),
+        ("rounds/test_accuracy", 2, 0.0, "/rounds: round 3 is not what was written"),
+        ("lives/0/round_seconds", 1, 9.0, "/lives/0: round 2 is not what was written"),
+        ("partition/alpha/train", 0, 4, "clients or partition are not what was written"),
+        ("config", (), b'{"algorithm":"fedavg","seed":8}', "configuration, clients or partition"),
+        ("clients", 0, b"other", "clients or partition are not what was written"),
+        ("status", (), b"failed", "/status is not what was written"),
+        ("status", (), b"perfect", "/status is not what was written"),
+        ("reason", (), b"all well", "/reason is not what was written"),
+        ("lives/0/ended", (), b"2020-01-01T00:00:00Z", "/lives/0/ended is not what was written"),
+        (
+            "lives/0/provenance",
+            (),
+            b'{"host":"elsewhe"}',
+            "attributes or provenance are not what was written",
+        ),
+        ("rounds_completed", (), 7, "7 rounds are said to be whole, 6 have digests"),
+        ("digests/results", 5, 0, "6 rounds are said to be whole, 5 have digests"),
+        ("digests/results", 5, 1, "/rounds: round 6 is not what was written"),
+    ],
+)
+def test_it_says_where_and_points_to_the_repair(tmp_path, finished_run, dataset, index, value, words):
+    folder = finished_run(tmp_path / "case")
+    _change(folder / "run.h5", dataset, index, value)
+    with pytest.raises(BadInput, match=rf"{words}.*; its rounds are in events\.jsonl: fedmpi repair .*case$"):
+        load_run(folder)
+
+
+def test_rows_that_changed_places_are_found(tmp_path, finished_run):
+    folder = finished_run(tmp_path / "case")
+    with h5py.File(folder / "run.h5", "r+") as file:
+        for name in [*(f"rounds/{name}" for name in file["rounds"]), "digests/results"]:
+            file[name][1:3] = file[name][1:3][::-1].copy()
+    with pytest.raises(BadInput, match="/rounds: round 2 is not what was written"):
+        load_run(folder)
+
+
+def test_a_damaged_complete_run_is_not_taken_as_complete_but_made_again(tmp_path, finished_run):
+    whole, folder = finished_run(tmp_path / "whole"), finished_run(tmp_path / "case")
+    _change(folder / "run.h5", "rounds/test_accuracy", (3, 1), 0.99)
+    with RunRecord.reopen(folder) as record:
+        assert record.notice.endswith("run.h5 was rebuilt from events.jsonl: 6 rounds")
+        assert record.status == "complete"
+    assert differences(whole, folder) == []
+
+
+def test_a_round_without_its_digest_is_not_whole_yet(tmp_path, new_record, make_rows):
+    """A writer killed between rows and digest."""
+    folder = tmp_path / "case"
+    with new_record(folder) as record:
+        record.begin_life(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
+        for index in range(3):
+            record.write_round(index, *make_rows(index))
+    for name in ("digests/results", "lives/0/digests/measurements"):
+        _change(folder / "run.h5", name, 2, 0)
+    _change(folder / "run.h5", "rounds_completed", (), 2)
+    _change(folder / "run.h5", "lives/0/rounds_written", (), 2)
+    assert load_run(folder).rounds_completed == 2
+    with RunRecord.reopen(folder) as record:
+        assert record.notice is None and record.rounds_completed == 3
+
+
+@pytest.mark.parametrize("step", ["before the text", "after the text"])
+def test_a_status_half_changed_is_readable(tmp_path, finished_run, step):
+    folder = finished_run(tmp_path / "case")
+    with h5py.File(folder / "run.h5", "r+") as file:
+        slots = file["digests/reason_now_and_before"]
+        if step == "before the text":
+            slots[0] = 5
+        else:
+            slots[1] = 5
+    assert load_run(folder).reason == ""
+
+
+def test_headers_carry_checksums(tmp_path, finished_run):
+    """All of HDF5's own structures do in the format of 1.8, and no text lies in a heap, which has none."""
+    folder = finished_run(tmp_path / "case")
+    bytes_ = (folder / "run.h5").read_bytes()
+    assert bytes_[8] == 2  # version of the superblock
+    assert b"GCOL" not in bytes_ and b"OHDR" in bytes_
+
+
+def test_a_record_before_digests_is_read_as_it_is(tmp_path, reference_run):
+    shutil.copy(reference_run, tmp_path / "run.h5")
+    run = load_run(tmp_path)
+    assert (run.schema_version, run.status, run.rounds_completed) == (2, "complete", 200)
+    assert run.partition["stratified"].dtype == bool and run.clients[0] == "client-00"
