@@ -10,6 +10,7 @@ from fedmpi.analysis.export import mllog
 from fedmpi.analysis.export import tensorboard as events
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
+from fedmpi.store import disk
 from fedmpi.store.reader import Run
 from fedmpi.visible import complain
 
@@ -46,6 +47,5 @@ def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None)
 
 
 def _write_log(run: Run, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(mllog.lines(run)) + "\n"
-    (folder / f"{run.folder.resolve().name}.txt").write_text(text)
+    disk.write_whole(folder / f"{run.folder.resolve().name}.txt", text)

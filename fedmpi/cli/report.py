@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.tables import client_table, run_table, task_table
 from fedmpi.cli.terminal import console, print_json, say
 from fedmpi.errors import BadInput
+from fedmpi.store import disk
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
@@ -71,9 +73,9 @@ def _in_full(summary: dict[str, Any], run: Run) -> dict[str, Any]:
 
 def _write_rows(target: Path, complete: Sequence[Run]) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("w", newline="") as stream:
-            rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+        stream = io.StringIO(newline="")
+        rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+        disk.write_whole(target, stream.getvalue())
     except OSError as error:
         raise BadInput(f"--csv {target}: cannot write it ({error.strerror})") from error
 

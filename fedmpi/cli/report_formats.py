@@ -13,6 +13,7 @@ from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.machine import read
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
+from fedmpi.store import disk
 from fedmpi.visible import complain, visible_lines
 
 _MOST_NAMED = 3
@@ -69,8 +70,7 @@ def _title(page: Page) -> str:
 
 def _write(target: Path, text: str) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        disk.write_whole(target, text)
     except OSError as error:
         raise BadInput(f"--html {target}: cannot write it ({error.strerror})") from error
     say(f"Page: {target} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)

@@ -11,6 +11,7 @@ from fedmpi.analysis.reproduction.document import cells, document
 from fedmpi.analysis.reproduction.results import Results
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
+from fedmpi.store import disk
 
 
 def reproduction(paths: Sequence[Path], table: Path, page: Path) -> int:
@@ -40,7 +41,7 @@ def reproduction(paths: Sequence[Path], table: Path, page: Path) -> int:
     found = cells(results)
     for target, text in ((table, as_csv(found)), (page, document(results, found))):
         try:
-            target.write_text(text)
+            disk.write_whole(target, text)
         except OSError as error:
             raise BadInput(f"{target}: cannot write there ({error.strerror})") from error
         say(f"wrote {target}")

@@ -19,6 +19,7 @@ from fedmpi.config.suite import read
 from fedmpi.engine.folders import holds_run
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
+from fedmpi.store import disk
 from fedmpi.store.reader import Run
 from fedmpi.visible import complain
 
@@ -68,7 +69,7 @@ def select(
 
 def _write(suite: Path, text: str) -> None:
     try:
-        suite.write_text(text)
+        disk.write_whole(suite, text)
     except OSError as error:
         raise BadInput(f"{suite}: cannot write there ({error.strerror})") from error
     say(f"wrote {suite}; fedmpi sweep {suite} runs it")

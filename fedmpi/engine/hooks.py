@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,19 +53,26 @@ class Hooks(Algorithm):
     def __init__(self, algorithm: Algorithm, num_clients: int, where: Whereabouts) -> None:
         super().__init__(algorithm.options)
         self._algorithm, self._num_clients, self.where = algorithm, num_clients, where
-        self._fields: tuple[Field, ...] = ()
-        self._report_size = 0
+        self._settled: dict[tuple[Any, ...], Any] = {}
         vars(self).update({flag: getattr(algorithm, flag) for flag in FLAGS})
 
     def _call(self, hook: str, *arguments: Any) -> Any:
         """Call a hook and note that it runs."""
         self.where.hook = (f"{self.name}.{hook}",)
         try:
-            return getattr(self._algorithm, hook)(*arguments)
+            called = getattr(self._algorithm, hook)
+            return called(*arguments) if callable(called) else called
         except SystemExit as error:
             raise self._failed(hook, f"ended the process with exit code {error.code!r}") from None
         finally:
             self.where.hook = None
+
+    def _once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
+        """Return the first answer to a question that the run asks again: what was checked is what holds."""
+        if key not in self._settled:
+            self._settled[key] = ask()
+        answer: T = self._settled[key]
+        return answer
 
     def _failed(self, hook: str, text: str) -> RankFailed:
         module = type(self._algorithm).__module__
@@ -90,12 +97,19 @@ class Hooks(Algorithm):
 
     def groups(self, num_clients: int) -> Ints:
         """See `Algorithm.groups`."""
-        found = self._call("groups", num_clients)
-        return self._checked("groups", checks.groups, found, num_clients)
+
+        def ask() -> Ints:
+            return self._checked("groups", checks.groups, self._call("groups", num_clients), num_clients)
+
+        return self._once(("groups",), ask).copy()
 
     def shares(self, name: str, share: str) -> bool:
         """See `Algorithm.shares`."""
-        return self._checked("shares", checks.yes_or_no, self._call("shares", name, share))
+
+        def ask() -> bool:
+            return self._checked("shares", checks.yes_or_no, self._call("shares", name, share))
+
+        return self._once(("shares", name, share), ask)
 
     def objection(self, model: ModelOptions) -> str:
         """See `Algorithm.objection`."""
@@ -119,19 +133,25 @@ class Hooks(Algorithm):
 
     def report_size(self, model: ModelOptions) -> int:
         """See `Algorithm.report_size`."""
-        found = self._call("report_size", model)
-        self._report_size = self._checked("report_size", checks.report_size, found)
-        return self._report_size
+
+        def ask() -> int:
+            return self._checked("report_size", checks.report_size, self._call("report_size", model))
+
+        return self._once(("report_size",), ask)
 
     def report(self, trained: Trained) -> Bytes:
         """See `Algorithm.report`."""
         found = self._call("report", trained)
-        return self._checked("report", checks.report, found, self._report_size)
+        return self._checked("report", checks.report, found, self._settled[("report_size",)])
 
     def weights(self, samples: Ints) -> Ints:
         """See `Algorithm.weights`."""
-        found = self._call("weights", samples.copy())
-        return self._checked("weights", checks.weights, found, self._num_clients)
+
+        def ask() -> Ints:
+            found = self._call("weights", samples.copy())
+            return self._checked("weights", checks.weights, found, self._num_clients)
+
+        return self._once(("weights",), ask).copy()
 
     def check_averages(self, group: Ints, weights: Ints, participants: Ints) -> None:
         """Refuse, on all ranks alike, weights that leave a group without a mean."""
@@ -163,7 +183,13 @@ class Hooks(Algorithm):
     def found(self) -> dict[str, npt.NDArray[Any]]:
         """See `Algorithm.found`."""
         found = self._call("found")
-        return self._checked("found", checks.found, found, self._fields, self._num_clients)
+        return self._checked("found", checks.found, found, self.fields(self._num_clients), self._num_clients)
+
+    def check_fields(self, given: Collection[str]) -> None:
+        """Refuse a round's row that lacks what the algorithm's record fields promise."""
+        for field in self.fields(self._num_clients):
+            if field.name not in given:
+                raise self._failed("found", f'gave no "{field.name}", which fields() names')
 
     def warm_up(self) -> None:
         """See `Algorithm.warm_up`."""
@@ -182,7 +208,8 @@ class Hooks(Algorithm):
     @property
     def criterion_is_weighted(self) -> bool:
         """See `Algorithm.criterion_is_weighted`."""
-        return self._algorithm.criterion_is_weighted
+        answer = self._call("criterion_is_weighted")
+        return self._checked("criterion_is_weighted", checks.yes_or_no, answer)
 
     def is_due(self, mean_norm: float) -> bool:
         """See `Algorithm.is_due`."""
@@ -199,9 +226,11 @@ class Hooks(Algorithm):
 
     def fields(self, num_clients: int) -> tuple[Field, ...]:
         """See `Algorithm.fields`."""
-        found = self._call("fields", num_clients)
-        self._fields = self._checked("fields", checks.fields, found)
-        return self._fields
+
+        def ask() -> tuple[Field, ...]:
+            return self._checked("fields", checks.fields, self._call("fields", num_clients))
+
+        return self._once(("fields",), ask)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """See `Algorithm.state`."""

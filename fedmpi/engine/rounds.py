@@ -157,6 +157,7 @@ class Rounds:
             fields = self.algorithm.fields(len(self.names))
             found = record_rows.findings(fields, before, gathered["delta_norm"], findings)
             found |= self.algorithm.found() | record_rows.agreement(fields, self.group, self._domains)
+            self.algorithm.check_fields(found)
             report = self._report(round, participants, gathered, closing, found)
         return plan, report
 

@@ -141,7 +141,7 @@ def load_plugin(path: Path) -> None:
         raise BadInput(
             f"--plugin {path}: ended the process with exit code {error.code!r} when it was imported"
         ) from None
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         text = " ".join(str(error).split())
         raise BadInput(f"--plugin {path}: {type(error).__name__}: {text}") from error
     for algorithm in _subclasses(Algorithm):

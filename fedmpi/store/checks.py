@@ -48,7 +48,7 @@ class LifeHeader(Stored):
 
     first_round: stored.Index
     ranks: stored.Ranks
-    started: Text
+    started: stored.Stamp
     collectives: Annotated[list[Text], Bound(max_length=stored.MOST_FIELDS)]
 
 

@@ -38,6 +38,33 @@ def open_plain(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def write_whole(target: Path, content: str | bytes) -> None:
+    """Write a file so that there is either all of it, or what was there before; folders are made.
+
+    What is no plain file, such as a pipe, is written to as it is.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    whole = content.encode() if isinstance(content, str) else content
+    target = target.resolve()
+    if target.exists() and not target.is_file():
+        target.write_bytes(whole)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{secrets.token_hex(4)}.tmp")
+    try:
+        fresh.write_bytes(whole)
+        if target.exists():
+            shutil.copymode(target, fresh)
+        os.replace(fresh, target)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(target)) from None
+
+
 class Placed:
     """A file that is open for writing, and the name that it must keep meanwhile."""
 

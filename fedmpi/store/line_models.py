@@ -44,6 +44,7 @@ class LifeLine(_Line):
     """A start of the job, the first or a resume."""
 
     event: Literal["life"]
+    time: stored.Stamp
     first_round: stored.Index
     ranks: stored.Ranks
     collectives: stored.Collectives

@@ -182,6 +182,7 @@ class Decoder:
                 raise ValueError(f"{name}: no field of this run")
             try:
                 rows[name] = exact.decode(value, known[name].dtype, known[name].shape(self._sizes))
+                known[name].check(rows[name])
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
         return rows

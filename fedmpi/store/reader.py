@@ -157,7 +157,7 @@ def load_run(path: Path) -> Run:
     if path.is_dir() and file.is_symlink():
         raise BadInput(f"{file}: it is a link, and links are not followed; put the record itself there")
     if not file.is_file():
-        raise BadInput(f"{file}: no such record{_repair_hint(file)}")
+        raise BadInput(f"{file}: no such record{repair_hint(file)}")
     try:
         with h5py.File(file, "r", locking=False) as handle:
             tree = look_over(handle)
@@ -166,18 +166,19 @@ def load_run(path: Path) -> Run:
     except BadInput:
         raise
     except (Damaged, NotPlain) as error:
-        raise BadInput(f"{file}: {_live(file) or f'{error}{_repair_hint(file)}'}") from error
+        raise BadInput(f"{file}: {_live(file) or f'{error}{repair_hint(file)}'}") from error
     except ValidationError as error:
-        raise BadInput(f"{file}: {_live(file) or f'{in_words(error)}{_repair_hint(file)}'}") from error
+        raise BadInput(f"{file}: {_live(file) or f'{in_words(error)}{repair_hint(file)}'}") from error
     except Exception as error:  # HDF5 and h5py raise nearly anything on bytes that are not theirs
-        raise BadInput(f"{file}: {_live(file) or f'damaged or no HDF5 file{_repair_hint(file)}'}") from error
+        raise BadInput(f"{file}: {_live(file) or f'damaged or no HDF5 file{repair_hint(file)}'}") from error
 
 
 def _live(file: Path) -> str:
     return "is being written just now; try again" if lock.state(file.parent) == "live" else ""
 
 
-def _repair_hint(file: Path) -> str:
+def repair_hint(file: Path) -> str:
+    """Return what to do about a damaged record whose log is there; "" where it is not."""
     if file.name == runfile.NAME and (file.parent / events.NAME).is_file():
         return f"; its rounds are in {events.NAME}: fedmpi repair {quote(str(file.parent))}"
     return ""
@@ -256,9 +257,10 @@ def _life(
     own = {**sizes, "rank": header.ranks, "collective": len(header.collectives)}
     seals.check_names(group, expected_in_life(file.rounds - header.first_round, extra, own))
     written = seals.whole_rounds(group, "digests/measurements", data["rounds_written"].integer())
-    names = [name for name in measurement_fields(extra) if name in data]
-    measured = {name: data[name].read(written) for name in names}
+    fields = measurement_fields(extra)
+    measured = {name: data[name].read(written) for name in fields if name in data}
     seals.check_rounds(group, "digests/measurements", header.first_round, measured)
+    _check_measured(group, fields, measured)
     return LifeRecord(
         first_round=header.first_round,
         rounds_written=written,
@@ -270,6 +272,14 @@ def _life(
         provenance=parse_object(provenance),
         measurements=measured,
     )
+
+
+def _check_measured(group: str, fields: Mapping[str, Field], measured: Mapping[str, Array]) -> None:
+    for name, values in measured.items():
+        try:
+            fields[name].check(values)
+        except ValueError as error:
+            raise Damaged(f"/{group}: {error}") from error
 
 
 def _array(dataset: Dataset) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from fedmpi.errors import BadInput
 from fedmpi.store import disk, events, exact, lines, runfile
 from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
-from fedmpi.store.reader import load_run
+from fedmpi.store.reader import load_run, repair_hint
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import SCHEMA_VERSION
 
@@ -49,7 +49,8 @@ def repair(folder: Path) -> str:
         log = _events_of(folder)
     except BadInput as other:
         if not whole:
-            raise BadInput(f"{why}; {other}: nothing can be recovered") from other
+            there = str(other).removesuffix(repair_hint(folder / runfile.NAME))
+            raise BadInput(f"{why}; {there}: nothing can be recovered") from other
         _write_log(folder, whole)
         left = f"{_write_file(folder, whole)} of {events.start_of(whole).rounds} rounds"
         return f"both files were damaged and went back to {left}; --resume computes the others again"

@@ -17,6 +17,9 @@ SCHEMA_VERSION = 3
 STATUSES = ("running", "complete", "interrupted", "diverged", "failed")
 PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
 
+MOST = {"s": 1e9, "B": 1e18, "FLOP": 1e18}
+"""Largest measurement of one round by unit: 30 years, an exabyte, an hour of a machine of 300 TFLOP/s."""
+
 
 @dataclass(frozen=True)
 class Field:
@@ -54,6 +57,18 @@ class Field:
     def blank(self, shape: tuple[int, ...]) -> Array:
         """Return an array of this field's type filled with "not written" (NaN or 0)."""
         return np.full(shape, np.nan if self.dtype.startswith("f") else 0, dtype=self.dtype)
+
+    def check(self, values: Array) -> None:
+        """Refuse times and sizes that no run measures; NaN is "not written".
+
+        Raises
+        ------
+        ValueError
+            Some are negative, or beyond `MOST`.
+        """
+        most = MOST.get(self.unit) if self.kind == "measurement" else None
+        if most is not None and bool(((values < 0) | (values > most)).any()):
+            raise ValueError(f"{self.name} is not between 0 and {most:g} {self.unit}")
 
     def row(self, value: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
         """Return `value` as one round's row; a change of shape or of any number is our bug."""

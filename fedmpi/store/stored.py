@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -57,8 +58,15 @@ def _plain(value: Any, depth: int = 0) -> Any:
     return value
 
 
+def _stamp(value: str) -> str:
+    """Refuse what is no time of day in UTC."""
+    datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ")
+    return value
+
+
 Text = Annotated[str, StringConstraints(max_length=65536), AfterValidator(_text)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_text)]
+Stamp = Annotated[str, AfterValidator(_stamp)]
 JsonObject = Annotated[dict[str, Any], AfterValidator(_plain)]
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
 Ranks = Annotated[int, Field(ge=0, le=MOST_RANKS)]

@@ -13,6 +13,7 @@ from fedmpi.engine.exits import exits_raised
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
+from fedmpi.store.schema import Field
 
 
 def hooks(**methods):
@@ -72,3 +73,31 @@ def test_the_hook_that_runs_is_noted():
 def test_flags_and_options_are_the_algorithms():
     found = Hooks(GcflPlus(GcflPlusOptions(criterion="weighted")), 3, Whereabouts())
     assert (found.name, found.criterion_is_weighted, found.options.length) == ("gcfl-plus", True, 10)
+
+
+def test_what_was_checked_before_the_first_round_holds_to_the_end():
+    asked = []
+
+    def weights(self, samples):
+        asked.append(1)
+        return samples * len(asked)
+
+    odd = hooks(weights=weights)
+    first = odd.weights(np.array([5, 6, 7]))
+    first[0] = 0
+    assert odd.weights(np.array([5, 6, 7])).tolist() == [5, 6, 7]
+    assert asked == [1]
+
+
+def test_a_promised_field_must_be_given():
+    promised = Field("age", ("round",), "f8", "1", "rounds since", "result")
+    odd = hooks(fields=lambda self, num_clients: (promised,))
+    odd.check_fields({"age": 1})
+    with pytest.raises(RankFailed, match=r'hook found .* gave no "age", which fields\(\) names'):
+        odd.check_fields({})
+
+
+def test_a_property_that_leaves_is_a_hook_that_leaves():
+    odd = hooks(criterion_is_weighted=property(lambda self: sys.exit(0)))
+    with pytest.raises(RankFailed, match=r"hook criterion_is_weighted .* ended the process"):
+        _ = odd.criterion_is_weighted

@@ -41,6 +41,7 @@ def plugin(tmp_path):
         ("class Odd(Algorithm):\n    name = 'odd'\n    weights = 3", "weights = 3: it must be a method"),
         ("sys.exit(0)", "ended the process with exit code 0"),
         ("os._exit(0)", "ended the process with exit code 0"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("raise ValueError('one\\ntwo')", "ValueError: one two"),
     ],
 )

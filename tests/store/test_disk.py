@@ -1,6 +1,9 @@
 """What the disk does for a folder that changes hands."""
 
 import os
+import resource
+
+import pytest
 
 from fedmpi.store import disk
 
@@ -24,3 +27,30 @@ def test_nothing_written_through_a_silenced_descriptor_arrives(tmp_path):
     os.write(descriptor, b"two\n")
     os.close(descriptor)
     assert path.read_text() == "one\n"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "new" / "rows.csv"
+    disk.write_whole(path, "one\n")
+    path.chmod(0o640)
+    disk.write_whole(path, b"two\n")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("two\n", 0o640)
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, room[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as refused:
+            disk.write_whole(path, "three\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    assert refused.value.filename == str(path)
+    assert path.read_text() == "two\n"
+    assert [each.name for each in path.parent.iterdir()] == ["rows.csv"]
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    disk.write_whole(pipe, "one\n")
+    assert os.read(reader, 10) == b"one\n"
+    os.close(reader)

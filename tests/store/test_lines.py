@@ -82,6 +82,10 @@ def _in_results(name, value):
     return lambda event: event["results"].update({name: value})
 
 
+def _in_measurements(name, value):
+    return lambda event: event["measurements"].update({name: value})
+
+
 @pytest.mark.parametrize(
     ("number", "change", "words"),
     [
@@ -95,9 +99,12 @@ def _in_results(name, value):
         (4, _in_results("val_loss", [1.0, True]), "val_loss: not all of it is of type f8"),
         (4, _in_results("steps", [1.0, 2.0]), "steps: not all of it is of type i4"),
         (4, _in_results("steps", [2**31, 1]), "steps: a number does not fit i4"),
+        (4, _in_measurements("round_seconds", -1e308), "round_seconds: .* not between 0 and 1e\\+09 s"),
+        (4, _in_measurements("peak_host_bytes", [2**62] * 3), "not between 0 and 1e\\+18 B"),
         (4, _set(results=[]), "round.results: Input should be a valid dictionary"),
         (4, _set(more=1), "round.more: Extra inputs are not permitted"),
         (1, _set(first_round=1), "it goes on at round 2, but there are 0 before it"),
+        (1, _set(time="yesterday"), "life.time: .*'yesterday' does not match"),
         (1, _set(ranks="3"), "life.ranks: Input should be a valid integer"),
         (1, _set(provenance=[]), "life.provenance: Input should be a valid dictionary"),
         (1, _set(provenance={"a": "\0"}), "a NUL in a text"),

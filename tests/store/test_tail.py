@@ -44,7 +44,7 @@ def test_only_whole_new_lines_are_returned(tmp_path):
 @pytest.mark.parametrize("how", ["shorter", "another file"])
 def test_a_log_begun_anew_is_read_from_its_beginning(tmp_path, how):
     path = tmp_path / NAME
-    path.write_bytes(b"".join(lines_of(start(), Life(0, 1, (), {}, "now"))))
+    path.write_bytes(b"".join(lines_of(start(), Life(0, 1, (), {}, "2026-01-01T00:00:00Z"))))
     tail = Tail(path)
     assert kinds(tail.poll()) == ["Start", "Life"]
     other = tmp_path / "other"

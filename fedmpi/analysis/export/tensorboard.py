@@ -17,6 +17,7 @@ from fedmpi.analysis.export.clock import round_ends, seconds_of
 from fedmpi.analysis.scores import by_round
 from fedmpi.metrics.headline import NAMES
 from fedmpi.metrics.targets import mean_accuracy
+from fedmpi.store import disk
 from fedmpi.store.reader import Run
 
 _MEANS = ("test_accuracy", "val_accuracy", "train_accuracy", "test_loss", "val_loss", "train_loss")
@@ -43,12 +44,9 @@ def write(run: Run, folder: Path) -> Path:
     """
     begun = seconds_of(run.lives[0].started) if run.lives else 0.0
     target = folder / run.folder.resolve().name / f"events.out.tfevents.{int(begun)}.fedmpi"
-    target.parent.mkdir(parents=True, exist_ok=True)
     version = _double(1, begun) + _bytes(3, b"brain.Event:2")
-    with target.open("wb") as stream:
-        stream.write(_record(version))
-        for tag, step, time, value in scalars(run):
-            stream.write(_record(_event(tag, step, time, value)))
+    events = (_record(_event(*each)) for each in scalars(run))
+    disk.write_whole(target, b"".join((_record(version), *events)))
     return target
 
 

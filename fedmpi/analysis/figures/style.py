@@ -18,6 +18,7 @@ from matplotlib.textpath import TextPath
 
 from fedmpi.analysis.names import COLOURS, ORDER
 from fedmpi.errors import BadInput
+from fedmpi.store import disk
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (9, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
@@ -160,8 +161,7 @@ def save(figure: Figure, image: Path) -> None:
     content = io.BytesIO()
     figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
     try:
-        image.parent.mkdir(parents=True, exist_ok=True)
-        image.write_bytes(content.getvalue())
+        disk.write_whole(image, content.getvalue())
     except OSError as error:
         raise BadInput(f"--image {image}: cannot write it ({error.strerror})") from error
 
