@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 
 def visible(text: object) -> str:
@@ -26,3 +27,15 @@ def visible_lines(text: object) -> str:
 def complain(text: object) -> None:
     """Print a line of trouble on the standard error."""
     sys.stderr.write(f"fedmpi: {visible(text)}\n")
+
+
+def complain_of(lines: Iterable[object]) -> None:
+    """Print lines of trouble on the standard error: the first `MOST_LINES`, and how many there are more."""
+    whole = list(lines)
+    for line in whole[:MOST_LINES]:
+        complain(line)
+    if len(whole) > MOST_LINES:
+        complain(f"and {len(whole) - MOST_LINES} more of such lines")
+
+
+MOST_LINES = 20

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedmpi.visible import visible, visible_lines
+from fedmpi.visible import complain_of, visible, visible_lines
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,10 @@ def test_what_acts_on_a_terminal_is_written_out(given, shown):
 
 def test_lines_of_a_traceback_stay_lines():
     assert visible_lines("first\nsecond\x07\n") == "first\nsecond\\x07\n"
+
+
+def test_of_many_lines_of_trouble_the_first_are_shown(capsys):
+    complain_of(f"run {number}" for number in range(23))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["fedmpi: run 0", "fedmpi: run 1"]
+    assert len(lines) == 21 and lines[-1] == "fedmpi: and 3 more of such lines"

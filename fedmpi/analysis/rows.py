@@ -95,6 +95,8 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     """
     if run.status != "complete":
         raise BadInput(f"{run.folder}: {run.status}, not complete; finish it first or leave it out")
+    if "sizes" not in run.partition:
+        raise BadInput(f"{run.folder}: its record does not say how many graphs each client has")
     sizes = run.partition["sizes"]
     provenance = run.lives[-1].provenance
     parameters = provenance.get("parameters", [""] * len(run.clients))
@@ -186,6 +188,8 @@ def read(path: Path) -> list[dict[str, str]]:
         The file cannot be read, has other columns, or a row that is cut or has text in place of a number.
     """
     try:
+        if path.is_char_device():
+            raise BadInput(f"{path}: a device, no file of rows")
         with path.open(newline="") as stream:
             reader = csv.DictReader(stream)
             _refuse_other_columns(tuple(reader.fieldnames or ()), path)

@@ -21,7 +21,7 @@ from fedmpi.analysis.comparison.outcomes import described, read_side
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import Screen, console, print_json
 from fedmpi.errors import BadInput
-from fedmpi.visible import complain
+from fedmpi.visible import complain_of
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
@@ -76,8 +76,7 @@ def compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
         for each in found:
             _show(screen, each)
     complaints += dict.fromkeys(line for each in found for line in each.left_out)
-    for line in complaints:
-        complain(line)
+    complain_of(complaints)
     if not all(check.passed for each in found for check in each.checks):
         return 1
     return 2 if complaints else 0

@@ -12,7 +12,7 @@ from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
 from fedmpi.store.reader import Run
-from fedmpi.visible import complain
+from fedmpi.visible import complain_of
 
 
 def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None) -> int:
@@ -41,8 +41,7 @@ def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None)
             place = error.filename or tensorboard or mlperf
             raise BadInput(f"{place}: cannot write it ({error.strerror})") from error
     say(f"{count} runs exported to {', '.join(str(place) for place in (tensorboard, mlperf) if place)}")
-    for line in complaints:
-        complain(line)
+    complain_of(complaints)
     return 2 if complaints else 0
 
 

@@ -22,7 +22,7 @@ from fedmpi.errors import BadInput
 from fedmpi.store import runfile
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import config_digest
-from fedmpi.visible import complain
+from fedmpi.visible import complain, complain_of
 
 if TYPE_CHECKING:
     from fedmpi.cli.run import Places, Planned
@@ -180,8 +180,7 @@ def plot(
         for run in runs
         if run.status != "complete"
     ]
-    for line in complaints:
-        complain(line)
+    complain_of(complaints)
     complete = [run for run in runs if run.status == "complete"]
     if complete or not complaints:
         _Picture(kind, options, source, target).draw(complete, [_short(line) for line in complaints])

@@ -21,7 +21,7 @@ from fedmpi.store import disk
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
-from fedmpi.visible import complain
+from fedmpi.visible import complain_of
 
 
 def check_target(target: float | None) -> None:
@@ -45,8 +45,7 @@ def report(
     check_target(target)
     complaints: list[str] = []
     runs = list(each_run(paths, complaints))
-    for line in complaints:
-        complain(line)
+    complain_of(complaints)
     summaries = [summarise(run, target) for run in runs]
     if as_json:
         print_json([_in_full(row, run) for row, run in zip(summaries, runs, strict=True)])

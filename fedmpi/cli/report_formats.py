@@ -14,7 +14,7 @@ from fedmpi.analysis.page.machine import read
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
-from fedmpi.visible import complain, visible_lines
+from fedmpi.visible import complain_of, visible_lines
 
 _MOST_NAMED = 3
 """Suites that a title names."""
@@ -53,8 +53,7 @@ def report(paths: Sequence[Path], target: float | None, formats: Formats) -> int
         sys.stdout.write(visible_lines(plain.latex(settings)))
     if formats.html is not None:
         _write(formats.html, page.html(_title(page), complaints))
-    for line in left_out:
-        complain(line)
+    complain_of(left_out)
     return 2 if left_out else 0
 
 

@@ -17,7 +17,7 @@ from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import Screen, console, print_json, say
 from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
-from fedmpi.visible import complain
+from fedmpi.visible import complain_of
 
 _RANKS = re.compile(r"[1-9][0-9]{0,4}")
 
@@ -54,8 +54,7 @@ def scaling(
         _show(console(sys.stdout), points, found, with_server)
     if image is not None:
         _draw(found, with_server, image)
-    for line in complaints:
-        complain(line)
+    complain_of(complaints)
     return 2 if complaints else 0
 
 

@@ -21,7 +21,7 @@ from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.store import disk
 from fedmpi.store.reader import Run
-from fedmpi.visible import complain
+from fedmpi.visible import complain_of
 
 _SEED = re.compile(r"[0-9]{1,18}")
 
@@ -47,8 +47,7 @@ def select(
     complaints: list[str] = []
     folders, cases = _folders(target, overrides)
     runs = list(each_run(folders, complaints))
-    for line in complaints:
-        complain(line)
+    complain_of(complaints)
     found = winners(runs, by)
     console(sys.stdout).print(_table(found, by))
     if any(each.score.startswith("clustering") for each in found):

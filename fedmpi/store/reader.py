@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -210,6 +210,7 @@ def _read(folder: Path, tree: Tree) -> Run:
     lives = tuple(
         _life(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_lives(tree))
     )
+    _check_measured_by_all(lives, completed)
     return Run(
         folder=folder,
         config=parse_object(config),
@@ -272,6 +273,15 @@ def _life(
         provenance=parse_object(provenance),
         measurements=measured,
     )
+
+
+def _check_measured_by_all(lives: Iterable[LifeRecord], completed: int) -> None:
+    """Refuse a record with rounds that no life computed."""
+    computed = np.zeros(completed, bool)
+    for life in lives:
+        computed[life.first_round : life.first_round + life.rounds_written] = True
+    if not computed.all():
+        raise Damaged(f"/lives: none computed round {int(np.argmin(computed)) + 1}")
 
 
 def _check_measured(group: str, fields: Mapping[str, Field], measured: Mapping[str, Array]) -> None:

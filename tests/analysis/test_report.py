@@ -90,8 +90,11 @@ def test_names_are_shown_as_they_stand(tmp_path, make_run, capsys):
 
 def test_rows_that_cannot_be_written(tmp_path, make_run):
     run = make_run(tmp_path / "a", ACCURACY)
+    with pytest.raises(BadInput, match="its record does not say how many graphs each client has"):
+        report([run], csv=tmp_path / "rows.csv")
+    RunRecord.create(tmp_path / "b", config={}, clients=["c"], rounds=3, partition={}).close()
     with pytest.raises(BadInput, match=r"--csv /proc/none/rows.csv: cannot write it"):
-        report([run], csv=Path("/proc/none/rows.csv"))
+        report([tmp_path / "b"], csv=Path("/proc/none/rows.csv"))
 
 
 def test_a_single_run_comes_with_its_clients(tmp_path, make_run, capsys):

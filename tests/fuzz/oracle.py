@@ -35,7 +35,7 @@ def flaw(ended: Ended, codes: Collection[int] = (0, 2), lines: int = 1) -> str:
         return "a control character on standard output"
     if ended.code == 2 and not 1 <= len(said) <= lines:
         return f"{len(said)} lines on standard error{_begin(said)}"
-    if ended.code == 2 and not all(line.startswith("fedmpi: ") for line in said):
+    if ended.code == 2 and not all(line.startswith(("fedmpi: ", "Page: ")) for line in said):
         return f"a line that is not fedmpi's: {_outline(said[0])}"
     return ""
 

@@ -120,6 +120,7 @@ def test_what_leads_out_of_the_file_is_refused_by_every_reader(tmp_path, case, f
         (lambda file: file.attrs.update(extra_fields="[" * 100_000), "damaged or no HDF5 file"),
         (lambda file: file.attrs.update(mine=1), "mine: Extra inputs are not permitted"),
         (lambda file: file["lives/0"].attrs.update(ranks=-1), "ranks: Input should be greater than"),
+        (lambda file: file.pop("lives/0"), "/lives: none computed round 1"),
         (lambda file: file["lives/0"].attrs.update(started="yesterday"), "started: .*does not match"),
         (lambda file: file.move("lives/0", "lives/1"), "/lives: not numbered from 0"),
     ],

@@ -81,8 +81,10 @@ def pair(first: Side, second: Side) -> tuple[list[Pair], list[str]]:
     -------
     pairs : list of Pair
     left : list of str
-        A line for each run without a counterpart.
+        A line for each run without a counterpart, none where a side has no runs at all.
     """
+    if not first.runs or not second.runs:
+        return [], []
     if len(first.runs) == len(second.runs) == 1:
         return [_pair(first.runs[0], second.runs[0])], []
     left, right, pairs = list(first.runs), list(second.runs), []
