@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedmpi.analysis.bundle.pack import pack as make
 from fedmpi.analysis.bundle.verify import verify as check
 from fedmpi.cli.terminal import say
 from fedmpi.config import locations
+from fedmpi.registry import algorithms
 from fedmpi.visible import complain
 
 
-def pack(paths: list[Path], suite: str | None, out: Path | None) -> int:
+def pack(paths: list[Path], suite: str | None, out: Path | None, plugins: Sequence[Path] = ()) -> int:
     """Pack a suite's complete runs.
 
     Returns
@@ -19,6 +21,7 @@ def pack(paths: list[Path], suite: str | None, out: Path | None) -> int:
     int
         0.
     """
+    algorithms.load_plugins(plugins)
     name = paths[0].with_suffix("").name if paths[0].suffix == ".toml" else paths[0].resolve().name
     packed = make(paths, out or Path(f"{name}.tar.gz"), None if suite is None else locations.find(suite))
     say(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
@@ -27,7 +30,7 @@ def pack(paths: list[Path], suite: str | None, out: Path | None) -> int:
     return 0
 
 
-def verify(path: Path) -> int:
+def verify(path: Path, plugins: Sequence[Path] = ()) -> int:
     """Check a bundle and say what was checked.
 
     Returns
@@ -35,6 +38,7 @@ def verify(path: Path) -> int:
     int
         0, or 1 if something is wrong with it.
     """
+    algorithms.load_plugins(plugins)
     found = check(path)
     for line in found.checked:
         say(f"ok: {line}")

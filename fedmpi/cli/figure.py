@@ -65,8 +65,7 @@ def figure(
     kind, options = _figure_of(suite)
     target = image or (places.out or locations.RUNS / suite.name) / "figure.svg"
     figures.check_image(target)
-    for plugin in plugins:
-        algorithms.load_plugin(plugin)
+    algorithms.load_plugins(plugins)
     plan = _reused(plan_suite(suite, places.out, resume=True), reuse)
     check_writable(target.parent)
     code = run_missing(plan, path, overrides, places, effort.workers, effort.ranks, effort.budget, plugins)

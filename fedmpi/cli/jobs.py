@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.cli.options import Cache, Json, Set
+from fedmpi.cli.options import Cache, Json, Plugin, Set
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 
@@ -22,7 +22,6 @@ SystemName = Annotated[
     str, typer.Option("--system", help="Machine: a name of `fedmpi jobs systems` or a file.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
 Ranks = Annotated[
     int | None, typer.Option(min=1, max=1_000_000, help="Ranks of a case; default one per client and one.")
 ]

@@ -12,7 +12,7 @@ import typer
 import fedmpi
 from fedmpi.cli import analyses, bench, jobs, output, reading
 from fedmpi.cli.ending import exit_code
-from fedmpi.cli.options import Cache, Mirror, Offline, Set
+from fedmpi.cli.options import Cache, Mirror, Offline, Plugin, Set
 from fedmpi.cli.usage import refuse_unreadable
 from fedmpi.comm import interrupt
 
@@ -33,7 +33,6 @@ app.add_typer(jobs.app, name="jobs")
 Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
 SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 
@@ -100,6 +99,7 @@ def select(
     mirror: Mirror = None,
     data: Cache = None,
     offline: Offline = None,
+    plugin: Plugin = None,
 ) -> int:
     """Name the best settings of a sweep by validation data, and run them again with other seeds."""
     from fedmpi.cli import select as command
@@ -107,7 +107,9 @@ def select(
 
     places = Places(out, data, mirror, offline)
     numbers = None if seeds is None else command.seed_list(seeds)
-    return command.select(runs, by.split(","), numbers, write, rerun, places, workers, ranks, set_ or [])
+    return command.select(
+        runs, by.split(","), numbers, write, rerun, places, workers, ranks, set_ or [], plugin or []
+    )
 
 
 @app.command()

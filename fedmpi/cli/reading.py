@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.cli.options import Json
+from fedmpi.cli.options import Json, Plugin
 
 Runs = Annotated[
     list[Path], typer.Argument(help="Run folders, folders that hold some, or suites run in results/runs.")
@@ -150,15 +150,18 @@ def pack(
         str | None, typer.Option(help="The suite that they are of: a file, where it is not bundled.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The bundle; default NAME.tar.gz here.")] = None,
+    plugin: Plugin = None,
 ) -> int:
     """Make a bundle of a suite's complete runs, to hand to somebody else."""
     from fedmpi.cli import bundle as command
 
-    return command.pack(runs, suite, out)
+    return command.pack(runs, suite, out, plugin or [])
 
 
-def verify(bundle: Annotated[Path, typer.Argument(help="A bundle made by fedmpi pack.")]) -> int:
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="A bundle made by fedmpi pack.")], plugin: Plugin = None
+) -> int:
     """Check a bundle: files, records, completeness, and that its tables follow from the records."""
     from fedmpi.cli import bundle as command
 
-    return command.verify(bundle)
+    return command.verify(bundle, plugin or [])

@@ -70,8 +70,7 @@ def run(
     plugins: Sequence[Path],
 ) -> int:
     """Run cases and return the exit code."""
-    for path in plugins:
-        algorithms.load_plugin(path)
+    algorithms.load_plugins(plugins)
     if resume and holds_run(Path(target)):
         if overrides or case is not None or places.out is not None or only_list:
             raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from itertools import count, islice
 from pathlib import Path
+from shlex import quote
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
@@ -18,6 +19,7 @@ from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.engine.folders import holds_run
 from fedmpi.errors import BadInput
+from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite
 from fedmpi.store import disk
 from fedmpi.store.reader import Run
@@ -28,7 +30,7 @@ _SEED = re.compile(r"[0-9]{1,18}")
 
 def select(
     target: Path, by: Sequence[str], seeds: Sequence[int] | None, write: Path | None, rerun: bool,
-    places: Places, workers: int, ranks: int, overrides: Sequence[str] = (),
+    places: Places, workers: int, ranks: int, overrides: Sequence[str] = (), plugins: Sequence[Path] = (),
 ) -> int:  # fmt: skip
     """Print the winners; write the suite of them, and run it, where asked.
 
@@ -44,6 +46,7 @@ def select(
     int
         0, 2 if a run could not be read, or what the sweep of the winners returns.
     """
+    algorithms.load_plugins(plugins)
     complaints: list[str] = []
     folders, cases = _folders(target, overrides)
     runs = list(each_run(folders, complaints))
@@ -58,20 +61,21 @@ def select(
     name = f"{runs[0].config['suite']}-winners"
     suite = write or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
     if suite is not None:
-        _write(suite, as_suite(found, name, free_seeds(runs) if seeds is None else seeds))
+        _write(suite, as_suite(found, name, free_seeds(runs) if seeds is None else seeds), plugins)
     if rerun and suite is not None:
         from fedmpi.cli.sweep import sweep
 
-        return sweep(str(suite), [], places, workers, ranks, None, [])
+        return sweep(str(suite), [], places, workers, ranks, None, plugins)
     return 2 if complaints else 0
 
 
-def _write(suite: Path, text: str) -> None:
+def _write(suite: Path, text: str, plugins: Sequence[Path]) -> None:
     try:
         disk.write_whole(suite, text)
     except OSError as error:
         raise BadInput(f"{suite}: cannot write there ({error.strerror})") from error
-    say(f"wrote {suite}; fedmpi sweep {suite} runs it")
+    own = "".join(f" --plugin {quote(str(path))}" for path in plugins)
+    say(f"wrote {suite}; fedmpi sweep {suite}{own} runs it")
 
 
 def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int]:
@@ -117,7 +121,7 @@ def seed_list(text: str) -> list[int]:
 
 
 _FIGURES = ("score", "val", "test", "tried", "best test of any")
-_SPARE = ("best test of any", "tried", "val")
+_SPARE = ("best test of any", "tried", "score")
 
 
 def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
@@ -125,5 +129,6 @@ def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
     table = PlainTable("", [*by, *_FIGURES, "settings"], len(by) + 1, _SPARE, wrapped=("settings",))
     for each in found:
         numbers = (f"{each.val:.4f}", f"{each.test:.4f}", each.candidates, f"{each.test_maximum:.4f}")
-        table.add_line(*each.group, each.score, *numbers, each.options)
+        settings = " ".join(part for part in each.options.split() if not part.startswith("plugin"))
+        table.add_line(*each.group, each.score, *numbers, settings)
     return table

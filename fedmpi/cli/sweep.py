@@ -67,8 +67,7 @@ def sweep(
     int
         0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
     """
-    for path in plugins:
-        algorithms.load_plugin(path)
+    algorithms.load_plugins(plugins)
     path = locations.find(suite_name)
     plan = plan_suite(read(path, overrides), places.out, resume=True, ranks=ranks)
     return run_missing(plan, path, overrides, places, workers, ranks, budget, plugins)

@@ -23,7 +23,8 @@ class OtherVersion(BadInput):
 
     def __init__(self, folder: Path, file: str) -> None:
         super().__init__(
-            f"{folder} was made with another version of {file}; choose another folder with --out"
+            f"{folder} was made with another version of {file}; "
+            "choose another folder with --out, or delete this one"
         )
         self.file = file
 

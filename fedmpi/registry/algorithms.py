@@ -9,6 +9,7 @@ import importlib.util
 import pkgutil
 import re
 import sys
+from collections.abc import Iterable
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -115,18 +116,26 @@ _DIGEST = "__fedmpi_sha256__"
 """Attribute of a plug-in's module: the digest of the text that was executed."""
 
 
+def load_plugins(paths: Iterable[Path]) -> None:
+    """Import Python files that define algorithms; see `load_plugin`."""
+    for path in paths:
+        load_plugin(path)
+
+
 def load_plugin(path: Path) -> None:
     """Import a Python file that defines algorithms.
 
     Raises
     ------
     BadInput
-        The file is missing, fails on import or ends the process there, or an algorithm in it is not
-        made as `Algorithm` asks for.
+        The file is missing, fails on import or ends the process there, defines no algorithm, or one that
+        is not made as `Algorithm` asks for.
     """
     spec = importlib.util.spec_from_file_location(f"fedmpi_plugin_{path.stem}", path)
-    if not path.is_file() or spec is None or not isinstance(spec.loader, SourceFileLoader):
-        raise BadInput(f"--plugin {path}: no such Python file")
+    if not path.is_file():
+        raise BadInput(f"--plugin {path}: no such file")
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        raise BadInput(f"--plugin {path}: not a Python file, whose name ends in .py")
     module = importlib.util.module_from_spec(spec)
     try:
         source = path.read_bytes()
@@ -147,3 +156,9 @@ def load_plugin(path: Path) -> None:
     for algorithm in _subclasses(Algorithm):
         if algorithm.__module__ == spec.name and hasattr(algorithm, "name"):
             _refuse_misfit(algorithm)
+    if not any(hasattr(each, "name") for each in vars(module).values() if _is_algorithm(each)):
+        raise BadInput(f"--plugin {path}: it defines no algorithm, a subclass of Algorithm with a `name`")
+
+
+def _is_algorithm(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Algorithm) and value is not Algorithm

@@ -16,19 +16,29 @@ class Damped(Algorithm):
 OPTIONS = ("--plugin", "damped.py", "--set", "algorithm=damped", "--set", "rounds=2", "--out", "runs")
 
 
+def _forget():
+    """Make the commands of this process know no plug-in."""
+    sys.modules.pop("fedmpi_plugin_damped", None)
+    gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def nothing_loaded():
+    _forget()
+    yield
+    _forget()
+
+
 @pytest.fixture
 def damped(fedmpi, tiny_suite, tmp_path):
     """Return a function that writes the plug-in with one hook and runs a command on a suite of one case."""
 
     def run(command, hook, *options):
-        sys.modules.pop("fedmpi_plugin_damped", None)
-        gc.collect()
+        _forget()
         (tmp_path / "damped.py").write_text(DAMPED.format(hook=hook))
         return fedmpi(command, tiny_suite, *OPTIONS, *options)
 
-    yield run
-    sys.modules.pop("fedmpi_plugin_damped", None)
-    gc.collect()
+    return run
 
 
 HALF = "update(self, model, mean, k): return super().update(model, mean / 2, k)"
@@ -122,3 +132,36 @@ def test_a_plugin_that_fails_while_its_case_is_checked_is_named_with_its_file(da
     assert done.stderr == (
         "fedmpi: --set algorithm: damped: damped.py raised ZeroDivisionError: division by zero\n"
     )
+
+
+SUITE = """
+name = "own"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 2, graphs = 40 } }
+rounds = 2
+[matrix]
+algorithm = ["fedavg", "damped"]
+"""
+
+
+def test_an_own_algorithm_stands_beside_the_others_in_every_command(fedmpi, tmp_path):
+    (tmp_path / "damped.py").write_text(DAMPED.format(hook=HALF))
+    (tmp_path / "own.toml").write_text(SUITE)
+    plugin = ("--plugin", "damped.py")
+    assert fedmpi("run", "own.toml", *plugin).returncode == 0
+    shown = fedmpi("report", "results/runs/own", "--markdown").stdout
+    assert shown.count("| FedAvg |") == shown.count("| damped |") > 0
+    assert "plugin" not in shown and "setting 2" not in shown
+    packed = fedmpi("pack", "own.toml", *plugin)
+    assert (packed.returncode, packed.stderr) == (0, "")
+    assert fedmpi("verify", "own.tar.gz", *plugin).returncode == 0
+    chosen = fedmpi("select", "own.toml", "--write", "best.toml", *plugin)
+    assert chosen.returncode == 0, chosen.stderr
+    assert "fedmpi sweep best.toml --plugin damped.py runs it" in chosen.stdout
+
+
+def test_a_hook_that_raises_is_named_under_the_traceback(damped, tmp_path):
+    done = damped("run", "update(self, model, mean, k): raise ValueError('mine')")
+    assert done.returncode == 1
+    words = f"algorithm damped: hook update in {tmp_path / 'damped.py'} raised ValueError"
+    assert f"ValueError: mine\n{words}\n" in done.stderr

@@ -39,6 +39,8 @@ def plugin(tmp_path):
         ("class Odd(Algorithm):\n    name = 'odd'\n    Options = 3", "Options must be a subclass"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    central = 'yes'", "central = 'yes': it must be True"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    weights = 3", "weights = 3: it must be a method"),
+        ("x = 1", "it defines no algorithm, a subclass of Algorithm with a `name`"),
+        ("class Odd(Algorithm):\n    pass", "it defines no algorithm"),
         ("sys.exit(0)", "ended the process with exit code 0"),
         ("os._exit(0)", "ended the process with exit code 0"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),

@@ -90,9 +90,9 @@ class _Verification:
         wrong: list[str] = []
         old = 0
         listed = {each.case: each for each in self._index.cases}
-        for path in self._members:
-            if not path.endswith(f"/{runfile.NAME}"):
-                continue
+        order = {f"runs/{each.case}/{runfile.NAME}": place for place, each in enumerate(self._index.cases)}
+        records = [path for path in self._members if path.endswith(f"/{runfile.NAME}")]
+        for path in sorted(records, key=lambda path: (order.get(path, len(order)), path)):
             case = path.removeprefix("runs/").removesuffix(f"/{runfile.NAME}")
             try:
                 run = self._record(path)

@@ -130,7 +130,7 @@ def _pair(first: Outcome, second: Outcome) -> Pair:
         line
         for name in (*_subject(first.config, second.config), *_SYSTEM)
         for line in _differences(first.config, second.config, name)
-        if not line.startswith("algorithm.")
+        if not line.startswith("algorithm.") and not _new_file(first, second, name)
     ]
     stated += [
         f"{name}: {first.system[name]} -> {second.system.get(name, '-')}"
@@ -138,6 +138,12 @@ def _pair(first: Outcome, second: Outcome) -> Pair:
         if first.system[name] != second.system.get(name, "-")
     ]
     return Pair(first, second, tuple(reasons), tuple(stated))
+
+
+def _new_file(first: Outcome, second: Outcome, name: str) -> bool:
+    """Return whether a difference is no more than that one algorithm stands in a file of its own."""
+    same = setting(first.config, "algorithm") == setting(second.config, "algorithm")
+    return name == "plugin" and not same
 
 
 def _data_reasons(first: Outcome, second: Outcome) -> list[Reason]:

@@ -91,8 +91,13 @@ def _cell(runs: Sequence[Run]) -> Cell:
 
 
 def without(config: Config, *dotted: str) -> dict[str, Any]:
-    """Return a configuration without some settings, such as ``partition.overlap``."""
+    """Return a configuration without some settings, such as ``partition.overlap``.
+
+    Without the algorithm it is without the plug-in, too: the file that the algorithm stands in.
+    """
     copy = dict(config)
+    if "algorithm" in dotted:
+        copy.pop("plugin", None)
     for name in dotted:
         head, _, rest = name.partition(".")
         if rest and isinstance(copy.get(head), Mapping):
@@ -114,6 +119,8 @@ def titles(names: Sequence[str], configs: Sequence[Config]) -> list[str]:
         alike = [other for text, other in zip(names, configs, strict=True) if text == name]
         lines = [line for other in alike for line in config_differences(config, other)]
         differing = dict.fromkeys(line.partition(": ")[0] for line in lines)
+        if any(setting.startswith("algorithm") for setting in differing):
+            differing.pop("plugin", None)
         parts = [
             f"{setting.rpartition('.')[2]} = {_shown(look_up(config, setting))}" for setting in differing
         ]

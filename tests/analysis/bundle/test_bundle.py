@@ -114,6 +114,16 @@ def test_a_table_that_does_not_follow_from_the_records_is_found(here, bundle):
     )
 
 
+def test_the_order_of_its_files_says_nothing(here, bundle):
+    with tarfile.open(bundle) as archive:
+        files = [(member, archive.extractfile(member).read()) for member in archive if member.isfile()]
+    with tarfile.open(bundle, "w:gz") as archive:
+        for member, content in reversed(files):
+            archive.addfile(member, io.BytesIO(content))
+    done = here("verify", bundle)
+    assert done.returncode == 0, done.stdout
+
+
 def in_record(path, tmp_path, change):
     """Return a function for `repacked` that applies `change` to one record."""
 

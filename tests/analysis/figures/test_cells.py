@@ -49,6 +49,14 @@ def test_settings_are_taken_out_by_their_dotted_names():
     assert without(config, "partition.overlap", "seed", "none") == {"partition": {"name": "chunks"}}
 
 
+def test_the_file_of_an_algorithm_goes_with_the_algorithm():
+    config = {"algorithm": {"name": "own"}, "plugin": {"own.py": "5e0b"}, "seed": 1}
+    assert without(config, "algorithm") == {"seed": 1}
+    assert without(config, "seed") == {"algorithm": {"name": "own"}, "plugin": {"own.py": "5e0b"}}
+    other = {"algorithm": {"name": "fedavg"}, "seed": 1}
+    assert titles(["a", "a"], [config, other]) == ["a, name = own", "a, name = fedavg"]
+
+
 def test_what_is_said_of_seeds():
     assert seeds_text([(10,), (10,)]) == "seed 10"
     assert seeds_text([(10, 42), (10, 42)]) == "means over seeds 10, 42"
