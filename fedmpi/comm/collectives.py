@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from mpi4py import MPI
 
 from fedmpi.comm import alarm
+from fedmpi.errors import RankFailed
 
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
 """Order of the collectives in every count."""
@@ -38,6 +40,9 @@ _PIECE_BYTES = 1 << 16
 
 _MOST_TESTS = 1000
 
+SEAL = 8
+"""Bytes behind each part that is gathered: a checksum of it."""
+
 _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
 
@@ -55,7 +60,7 @@ class Collectives:
 
     The payload of a call on a rank is the size of the buffer that this rank hands
     to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what
-    the rank contributes; Scatterv, what it receives; Ibarrier, nothing.
+    the rank contributes, with the `SEAL` of a gathered part; Scatterv, what it receives; Ibarrier, nothing.
 
     A call with a `place` is waited for asleep: who waits leaves the core to those that compute. How long the
     last calls at that place took says when to look. Others are blocking MPI calls; where ranks are `crowded`
@@ -113,16 +118,26 @@ class Collectives:
         *,
         patient: bool = False,
         counted: bool = False,
-    ) -> Array | None:
-        """Concatenate 1-d parts of `counts[rank]` elements at rank 0, in rank order; None elsewhere.
+    ) -> list[Array] | None:
+        """Bring 1-d parts of `counts[rank]` elements to rank 0: one array per rank; None elsewhere.
+
+        Each part carries a checksum: when a rank dies while it sends, an MPI may complete the call on rank 0
+        and leave what was in the buffer before.
 
         The other ranks go on as soon as their part has left; a large part leaves when rank 0 takes it.
         ``patient`` says that nobody waits for rank 0 after it, which then looks seldom; ``counted``, that the
         caller has counted this call already.
+
+        Raises
+        ------
+        RankFailed
+            On rank 0: a part is not what its rank sent.
         """
+        part = sealed(part)
         if not counted:
             self.count("Gatherv", part.nbytes)
         start = time.perf_counter()
+        counts = [count + SEAL // part.itemsize for count in counts]
         whole = np.empty(sum(counts), part.dtype) if self.is_root else None
         # A predefined type: `mpi4py.util.dtlib` would make a new one that nobody frees.
         kind = MPI.Datatype.fromcode(part.dtype.char)
@@ -135,7 +150,10 @@ class Collectives:
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
-        return whole
+        if whole is None:
+            return None
+        parts = np.split(whole, np.cumsum(counts)[:-1])
+        return [unsealed(each, rank) for rank, each in enumerate(parts)]
 
     def scatterv(
         self,
@@ -220,6 +238,36 @@ class Collectives:
         # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
         # for one that stood still would make each other wait for ever.
         earlier.append(waited - asleep / 2)
+
+
+def sealed(part: Array) -> Array:
+    """Return a 1-d array with its checksum behind it."""
+    tail = SEAL // part.itemsize
+    whole = np.empty(len(part) + tail, part.dtype)
+    whole[:-tail] = part
+    whole[-tail:].view(np.uint8)[:] = _seal(whole[:-tail])
+    return whole
+
+
+def unsealed(whole: Array, rank: int) -> Array:
+    """Return what `sealed` was given on a rank.
+
+    Raises
+    ------
+    RankFailed
+        It is not that.
+    """
+    tail = SEAL // whole.itemsize
+    part = whole[:-tail]
+    if not np.array_equal(whole[-tail:].view(np.uint8), _seal(part)):
+        raise RankFailed(
+            f"what rank {rank} sent did not arrive whole: it has died, or its network has failed"
+        )
+    return part
+
+
+def _seal(part: Array) -> Array:
+    return np.array([zlib.crc32(part.data) | 1 << 32], np.uint64).view(np.uint8)
 
 
 def nap(elapsed: float, expected: float, least: float = _SHORTEST_NAP_S) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.comm.collectives import Collectives
+from fedmpi.comm.collectives import SEAL, Collectives
 from fedmpi.graphs.packed import gather_ranges, pointers
 
 Floats = npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ class ClientTable:
 
     def nbytes(self, rank: int) -> int:
         """Return the payload of one gather on `rank`."""
-        return 8 * self._floats[rank] + int(self._flags[rank])
+        return 8 * self._floats[rank] + int(self._flags[rank]) + SEAL
 
     def gather(
         self,
@@ -107,14 +107,14 @@ class ClientTable:
         """Gather a header, and rows and flags of clients ascending by id; None away from rank 0."""
         numbers = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
         part = np.concatenate([numbers.view(np.uint8), np.zeros(0, np.uint8) if flags is None else flags])
-        sizes = [self.nbytes(rank) for rank in range(self._collectives.size)]
-        whole = self._collectives.gatherv(part, sizes, place, patient=patient, counted=counted)
-        if whole is None:
+        sizes = [self.nbytes(rank) - SEAL for rank in range(self._collectives.size)]
+        pieces = self._collectives.gatherv(part, sizes, place, patient=patient, counted=counted)
+        if pieces is None:
             return None
         width = len(self._columns)
         table = np.empty((len(self._order), width))
         headers, blocks, tails = [], [], []
-        for count, piece in zip(self._floats, np.split(whole, np.cumsum(sizes)[:-1]), strict=True):
+        for count, piece in zip(self._floats, pieces, strict=True):
             floats = piece[: 8 * count].copy().view(np.float64)
             headers.append(floats[: self._header])
             blocks.append(floats[self._header :].reshape(-1, width))

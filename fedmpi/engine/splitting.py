@@ -129,11 +129,11 @@ class Splitter:
         held = [wanted[self._hosts[wanted] == rank] for rank in range(self._collectives.size)]
         mine = [deltas[int(client)][: self._size] for client in wanted if int(client) in deltas]
         part = np.concatenate([np.empty(0, np.float32), *mine])
-        whole = self._collectives.gatherv(part, [len(clients) * self._size for clients in held])
-        if whole is None:
+        found = self._collectives.gatherv(part, [len(clients) * self._size for clients in held])
+        if found is None:
             return {}
-        order = np.concatenate(held).tolist()
-        return dict(zip(order, whole.reshape(len(order), self._size), strict=True))
+        rows = [row for piece in found for row in piece.reshape(-1, self._size)]
+        return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
 
     def _divide(
         self, plan: RoundPlan, due: list[int], participants: Ints, rows: Mapping[int, Row], findings: Findings

@@ -225,9 +225,10 @@ class States:
         sizes = self._sizes()
         counts, order = self._by_rank(sizes)
         parts = [client.state(self._keeps_optimizer) for client in self.clients.values()]
-        whole = self._world.collectives.gatherv(np.concatenate([np.empty(0, np.float32), *parts]), counts)
-        if whole is None:
+        found = self._world.collectives.gatherv(np.concatenate([np.empty(0, np.float32), *parts]), counts)
+        if found is None:
             return None
+        whole = np.concatenate(found)
         pieces = dict(zip(order, np.split(whole, np.cumsum(sizes[order])[:-1]), strict=True))
         return {"states": np.concatenate([pieces[i] for i in range(len(sizes))]), "sizes": sizes}
 

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from fedmpi.comm.collectives import SEAL
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
@@ -89,7 +90,7 @@ def check_bytes(run, ranks):
     hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
-    gathered = 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int)
+    gathered = 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
     plan = 8 * (3 * clients + 4)
     spans = ranks > 2
     model = 24_960
