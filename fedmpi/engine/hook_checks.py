@@ -24,6 +24,9 @@ Ints = npt.NDArray[np.int64]
 LARGEST_WEIGHT = 2**29 - 1
 """A float32 times a weight up to it is exact in float64."""
 
+LARGEST_REPORT = 2**31 - 1
+"""Bytes of a client's report: what one message holds with any MPI."""
+
 _SERVER_ARRAYS = ("states", "sizes", "group", "meta")
 """Names in a checkpoint that are the engine's."""
 
@@ -77,6 +80,8 @@ def report_size(value: Any) -> int:
     """Return the bytes of a client's report."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise Breach(f"returned {value!r}: a number of bytes is a whole number, 0 or more")
+    if value > LARGEST_REPORT:
+        raise Breach(f"returned more than {LARGEST_REPORT} bytes")
     return int(value)
 
 

@@ -64,6 +64,8 @@ class Hooks(Algorithm):
             return called(*arguments) if callable(called) else called
         except SystemExit as error:
             raise self._failed(hook, f"ended the process with exit code {error.code!r}") from None
+        except KeyboardInterrupt:  # no Ctrl-C, which raises nothing in a run
+            raise self._failed(hook, "raised KeyboardInterrupt") from None
         except Exception as error:
             error.add_note(str(self._failed(hook, f"raised {type(error).__name__}")))
             raise

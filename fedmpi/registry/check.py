@@ -124,6 +124,8 @@ def build(suite: str, settings: CaseSettings) -> Checked:
             return _build(suite, settings)
     except SystemExit as error:
         raise _Refused("algorithm", f"ended the process with exit code {error.code!r}") from None
+    except KeyboardInterrupt:  # no Ctrl-C, which raises another
+        raise _Refused("algorithm", "raised KeyboardInterrupt") from None
 
 
 def _build(suite: str, settings: CaseSettings) -> Checked:

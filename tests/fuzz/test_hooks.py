@@ -35,10 +35,10 @@ def ends(wrong, ended, report):
         if wrong.expected == "named":
             return Failure(f"{wrong.hook}: complete with a wrong value: {wrong.body}", example)
         return "complete"
+    if shows_where(ended, wrong):
+        return "raised"
     if wrong.expected == "complete":
         return Failure(f"{wrong.hook}: a right value ends the run", example)
-    if wrong.body.startswith("raise ") and shows_where(ended, wrong):
-        return "named"
     if kind := flaw(ended, (1, 2, 3)):
         return Failure(f"{wrong.hook}: {kind}", example)
     if wrong.expected == "named" and not names(said, wrong):
@@ -47,7 +47,10 @@ def ends(wrong, ended, report):
 
 
 def shows_where(ended, wrong):
-    """Return whether an exception of the hook's own ends the run with a traceback that leads to it."""
+    """Return whether an exception of the hook's own ends the run: with a traceback that leads to it, or a line."""
+    line = ended.err.strip()
+    if ended.code == 2 and line.count("\n") == 0 and "plugin.py raised " in line:
+        return True
     trace = f'plugin.py", line {wrong.source[: wrong.source.index(wrong.body)].count(chr(10)) + 1}, in {wrong.hook}'
     plain = all(letter.isprintable() for letter in ended.err.replace("\n", ""))
     return ended.code == 1 and trace in ended.err and plain
