@@ -200,6 +200,8 @@ def _shorter(file: h5py.File, item: Any, by: Tampering) -> None:
 def _element(file: h5py.File, item: Any, by: Tampering) -> None:
     content = item[()]
     flat = content.reshape(-1)
+    if not len(flat):
+        return
     flat[by.which // 5 % len(flat)] += 1
     item[...] = content
 

@@ -81,6 +81,11 @@ def test_a_hook_that_differs_between_ranks_is_named(explore, engine):
         code, output = mpi.run(2, "-m", "fedmpi", *RUN, cwd=folder, timeout=120)
         said = [line for line in output.split("\n") if line.startswith("fedmpi: ")]
         example = f"{wrong!r}: exit {code}: {output[-600:]}"
+        if f"algorithm wrong: hook {wrong.hook} in " in output and " raised " in output:
+            return "raised"
+        same = wrong.body == "return right[::-1]" and wrong.hook != "weights"  # the same clients and groups
+        if code == 0 and same:
+            return "complete"
         if code == 0:
             return Failure(f"{wrong.hook} on rank {wrong.rank}: exit code 0: {wrong.body}", example)
         if "Traceback" in output or not names(said, wrong):
