@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.analysis.summary import setting
-from fedmpi.engine.case import Case
+from fedmpi.case.schema import Case
 from fedmpi.errors import BadInput
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import AXES

@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from fedmpi.benchmarks.samples import Measurement, Report, Samples
+from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.config.suite import CaseSettings
 from fedmpi.datasets import tu
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.case import Case
 from fedmpi.engine.federation import assemble
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.graphs.quotient import quotient, refinements
+from fedmpi.graphs.refinement.quotient import quotient, refinements
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import build
 

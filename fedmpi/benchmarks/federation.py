@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import torch
 
+from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.case import Case
 from fedmpi.engine.federation import Federation, assemble, deal
 from fedmpi.engine.groups import Group
 from fedmpi.engine.hooks import Hooks

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fedmpi.case.schema import Case
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
@@ -19,7 +20,6 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity import published
 from fedmpi.heterogeneity.distances import Heterogeneity, Spread, WalkOptions

@@ -11,9 +11,9 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from fedmpi.case.schema import Case
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, plain
-from fedmpi.engine.case import Case
 from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
 from fedmpi.metrics.headline import scores_text

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedmpi.analysis import rows
-from fedmpi.analysis.reproduction.cells import as_csv
-from fedmpi.analysis.reproduction.document import cells, document
-from fedmpi.analysis.reproduction.results import Results
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
+from fedmpi.reproduction.cells import as_csv
+from fedmpi.reproduction.document import cells, document
+from fedmpi.reproduction.results import Results
 from fedmpi.store import disk
 
 

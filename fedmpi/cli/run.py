@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedmpi.case.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.cli import output
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
@@ -17,7 +18,6 @@ from fedmpi.config import locations, modes
 from fedmpi.config.documents import short
 from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
 from fedmpi.registry import algorithms

@@ -11,13 +11,13 @@ from shlex import quote
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
+from fedmpi.case.folders import holds_run
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.run import Places
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
-from fedmpi.engine.folders import holds_run
 from fedmpi.errors import BadInput
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite

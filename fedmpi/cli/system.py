@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.run import Places, plan_suite
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
+from fedmpi.reproduction.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
 
 _HEADINGS = (
     "dataset",

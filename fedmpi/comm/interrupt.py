@@ -15,7 +15,7 @@ from fedmpi.errors import Interrupted
 
 LINE = "interrupted"
 _end_process = os._exit
-"""As it is when this is loaded: in a run ``os._exit`` raises (`fedmpi.engine.exits`)."""
+"""As it is when this is loaded: in a run ``os._exit`` raises (`fedmpi.exits`)."""
 
 _COURTESY_S = 5.0
 """How long other ranks let rank 0 speak: a launcher ends the job with the first rank that goes."""

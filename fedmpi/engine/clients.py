@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm, Trained
+from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
-from fedmpi.engine.case import Case
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
 from fedmpi.graphs.packed import Int
+from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.models.outcome import Outcome
-from fedmpi.models.vectors import squared_norm
 from fedmpi.seeds import Purpose, key, permutation
 
 

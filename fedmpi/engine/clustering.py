@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.engine.case import Case
+from fedmpi.case.schema import Case
 from fedmpi.engine.clients import Evaluation
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.scores import GraphScores, graph_scores

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, Evaluation
 from fedmpi.engine.clustering import scores_of
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.states import States
-from fedmpi.models.vectors import digest
+from fedmpi.kernels.vectors import digest
 
 Ints = npt.NDArray[np.int64]
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
-from fedmpi.engine.case import ReductionOptions
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]

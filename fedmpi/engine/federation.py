@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import Case
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.views import view_of
-from fedmpi.engine.case import Case
 from fedmpi.engine.labels import Labels, labels_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.graphs.quotient import twin_counts
+from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
 from fedmpi.models.flops import GraphCounts, flops_of

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.engine.case import AnyAdam
+from fedmpi.case.schema import AnyAdam
 from fedmpi.engine.optimizer import AdamState, rate_and_correction
 from fedmpi.graphs.transfer import sent
+from fedmpi.kernels.grouped_gin import GroupBatch, GroupedGin, losses
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.grouped_gin import GroupBatch, GroupedGin, losses
 
 
 class HasAdam(Protocol):

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.engine.case import Case, SgdOptions
+from fedmpi.case.schema import Case, SgdOptions
 from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch
+from fedmpi.kernels.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
 from fedmpi.models.flops import GraphCounts, ModelFlops
-from fedmpi.models.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
 from fedmpi.models.outcome import Outcome
 
 Found = Callable[[], dict[int, Training]]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi import NUMERICS_VERSION
+from fedmpi.case.folders import holds_run, refuse_other_config
+from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.engine.case import Case
-from fedmpi.engine.folders import holds_run, refuse_other_config
 from fedmpi.engine.hold import HeldFolder
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.whereabouts import Whereabouts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.engine.case import Case
+from fedmpi.case.schema import Case
 from fedmpi.errors import BadInput
 
 if TYPE_CHECKING:

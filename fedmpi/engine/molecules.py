@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.engine.case import OptimizerOptions
+from fedmpi.case.schema import OptimizerOptions
 from fedmpi.engine.labels import Labels
 from fedmpi.engine.optimizer import AdamState, steps_ahead
 from fedmpi.engine.passes import LARGEST_EVALUATION, Embedding, Pass, Supervised
 from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, NUMBERS, Found, Molecules
+from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.molecules.arrays import CLASSES, LABELS, NUMBERS, Found, Molecules
-from fedmpi.models.molecules.fast import FastMolecules, Moments
 from fedmpi.models.outcome import Outcome
 
 TASKS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}

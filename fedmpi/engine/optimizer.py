@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.engine.case import AnyAdam, OptimizerOptions, SgdOptions
-from fedmpi.models.vectors import Descent, adam
+from fedmpi.case.schema import AnyAdam, OptimizerOptions, SgdOptions
+from fedmpi.kernels.vectors import Descent, adam
 
 
 class AdamState:

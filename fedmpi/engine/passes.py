@@ -12,8 +12,8 @@ from torch import Tensor
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
+from fedmpi.kernels.networks import FastBatch, FastNetwork
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.fast import FastBatch, FastNetwork
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome, joined

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine import training
-from fedmpi.engine.case import Case
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan, Rows, on_host
 from fedmpi.engine.federation import Federation

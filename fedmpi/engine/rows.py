@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fedmpi.algorithms.base import AGREEMENT
 from fedmpi.algorithms.clustered import longest_update
-from fedmpi.engine.case import LinkOptions
+from fedmpi.case.schema import LinkOptions
 from fedmpi.engine.messages import Gathered
 from fedmpi.engine.splitting import Findings
 from fedmpi.heterogeneity.agreement import adjusted_rand_index

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.devices import describe
@@ -25,9 +26,7 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
-from fedmpi.engine.case import Case
 from fedmpi.engine.clustering import scores_of
-from fedmpi.engine.exits import exits_raised
 from fedmpi.engine.federation import Federation, assemble, deal
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.keeper import Keeper, Opening
@@ -39,6 +38,7 @@ from fedmpi.engine.warm_up import warm_up, warm_up_anew
 from fedmpi.engine.watchdog import Watchdog
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, Diverged, Interrupted
+from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics import clustering

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
-from fedmpi.engine.case import ReductionOptions
 from fedmpi.engine.exchange import RoundPlan
 
 Ints = npt.NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.engine.case import Case
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import FLAGS, Hooks

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import Case
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
-from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, state_size
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
@@ -26,15 +26,15 @@ from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
-from fedmpi.models.fast import FastNetwork, fast_network
-from fedmpi.models.fast_encoder import FastEncoder
+from fedmpi.kernels.encoder import FastEncoder
+from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.kernels.molecules.fast import FastMolecules
+from fedmpi.kernels.networks import FastNetwork, fast_network
+from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
-from fedmpi.models.grouped_gin import GroupedGin
-from fedmpi.models.molecules.fast import FastMolecules
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
-from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task

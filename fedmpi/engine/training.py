@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
-from fedmpi.engine.case import Case
 from fedmpi.engine.clients import Client, Training, two_norm
 from fedmpi.engine.exchange import Rows, on_host
 from fedmpi.engine.groups import Found

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.colours import ColouredGraphs, Rows
 from fedmpi.graphs.diffusion import normalised
 from fedmpi.graphs.packed import Int
+from fedmpi.graphs.refinement.colours import ColouredGraphs, Rows
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.graphs.weighted import WeightedBatch
-from fedmpi.models.fast_encoder import FastEncoder
+from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.models.flops import GraphCounts
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.objectives.unsupervised import Mvgrl, Objective, Views

@@ -6,11 +6,11 @@ from pickle import UnpicklingError
 
 import numpy as np
 
+from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
-from fedmpi.engine.case import Case
 from fedmpi.graphs import jit
-from fedmpi.models import vectors
-from fedmpi.models.warm_up import warm_up as compile_passes
+from fedmpi.kernels import vectors
+from fedmpi.kernels.warm_up import warm_up as compile_passes
 from fedmpi.objectives.warm_up import warm_up as compile_losses
 
 

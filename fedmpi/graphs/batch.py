@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.graphs.quotient import DENSE
+from fedmpi.graphs.refinement.quotient import DENSE
+from fedmpi.graphs.refinement.twins import TwinSums
 from fedmpi.graphs.sparse import CsrProduct, ones_csr, transposed, with_self_loops
-from fedmpi.graphs.twins import TwinSums
 
 
 class _SumPool(torch.autograd.Function):

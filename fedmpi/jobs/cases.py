@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from fedmpi.case.folders import OtherVersion, holds_run, refuse_other_config
+from fedmpi.case.schema import Case
 from fedmpi.config import modes
 from fedmpi.config.suite import Suite
 from fedmpi.datasets.names import members
 from fedmpi.datasets.tables import SYNTHETIC
-from fedmpi.engine.case import Case
-from fedmpi.engine.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.errors import BadInput
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite

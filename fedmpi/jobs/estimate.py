@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedmpi.case.schema import Case
 from fedmpi.datasets.names import members
 from fedmpi.datasets.tables import KNOWN, SYNTHETIC, DatasetFacts
-from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model

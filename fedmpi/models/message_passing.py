@@ -2,7 +2,7 @@
 
 The layers hold the parameters. ``kernels = "reference"`` runs them as they are, along edge lists; ``"csr"``
 takes the same sums by rows of the graphs' CSR arrays, but for GAT, which gains nothing from that. Compiled
-kernels are in `fedmpi.models.fast_message_passing`.
+kernels are in `fedmpi.kernels.message_passing`.
 """
 
 from __future__ import annotations

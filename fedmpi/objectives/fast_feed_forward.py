@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.products import Floats, cut_rows, padded
+from fedmpi.kernels.linear_map import LinearMap
+from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.linear_map import LinearMap
-from fedmpi.models.scratch import Scratch
 
 
 class _Apply(torch.autograd.Function):

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.colours import Rows
+from fedmpi.graphs.refinement.colours import Rows
 from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinEncoderOptions, ModelOptions, Shape
-from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import compiled, contrast
 from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.information import jensen_shannon

@@ -17,8 +17,8 @@ from pathlib import Path
 import fedmpi.algorithms
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.config.tables import closest
-from fedmpi.engine.exits import exits_raised
 from fedmpi.errors import BadInput
+from fedmpi.exits import exits_raised
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 

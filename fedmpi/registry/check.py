@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import OPTIMIZERS, Case, ReductionOptions
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
@@ -20,9 +21,8 @@ from fedmpi.datasets.names import members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
-from fedmpi.engine.case import OPTIMIZERS, Case, ReductionOptions
-from fedmpi.engine.exits import exits_raised
 from fedmpi.errors import BadInput
+from fedmpi.exits import exits_raised
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PartitionOptions

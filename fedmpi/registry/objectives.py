@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedmpi.engine.case import Case, EvaluationOptions
+from fedmpi.case.schema import Case, EvaluationOptions
 from fedmpi.models.options import MvgrlEncoderOptions, NetworkOptions
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fedmpi.case.schema import Case
 from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.datasets.names import members
-from fedmpi.engine.case import Case
 from fedmpi.partition.options import FedGraphNN
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedmpi.case.schema import Case
 from fedmpi.comm import launch
 from fedmpi.config.suite import Suite
-from fedmpi.engine.case import Case
 from fedmpi.errors import BadInput
 from fedmpi.store.schema import canonical_json
 from fedmpi.visible import complain

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from fedmpi.algorithms.clustered import minimum_cut
 from fedmpi.algorithms.gcfl import Gcfl, GcflOptions, cosine
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
+from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.engine.case import ReductionOptions
 from fedmpi.engine.exchange import RoundPlan
 from fedmpi.engine.splitting import Splitter
 

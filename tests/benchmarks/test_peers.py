@@ -8,7 +8,7 @@ from torch_geometric.data import Batch as PygBatch
 from fedmpi.benchmarks.cases import choose
 from fedmpi.benchmarks.peer_accuracy import compare_accuracies, compare_curves
 from fedmpi.benchmarks.peers import Pair, compare_times, load_reference
-from fedmpi.engine.case import Case
+from fedmpi.case.schema import Case
 from fedmpi.graphs.batch import Batch
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedmpi.analysis.system import system_rows
+from fedmpi.reproduction.system import system_rows
 from fedmpi.store.reader import Run
 from tests.mpi.molecules import prepare
 

@@ -54,7 +54,7 @@ def test_ctrl_c_during_an_import_is_one_line(module, arguments, tmp_path):
 
 LEAVING = """
 from fedmpi.comm.interrupt import leave
-from fedmpi.engine.exits import exits_raised
+from fedmpi.exits import exits_raised
 with exits_raised():
     try:
         leave()

@@ -6,9 +6,9 @@ import pytest
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
+from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.engine.case import ReductionOptions
 from fedmpi.engine.exchange import Exchange, RoundPlan
 
 

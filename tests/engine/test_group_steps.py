@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from fedmpi.engine.case import AdamOptions, AdamWOptions
+from fedmpi.case.schema import AdamOptions, AdamWOptions
 from fedmpi.engine.group_steps import GroupRows, Masks, adam_step_of_group, step_numbers
 from fedmpi.engine.optimizer import AdamState, adam_step
 from fedmpi.models.dropout import DropoutStreams

@@ -11,9 +11,9 @@ from fedmpi.engine.clients import Client
 from fedmpi.engine.federation import groups_of
 from fedmpi.engine.groups import ClientGroup
 from fedmpi.engine.optimizer import AdamState
+from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
-from fedmpi.models.grouped_gin import GroupedGin
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.registry.check import check_suite

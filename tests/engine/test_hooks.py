@@ -9,10 +9,10 @@ import torch
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
-from fedmpi.engine.exits import exits_raised
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
+from fedmpi.exits import exits_raised
 from fedmpi.store.schema import Field
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fedmpi.engine.case import AdamOptions, AdamWOptions
+from fedmpi.case.schema import AdamOptions, AdamWOptions
 from fedmpi.engine.optimizer import AdamState, adam_step
 
 

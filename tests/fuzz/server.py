@@ -32,7 +32,7 @@ LOGIN = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.c
          "fedmpi.cli.export", "fedmpi.cli.bundle", "fedmpi.cli.data", "fedmpi.cli.jobs_report",
          "fedmpi.cli.report_formats", "fedmpi.cli.scaling", "fedmpi.cli.select", "fedmpi.cli.figure",
          "fedmpi.jobs.submission", "fedmpi.datasets.smiles", "fedmpi.analysis.page.build",
-         "fedmpi.analysis.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes")  # fmt: skip
+         "fedmpi.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes")  # fmt: skip
 """What the commands of a login node import: a child finds it loaded."""
 
 ENGINE = (*LOGIN, "fedmpi.engine.run", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
@@ -178,7 +178,7 @@ def _warm_up(modules: Sequence[str]) -> None:
         importlib.import_module(name)
     importlib.import_module("fedmpi.registry.algorithms").known()
     if "fedmpi.engine.run" in modules:
-        importlib.import_module("fedmpi.models.vectors").warm_up()  # loads numba's tables
+        importlib.import_module("fedmpi.kernels.vectors").warm_up()  # loads numba's tables
     typer.main.get_command = functools.cache(typer.main.get_command)
     with suppress(SystemExit), open(os.devnull, "w") as nothing, redirect_stdout(nothing):
         importlib.import_module("fedmpi.cli.main").app(["--version"], standalone_mode=False)

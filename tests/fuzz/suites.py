@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fedmpi.engine.case import Case
+from fedmpi.case.schema import Case
 from fedmpi.registry import algorithms
 from tests.fuzz import nasty
 from tests.fuzz.toml import Raw, dumps

@@ -8,16 +8,16 @@ from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
-from fedmpi.graphs.colours import ColouredGraphs
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.refinement.colours import ColouredGraphs
 from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.kernels.encoder import FastEncoder
+from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.fast_encoder import FastEncoder
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinEncoderOptions, Shape
-from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.options import (

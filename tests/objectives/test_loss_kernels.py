@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinEncoderOptions
-from fedmpi.models.scratch import Scratch
 from fedmpi.objectives import compiled, contrast
 from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.information import jensen_shannon

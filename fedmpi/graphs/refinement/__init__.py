@@ -1,0 +1,1 @@
+"""Colour refinement: nodes that no layer can tell apart are computed once (docs/refinement.md)."""

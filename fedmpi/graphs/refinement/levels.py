@@ -1,0 +1,70 @@
+"""Rows of a pass without dropout: nodes of the same *colour*, refined l times, have equal rows in layer l."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedmpi.graphs.csr import Csr, Float, Short, counted
+from fedmpi.graphs.packed import GraphSet, Int, pointers
+from fedmpi.graphs.refinement.quotient import NO_BONDS, neighbourhoods, refinements
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What an evaluation without dropout computes: one row per colour in every layer.
+
+    Attributes
+    ----------
+    inputs : float32 [K0, d]
+        Distinct feature rows.
+    layers : tuple of Csr
+        Layer l: colours of depth l by colours of depth l - 1 (the first: by rows of `inputs`).
+    pooling : Csr
+        Graphs by colours of the last depth.
+    counts : tuple of float32 [K]
+        Nodes of each colour, by depth.
+    graph_ptrs : tuple of int32 [G + 1]
+        Colours of each graph, by depth, where graphs have colours of their own; else none.
+    first : tuple of int64 [K]
+        First node of each colour, by depth.
+    bonds : float32 [K, A]
+        Distinct attributes of edges, for layers that read them.
+    """
+
+    inputs: Float
+    layers: tuple[Csr, ...]
+    pooling: Csr
+    counts: tuple[Float, ...]
+    graph_ptrs: tuple[Short, ...]
+    first: tuple[Int, ...]
+    bonds: Float = field(default_factory=lambda: NO_BONDS)
+
+
+def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False, apart: Int | None = None) -> Levels:
+    """Refine colours `depth` times and return the matrices from one depth to the next.
+
+    With `by_graph` nodes of different graphs have different colours, for layers in which a node's
+    output depends on its whole graph; likewise nodes with different numbers in `apart` [N].
+    """
+    topology, colours, width = graphs.topology, graphs.node_row, len(graphs.feature_rows)
+    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
+    kinds = graph_of_node if by_graph else apart
+    finer = refinements(topology, colours if kinds is None else colours + width * kinds, depth)
+    layers, counts, graph_ptrs = [], [], []
+    for classes in finer:
+        layers.append(neighbourhoods(topology, classes.first, colours, width))
+        colours, width = classes.of_node, classes.count
+        counts.append(np.bincount(colours, minlength=width).astype(np.float32))
+        if by_graph:
+            sizes = np.bincount(graph_of_node[classes.first], minlength=topology.num_graphs)
+            graph_ptrs.append(pointers(sizes).astype(np.int32))
+    return Levels(
+        inputs=graphs.feature_rows,
+        layers=tuple(layers),
+        pooling=counted(graph_of_node, colours, topology.num_graphs, width),
+        counts=tuple(counts),
+        graph_ptrs=tuple(graph_ptrs),
+        first=tuple(classes.first for classes in finer),
+    )

@@ -1,0 +1,141 @@
+"""GAT's layer compiled: a linear map, attention over closed neighbourhoods, ReLU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs import products
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import padded
+from fedmpi.graphs.refinement.quotient import Quotient
+from fedmpi.kernels import attention_loops as kernels
+from fedmpi.kernels.layers import identity, matrices_of, places_of, split
+from fedmpi.kernels.linear_map import LinearMap, add_gradients, view
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.flat import FlatModel, Slot
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What the layer keeps: states [p, h], scores [p, 2 H, padded], shares [E, H] and the output [n, h]."""
+
+    states: Floats
+    scores: Floats
+    shares: Floats
+    out: Floats
+    row_of: Ints
+
+
+class FastAttention:
+    """One layer of torch-geometric's GATConv, whose heads stand beside each other.
+
+    Parameters
+    ----------
+    model : FlatModel
+    states : LinearMap
+        Without bias.
+    vectors : sequence of Slot
+        Of receivers and senders, [1, H, h'] each, and the bias [h].
+    slope : float
+        Of LeakyReLU below 0.
+    scratch : Scratch
+    """
+
+    steps = 1
+    keeps_input = True
+
+    def __init__(
+        self, model: FlatModel, states: LinearMap, vectors: Sequence[Slot], slope: float, scratch: Scratch
+    ) -> None:
+        values, gradients = model.parameters.numpy(), model.gradient.numpy()
+        _, heads, part = vectors[0].shape
+        self._heads = kernels.Heads(heads, part, np.float32(slope))
+        self._states, self._width, self._scratch = states, states.width, scratch
+        *self._attend, self._bias_values = (view(values, slot) for slot in vectors)
+        *self._attend_gradients, self._bias_gradient = (view(gradients, slot) for slot in vectors)
+        self._bias = np.zeros(self._width, np.float32)
+        self._scores = np.zeros((padded(2 * heads), self._width), np.float32)
+        """Row ``side H + head`` has a head's vector in the head's columns: one product gives all scores."""
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+        self._states.load()
+        self._bias[: len(self._bias_values)] = self._bias_values
+        for row, columns, side, head in self._blocks():
+            self._scores[row, columns] = self._attend[side][0, head]
+
+    def apply(self, number: int, batch: Quotient, x: Floats) -> Attended:
+        """Run the layer in training."""
+        names = [f"{name} {number}" for name in ("states", "scores", "shares", "out")]
+        return self._run(names, matrices_of(number, batch)[0], x, places_of(number, batch))
+
+    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
+        """Run the layer without dropout."""
+        names = ("states", "scores", "shares", f"level {number % 2}")
+        return self._run(names, matrices[0], x, np.zeros(0, np.int32)).out
+
+    def back(
+        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended
+    ) -> tuple[Csr, Floats]:
+        """Return the identity and the gradient of `x`."""
+        near = _near(matrices_of(number, batch)[0])
+        self._bias_gradient += gradient.sum(axis=0, dtype=np.float64)[: len(self._bias_gradient)]
+        states = self._scratch("states gradient", *done.states.shape)
+        scores = self._scratch("scores gradient", *done.scores.shape)
+        kernels.attend_back(
+            near, self._heads, done.states, done.scores, done.shares, gradient, states, scores
+        )
+        self._scores_back(scores, done.states, states)
+        self._states.add_gradients(states, x)
+        found = self._scratch(f"input gradient {number % 2}", len(x), self._width)
+        self._states.apply_back(states, found)
+        return identity(len(x)), found
+
+    def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
+        """Count products with states and scores, and the entries of neighbourhoods: summed, then also met."""
+        near, _ = split(matrices[0])
+        product = 2 * near.width * self._width * (self._width + len(self._scores))
+        sums = 2 * near.num_entries * self._width
+        return product + sums, 2 * product + 2 * sums
+
+    def _run(self, names: Sequence[str], matrix: Csr, x: Floats, row_of: Ints) -> Attended:
+        near = _near(matrix)
+        widths = (self._width, len(self._scores), self._heads.number, self._width)
+        counts = (len(x), len(x), len(near.columns), len(near.own))
+        room = [self._scratch(*each) for each in zip(names, counts, widths, strict=True)]
+        states, scores, shares, out = room
+        self._states.apply(x, states, cut=False)
+        products.multiply(states, np.ascontiguousarray(self._scores.T), scores)
+        kernels.attend(near, self._heads, states, scores, self._bias, shares, out)
+        return Attended(states, scores, shares, out, row_of)
+
+    def _scores_back(self, scores: Floats, states: Floats, states_gradient: Floats) -> None:
+        """Add to the gradients of the attention's vectors and of the states what the scores give."""
+        found = np.zeros_like(self._scores)
+        add_gradients(scores, states, found, np.zeros(len(found), np.float32))
+        for row, columns, side, head in self._blocks():
+            self._attend_gradients[side][0, head] += found[row, columns]
+        more = self._scratch("states gradient of scores", *states.shape)
+        products.multiply(scores, self._scores, more)
+        states_gradient += more
+
+    def _blocks(self) -> list[tuple[int, slice, int, int]]:
+        """Return row and columns of each side's and head's vector in `_scores`."""
+        heads, part, _ = self._heads
+        return [
+            (side * heads + head, slice(head * part, (head + 1) * part), side, head)
+            for side in range(2)
+            for head in range(heads)
+        ]
+
+
+def _near(matrix: Csr) -> kernels.Near:
+    upper, own = split(matrix)
+    return kernels.Near(upper.pointers, upper.columns, upper.weights, own)

@@ -1,0 +1,149 @@
+"""One GIN convolution of a flat model, compiled: sums over neighbours and an MLP of two linear maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs import products
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import TILE
+from fedmpi.kernels import gin_loops as kernels
+from fedmpi.kernels.linear_map import LinearMap
+from fedmpi.kernels.scratch import Scratch
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the first linear map's outputs get from elsewhere: row i gets ``rows[of[i]]``; by default nothing.
+
+    Attributes
+    ----------
+    rows : float32 [k, h]
+    of : int32 [n] or [0]
+    """
+
+    rows: Floats
+    of: Ints
+
+
+NOTHING = Given(np.zeros((1, 1), np.float32), np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True)
+class Convolved:
+    """What the backward pass needs of a convolution, float32 [n, h] each (`summed` as wide as its input)."""
+
+    summed: Floats
+    inner: Floats
+    out: Floats
+
+
+class FastConvolution:
+    """The convolution of one layer.
+
+    Parameters
+    ----------
+    number : int
+        Of the layer; layers share no buffers that a backward pass reads.
+    first, second : LinearMap
+    scratch : Scratch
+    cut : bool
+        Whether the output is cut at 0.
+    mapped : bool, optional
+        Whether rows are mapped before they are summed, for a layer that reads few rows often.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        first: LinearMap,
+        second: LinearMap,
+        scratch: Scratch,
+        *,
+        cut: bool,
+        mapped: bool = False,
+    ) -> None:
+        self._number, self._first, self._second, self._cut = number, first, second, cut
+        self._mapped = mapped
+        self._width, self._depth, self._scratch = first.width, len(first.transposed), scratch
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+        self._first.load()
+        self._second.load()
+
+    def apply(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Convolved:
+        """Convolve the rows of `x` [p, h] by a matrix [n, p], and keep what `back` needs."""
+        widths = {"summed": self._depth, "inner": self._width, "out": self._width}
+        done = Convolved(
+            *(self._scratch(f"{name} {self._number}", matrix.num_rows, each) for name, each in widths.items())
+        )
+        self._convolve(matrix, x, done, given)
+        return done
+
+    def evaluate(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Floats:
+        """Return the convolution, [n, h]; the next layer but one overwrites it."""
+        widths = {"tile a": self._depth, "tile b": self._width}
+        summed, inner = (self._scratch(name, TILE, each) for name, each in widths.items())
+        out = self._scratch(f"level {self._number % 2}", matrix.num_rows, self._width)
+        self._convolve(matrix, x, Convolved(summed, inner, out), given)
+        return out
+
+    def back(self, gradient: Floats, done: Convolved, given: Given = NOTHING) -> Floats:
+        """Return the gradient of the sums from that of the output before it was cut, [n, h].
+
+        The gradients of the maps are stored, that of what was given is added to ``given.rows``.
+        """
+        first, second = self._first, self._second
+        result = self._scratch(f"summed gradient {self._number % 2}", len(gradient), self._depth)
+        kernels.convolve_back(
+            gradient, done.inner, done.summed, first.weight, second.weight, first.weight_gradient,
+            first.bias_gradient, second.weight_gradient, second.bias_gradient, result, given.rows, given.of,
+            self._mapped,
+        )  # fmt: skip
+        first.store()
+        second.store()
+        return result
+
+    def mapped_back(self, matrix: Csr, gradient: Floats, x: Floats) -> Floats:
+        """Return the gradient of the rows `x` [p, h] that were mapped, from that of their sums [n, h].
+
+        Parameters
+        ----------
+        matrix : Csr
+            The transposed matrix [p, n].
+        """
+        rows, result = (self._scratch(f"{name} gradient", len(x), self._width) for name in ("sent", "input"))
+        multiply(matrix, gradient, rows)
+        products.add_transposed_times(rows, 0, len(rows), x, 0, self._first.weight_gradient)
+        self._first.store()
+        self._first.apply_back(rows, result)
+        return result
+
+    def _convolve(self, matrix: Csr, x: Floats, into: Convolved, given: Given) -> None:
+        first, second = self._first, self._second
+        if self._mapped:
+            rows = self._scratch("mapped", len(x), self._width)
+            products.multiply(x, first.transposed, rows)
+            x = rows
+        kernels.convolve(
+            *entries(matrix), x, first.transposed, first.bias, second.transposed, second.bias,
+            into.summed, into.inner, into.out, self._cut, given.rows, given.of,
+            self._mapped,
+        )  # fmt: skip
+
+
+def entries(matrix: Csr) -> tuple[Ints, Ints, Floats]:
+    """Return a sparse matrix as the kernels take it."""
+    return matrix.pointers, matrix.columns, matrix.weights
+
+
+def multiply(matrix: Csr, x: Floats, out: Floats) -> None:
+    """Set `out` to a sparse matrix times `x`."""
+    products.multiply_sparse(*entries(matrix), x, out)

@@ -1,0 +1,63 @@
+"""Dropout on rows that each stand for several equal nodes, of which every one has a mask of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.csr import Csr
+from fedmpi.kernels import gin_loops as kernels
+from fedmpi.kernels.convolution import entries
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.dropout import DropoutStreams
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.unsignedinteger]
+
+
+class FastDropout:
+    """The masks of `DropoutStreams`, counted over the nodes of each row.
+
+    Parameters
+    ----------
+    hidden, width : int
+        Columns, and with padding.
+    drop : float
+    scratch : Scratch
+    """
+
+    def __init__(self, hidden: int, width: int, drop: float, scratch: Scratch) -> None:
+        self._hidden, self._width, self._drop, self._scratch = hidden, width, drop, scratch
+        self._scale = 1.0 / (1.0 - drop)
+
+    def kept(
+        self, name: str, streams: DropoutStreams, layer: int, member_ptr: Ints, members: Ints, largest: int
+    ) -> Counts:
+        """Return how many members of each row, `largest` at most, keep each element, [Q, width]."""
+        kept = self._scratch(name, len(member_ptr) - 1, self._width, np.uint8 if largest < 256 else np.uint16)
+        stream, bits, threshold = streams.cells(layer, self._drop)
+        kernels.count_kept(stream, bits, threshold, member_ptr, members, self._hidden, kept)
+        return kept  # type: ignore[return-value]
+
+    def apply(self, rows: Floats, row_of: Ints, kept: Counts, name: str) -> Floats:
+        """Return the sums over each row's nodes of what is left of ``rows[row_of]``, [Q, width]."""
+        out = self._scratch(name, len(row_of), self._width)
+        kernels.drop(rows, row_of, kept, self._scale, out)
+        return out
+
+    def back(
+        self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts, name: str
+    ) -> Floats:
+        """Return the gradient of rows [n, width] that were cut at 0, then dropped, then read.
+
+        Parameters
+        ----------
+        matrix : Csr
+            The transposed matrix [Q, p] of what follows.
+        upstream : float32 [p, width]
+        """
+        gradient = self._scratch(name, len(rows), self._width)
+        gradient[:] = 0
+        kernels.undrop(*entries(matrix), upstream, row_of, kept, self._scale, rows, gradient)
+        return gradient

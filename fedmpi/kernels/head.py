@@ -1,0 +1,99 @@
+"""The head of a graph classifier, compiled: Linear, ReLU, dropout, Linear, cross-entropy."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.csr import Csr
+from fedmpi.kernels import gin_loops as kernels
+from fedmpi.kernels.dropout import FastDropout
+from fedmpi.kernels.linear_map import LinearMap
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.outcome import Outcome
+
+Floats = npt.NDArray[np.float32]
+
+
+class FastHead:
+    """Classifies B graphs by one row each.
+
+    Parameters
+    ----------
+    post, readout : LinearMap
+    layer : int
+        Number of the dropout's stream.
+    classes : int
+    dropout : FastDropout
+    scratch : Scratch
+    """
+
+    def __init__(
+        self,
+        post: LinearMap,
+        readout: LinearMap,
+        layer: int,
+        classes: int,
+        dropout: FastDropout,
+        scratch: Scratch,
+    ) -> None:
+        self._post, self._readout, self._layer, self._classes = post, readout, layer, classes
+        self._dropout, self._scratch, self._width = dropout, scratch, post.width
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+        self._post.load()
+        self._readout.load()
+
+    def flops(self, graphs: int) -> int:
+        """Return the FLOPs of a forward pass; a backward pass takes twice as many."""
+        return 2 * graphs * self._width * (self._width + self._readout.width)
+
+    def step(
+        self, pooled: Floats, labels: npt.NDArray[np.int64], streams: DropoutStreams
+    ) -> tuple[Outcome, Floats]:
+        """Run forward and back; return the outcome and the gradient of `pooled`, float32 [B, h]."""
+        post, readout, size = self._post, self._readout, len(pooled)
+        hidden = self._hidden(pooled)
+        own = np.arange(size + 1, dtype=np.int32)
+        kept = self._dropout.kept("kept in head", streams, self._layer, own, own[:-1], 1)
+        dropped = self._dropout.apply(hidden, own[:-1], kept, "dropped in head")
+        logits = self._scratch("logits", size, readout.width)
+        readout.apply(dropped, logits, cut=False)
+        gradient = self._scratch("logits gradient", size, readout.width)
+        gradient[:] = 0
+        outcome = self._score(logits, labels, gradient)
+        readout.add_gradients(gradient, dropped)
+        before = self._scratch("head gradient", size, self._width)
+        readout.apply_back(gradient, before)
+        identity = Csr(own, own[:-1], np.ones(size, np.float32), size)
+        upstream = self._dropout.back(identity, before, hidden, own[:-1], kept, "hidden gradient")
+        post.add_gradients(upstream, pooled)
+        post.apply_back(upstream, before)
+        return outcome, before
+
+    def evaluate(self, pooled: Floats, labels: npt.NDArray[np.int64]) -> Outcome:
+        """Classify graphs without dropout; labels int64 [B]."""
+        logits = self._logits(pooled)
+        unused = self._scratch("logits gradient", len(labels), logits.shape[1])
+        return self._score(logits, labels, unused)
+
+    def logits(self, pooled: Floats) -> Floats:
+        """Return the outputs without dropout, float32 [B, C]."""
+        return self._logits(pooled)[:, : self._classes]
+
+    def _logits(self, pooled: Floats) -> Floats:
+        logits = self._scratch("logits", len(pooled), self._readout.width)
+        self._readout.apply(self._hidden(pooled), logits, cut=False)
+        return logits
+
+    def _hidden(self, pooled: Floats) -> Floats:
+        hidden = self._scratch("head", len(pooled), self._width)
+        self._post.apply(pooled, hidden, cut=True)
+        return hidden
+
+    def _score(self, logits: Floats, labels: npt.NDArray[np.int64], gradient: Floats) -> Outcome:
+        outcome = Outcome(np.empty(len(labels)), np.empty(len(labels), np.uint8))
+        kernels.cross_entropy(logits, labels, self._classes, gradient, outcome.losses, outcome.hits)
+        return outcome

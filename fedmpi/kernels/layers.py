@@ -1,0 +1,207 @@
+"""Compiled layers of message-passing networks: what they share, and those of weighted sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.refinement.quotient import Quotient
+from fedmpi.kernels.convolution import multiply
+from fedmpi.kernels.linear_map import LinearMap
+from fedmpi.kernels.norm_loops import add_rows
+from fedmpi.kernels.scratch import Scratch
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+
+class Layered(Protocol):
+    """What a layer keeps of a forward pass: its output [n, h], cut at 0, with a row per class."""
+
+    @property
+    def out(self) -> Floats:
+        """Rows; twin class q's is ``out[row_of[q]]``."""
+
+    @property
+    def row_of(self) -> Ints:
+        """Row of each twin class, int32 [Q]."""
+
+
+class Layer(Protocol):
+    """One layer of a network, with the maps that a flat model holds."""
+
+    steps: int
+    """Matrices of `Levels` that an evaluation of the layer takes."""
+
+    keeps_input: bool
+    """Whether `back` reads `x`, which otherwise is overwritten before."""
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+
+    def apply(self, number: int, batch: Quotient, x: Floats) -> Any:
+        """Run layer `number` on what dropout left of the one before, or on the feature rows; `Layered`."""
+
+    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
+        """Return the output for rows without dropout, [n, h]; the next layer but one overwrites it."""
+
+    def back(
+        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Any
+    ) -> tuple[Csr, Floats]:
+        """Store the maps' gradients from that of the output before it was cut, [n, h].
+
+        Returns
+        -------
+        Csr, float32 [m, h]
+            A transposed matrix and rows: their product is the gradient of `x`.
+        """
+
+    def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
+        """Return the FLOPs of a forward pass by such matrices, and of its backward pass."""
+
+
+def matrices_of(number: int, batch: Quotient, steps: int = 1) -> list[Csr]:
+    """Return the matrices that layer `number` of a training batch reads."""
+    return [batch.closed if number else batch.first, *[batch.closed] * (steps - 1)]
+
+
+def places_of(number: int, batch: Quotient) -> Ints:
+    """Return each twin class's row in the output of layer `number`."""
+    return np.arange(batch.num_rows, dtype=np.int32) if number else batch.first_of
+
+
+def identity(count: int) -> Csr:
+    """Return the identity matrix."""
+    own = np.arange(count + 1, dtype=np.int32)
+    return Csr(own, own[:-1], np.ones(count, np.float32), count)
+
+
+def split(matrix: Csr) -> tuple[Csr, Ints]:
+    """Return the upper part of a matrix, what receivers see, and their own rows, which stand below."""
+    count = matrix.num_rows // 2
+    entries = matrix.pointers[count]
+    pointers, columns, weights = matrix.pointers[: count + 1], matrix.columns, matrix.weights
+    return Csr(pointers, columns[:entries], weights[:entries], matrix.width), columns[entries:]
+
+
+@dataclass(frozen=True)
+class Summed:
+    """What a layer of sums keeps; `sums` [parts n, h] are what its maps took, one part for each map."""
+
+    sums: Floats
+    out: Floats
+    row_of: Ints
+
+
+class FastSums:
+    """Weighted sums, one linear map for each part of them, added: GCN's layer and GraphSAGE's.
+
+    Parameters
+    ----------
+    maps : sequence of LinearMap
+    scratch : Scratch
+    """
+
+    steps = 1
+    keeps_input = False
+
+    def __init__(self, maps: Sequence[LinearMap], scratch: Scratch) -> None:
+        self._maps, self._width, self._scratch = maps, maps[0].width, scratch
+
+    def load(self) -> None:
+        """Take over the model's parameters."""
+        for each in self._maps:
+            each.load()
+
+    def apply(self, number: int, batch: Quotient, x: Floats) -> Summed:
+        """Run the layer in training."""
+        sums = self._sums(f"sums {number}", matrices_of(number, batch)[0], x)
+        return Summed(sums, self._mapped(f"out {number}", sums), places_of(number, batch))
+
+    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
+        """Run the layer, or several sums and then the maps, without dropout."""
+        for step, matrix in enumerate(matrices):
+            x = self._sums(f"level sums {step % 2}", matrix, x)
+        return self._mapped(f"level {number % 2}", x)
+
+    def back(
+        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
+    ) -> tuple[Csr, Floats]:
+        """Return the transposed matrix and the gradient of the sums."""
+        return matrices_of(number, batch)[0].transposed, self._sums_back(number, gradient, done)
+
+    def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
+        """Count products of the last sums, and the stored entries of all."""
+        product = 2 * matrices[-1].num_rows * self._width * self._width
+        sums = 2 * sum(matrix.num_entries for matrix in matrices) * self._width
+        return product + sums, 2 * product + sums
+
+    def _sums(self, name: str, matrix: Csr, x: Floats) -> Floats:
+        found = self._scratch(name, matrix.num_rows, self._width)
+        multiply(matrix, x, found)
+        return found
+
+    def _mapped(self, name: str, sums: Floats) -> Floats:
+        """Return the maps of their parts of `sums`, added and cut at 0, [n, h]."""
+        first, *others = self._maps
+        count = len(sums) // len(self._maps)
+        out = self._scratch(name, count, self._width)
+        first.apply(sums[:count], out, cut=not others)
+        for number, other in enumerate(others, 1):
+            part = self._scratch("mapped part", count, self._width)
+            other.apply(sums[number * count : (number + 1) * count], part, cut=False)
+            np.maximum(np.add(out, part, out=out), 0, out=out)
+        return out
+
+    def _sums_back(self, number: int, gradient: Floats, done: Summed) -> Floats:
+        found = self._scratch(f"sums gradient {number % 2}", len(done.sums), self._width)
+        for place, part in enumerate(self._maps):
+            rows = slice(place * len(gradient), (place + 1) * len(gradient))
+            part.add_gradients(gradient, done.sums[rows])
+            part.apply_back(gradient, found[rows])
+        return found
+
+
+class FastPropagation(FastSums):
+    """SGC: several sums one after another, the first from few rows, then one linear map.
+
+    Parameters
+    ----------
+    maps : sequence of LinearMap
+        One.
+    scratch : Scratch
+    steps : int
+        Number of sums.
+    """
+
+    def __init__(self, maps: Sequence[LinearMap], scratch: Scratch, steps: int) -> None:
+        super().__init__(maps, scratch)
+        self.steps = steps
+
+    def apply(self, number: int, batch: Quotient, x: Floats) -> Summed:
+        """Run the layer in training; from two sums on it has a row per twin class."""
+        sums = self._sums("sums", batch.first, x)
+        if self.steps == 1:
+            return Summed(sums, self._mapped("out", sums), batch.first_of)
+        counts, rows = batch.counts[:, None], sums[batch.first_of]
+        for step in range(1, self.steps):
+            rows = self._sums(f"propagated {step % 2}", batch.closed, rows * counts)
+        return Summed(rows, self._mapped("out", rows), np.arange(batch.num_rows, dtype=np.int32))
+
+    def back(
+        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
+    ) -> tuple[Csr, Floats]:
+        """Return the first sums' transposed matrix and their gradient."""
+        found = self._sums_back(number, gradient, done)
+        if self.steps > 1:
+            counts = batch.counts[:, None]
+            for step in range(1, self.steps):
+                found = self._sums(f"propagated back {step % 2}", batch.closed.transposed, found) * counts
+            rows, found = found, np.zeros((batch.first.num_rows, self._width), np.float32)
+            add_rows(rows, batch.first_of, found)
+        return batch.first.transposed, found

@@ -1,0 +1,219 @@
+"""GCN, GAT, GraphSAGE, SGC and MPNN compiled: layers with ReLU and dropout, pooling, a head of two Linears.
+
+The same functions and gradients as `fedmpi.models.message_passing` with the same dropout masks; equal
+rows are computed once (`fedmpi.graphs.refinement.weighted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.products import padded
+from fedmpi.graphs.refinement import weighted as weighted
+from fedmpi.graphs.refinement.levels import Levels
+from fedmpi.graphs.refinement.quotient import Quotient
+from fedmpi.kernels.attention import FastAttention
+from fedmpi.kernels.convolution import multiply
+from fedmpi.kernels.dropout import Counts, FastDropout
+from fedmpi.kernels.head import FastHead
+from fedmpi.kernels.layers import FastPropagation, FastSums, Layer, Layered, matrices_of
+from fedmpi.kernels.linear_map import LinearMap, Loaded
+from fedmpi.kernels.messages import FastMessages
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.options import (
+    GatOptions,
+    MessagePassingOptions,
+    MpnnOptions,
+    SageOptions,
+    SgcOptions,
+)
+from fedmpi.models.outcome import Outcome
+
+Floats = npt.NDArray[np.float32]
+
+_PREPARED: dict[str, tuple[Callable[[GraphSet], Quotient], Callable[[GraphSet, int], Levels]]] = {
+    "gcn": (weighted.normalised_quotient, weighted.normalised_levels),
+    "sgc": (weighted.normalised_quotient, weighted.normalised_levels),
+    "sage": (weighted.mean_quotient, weighted.mean_levels),
+    "gat": (weighted.attention_quotient, weighted.attention_levels),
+    "mpnn": (weighted.message_quotient, weighted.message_levels),
+}
+"""Graphs for training and for evaluation, by the model's name."""
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What the backward pass needs of a layer: its input, what it kept, what dropout left of its output."""
+
+    x: Floats
+    done: Layered
+    kept: Counts
+
+
+class FastGraphNetwork:
+    """Kernels of one model shape, bound to the vectors of its `FlatModel`.
+
+    Parameters
+    ----------
+    options : MessagePassingOptions
+        With a head of two layers.
+    model : FlatModel
+        On the CPU; its parameters are read, its gradient is written.
+    scratch : Scratch
+    """
+
+    def __init__(self, options: MessagePassingOptions, model: FlatModel, scratch: Scratch) -> None:
+        self._options, self._width, self._scratch = options, padded(options.hidden), scratch
+        self._gradient = model.gradient.numpy()
+        slots = {slot.name: slot for slot in model.slots}
+        self._inputs = LinearMap(model, slots["pre.weight"], slots["pre.bias"], padded_inputs=False)
+        count = 1 if isinstance(options, SgcOptions) else options.layers
+        self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
+        self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
+        post, readout = (
+            LinearMap(model, slots[f"{name}.weight"], slots[f"{name}.bias"]) for name in ("post", "readout")
+        )
+        classes = slots["readout.bias"].shape[0]
+        self._head = FastHead(post, readout, count, classes, self._dropout, scratch)
+
+    def prepare(self, graphs: GraphSet) -> Quotient:
+        """Return graphs as `step` takes them, all or some of them."""
+        return _PREPARED[self._options.name][0](graphs)
+
+    def step(self, batch: Quotient, streams: DropoutStreams) -> Outcome:
+        """Run forward and backward; the model's gradient becomes that of the mean loss."""
+        self._load()
+        self._gradient[:] = 0
+        passed, last = self._forward(batch, streams)
+        matrix, means = batch.pooling.transposed, self._means(batch)
+        pooled = self._pool(batch.pooling, last)
+        pooled *= means
+        outcome, upstream = self._head.step(pooled, batch.labels, streams)
+        upstream *= means
+        for number, (layer, each) in reversed(list(enumerate(zip(self._layers, passed, strict=True)))):
+            done = each.done
+            gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, each.kept, "out gradient")
+            matrix, upstream = layer.back(number, batch, gradient, each.x, done)
+        rows = self._scratch("input gradient", matrix.num_rows, self._width)
+        multiply(matrix, upstream, rows)
+        self._inputs.add_gradients_by_columns(rows, batch.inputs)
+        return outcome
+
+    def levels(self, graphs: GraphSet) -> Levels:
+        """Return graphs as `evaluate` and `embed` take them; pooled to means where the model does so."""
+        found = _PREPARED[self._options.name][1](graphs, self._options.layers)
+        if self._options.pooling == "sum":
+            return found
+        lengths, pooling = np.diff(graphs.topology.graph_ptr), found.pooling
+        means = np.repeat(_inverse(lengths), np.diff(pooling.pointers))
+        return replace(found, pooling=replace(pooling, weights=pooling.weights * means))
+
+    def evaluate(self, graphs: Levels, labels: npt.NDArray[np.int64]) -> Outcome:
+        """Classify graphs without dropout; labels int64 [B]."""
+        return self._head.evaluate(self._pooled(graphs), labels)
+
+    def logits(self, graphs: Levels) -> Floats:
+        """Return the outputs without dropout, float32 [B, C]."""
+        return self._head.logits(self._pooled(graphs))
+
+    def embed(self, graphs: Levels) -> Floats:
+        """Return what is pooled of each graph without dropout, float32 [B, h]."""
+        return self._pooled(graphs)[:, : self._options.hidden]
+
+    def step_flops(self, batch: Quotient) -> int:
+        """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
+        layers = [
+            sum(layer.flops(matrices_of(number, batch, layer.steps), batch.bonds))
+            for number, layer in enumerate(self._layers)
+        ]
+        inputs, head = 2 * 2 * batch.inputs.size * self._width, 3 * self._head.flops(batch.pooling.num_rows)
+        return inputs + sum(layers) + head + 2 * 2 * batch.num_rows * self._width
+
+    def evaluation_flops(self, graphs: Levels) -> int:
+        """Return the FLOPs of `evaluate`."""
+        layers, first = [], 0
+        for layer in self._layers:
+            layers.append(layer.flops(graphs.layers[first : first + layer.steps], graphs.bonds)[0])
+            first += layer.steps
+        inputs, head = 2 * graphs.inputs.size * self._width, self._head.flops(graphs.pooling.num_rows)
+        return inputs + sum(layers) + head + 2 * graphs.pooling.num_entries * self._width
+
+    def _load(self) -> None:
+        parts: list[Loaded] = [self._inputs, self._head, *self._layers]
+        for part in parts:
+            part.load()
+
+    def _means(self, batch: Quotient) -> Floats:
+        """Return what each graph's sum over nodes is multiplied by, float32 [B, 1]."""
+        sizes = np.diff(batch.node_ptr)
+        return (_inverse(sizes) if self._options.pooling == "mean" else np.ones(len(sizes), np.float32))[
+            :, None
+        ]
+
+    def _input_rows(self, inputs: Floats) -> Floats:
+        rows = self._scratch("input rows", len(inputs), self._width)
+        self._inputs.apply(inputs, rows, cut=False)
+        return rows
+
+    def _pool(self, matrix: Csr, x: Floats) -> Floats:
+        pooled = self._scratch("pooled", matrix.num_rows, self._width)
+        multiply(matrix, x, pooled)
+        return pooled
+
+    def _forward(self, batch: Quotient, streams: DropoutStreams) -> tuple[list[_Passed], Floats]:
+        """Return what each layer computed, and what dropout leaves of the last, [Q, h]."""
+        x, passed = self._input_rows(batch.inputs), []
+        for number, layer in enumerate(self._layers):
+            done = layer.apply(number, batch, x)
+            kept = self._dropout.kept(
+                f"kept {number}", streams, number, batch.member_ptr, batch.members, batch.largest_class
+            )
+            passed.append(_Passed(x, done, kept))
+            into = f"dropped {number}" if layer.keeps_input else "dropped"
+            x = self._dropout.apply(done.out, done.row_of, kept, into)
+        return passed, x
+
+    def _pooled(self, graphs: Levels) -> Floats:
+        self._load()
+        x, first = self._input_rows(graphs.inputs), 0
+        for number, layer in enumerate(self._layers):
+            matrices = graphs.layers[first : first + layer.steps]
+            x, first = layer.evaluate(number, matrices, graphs.bonds, x), first + layer.steps
+        return self._pool(graphs.pooling, x)
+
+
+def _layer(options: MessagePassingOptions, number: int, model: FlatModel, scratch: Scratch) -> Layer:
+    """Return the layer of a number, bound to its tensors."""
+    at = f"conv.{number}."
+    slots = {slot.name.removeprefix(at): slot for slot in model.slots if slot.name.startswith(at)}
+    match options:
+        case SageOptions():
+            means = LinearMap(model, slots["lin_l.weight"], slots["lin_l.bias"])
+            return FastSums([means, LinearMap(model, slots["lin_r.weight"], None)], scratch)
+        case GatOptions():
+            vectors = [slots[name] for name in ("att_dst", "att_src", "bias")]
+            states = LinearMap(model, slots["lin.weight"], None)
+            return FastAttention(model, states, vectors, options.slope, scratch)
+        case MpnnOptions():
+            messages, updates = (
+                (slots[f"{name}.weight"], slots[f"{name}.bias"]) for name in ("messages", "updates")
+            )
+            return FastMessages(model, messages, updates, scratch)
+        case SgcOptions():
+            maps = [LinearMap(model, slots["lin.weight"], slots["lin.bias"])]
+            return FastPropagation(maps, scratch, options.layers)
+        case _:
+            return FastSums([LinearMap(model, slots["lin.weight"], slots["bias"])], scratch)
+
+
+def _inverse(sizes: npt.NDArray[np.int64]) -> Floats:
+    """Return one over each number of nodes; 1 for graphs without any."""
+    return (1 / np.maximum(sizes, 1).astype(np.float32)).astype(np.float32)

@@ -1,0 +1,245 @@
+"""What a paper's claims ask of our runs, and what the paper prints about them: an entry per kind of claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fedmpi.errors import BadInput
+from fedmpi.reproduction import measures
+from fedmpi.reproduction.cells import MARGIN
+from fedmpi.reproduction.judgement import OPEN, Question
+from fedmpi.reproduction.published import KINDS, REFERENCE, Claim, Published
+from fedmpi.reproduction.results import Cell, Results
+from fedmpi.reproduction.statistics import Estimate
+from fedmpi.reproduction.tables import signed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One claim under one selection rule.
+
+    Attributes
+    ----------
+    question : Question
+    shown : str
+        Our figure.
+    """
+
+    question: Question
+    shown: str
+
+
+@dataclass(frozen=True)
+class Book:
+    """A paper's figures beside our runs.
+
+    Attributes
+    ----------
+    figures : sequence of Published
+    results : Results
+    """
+
+    figures: Sequence[Published]
+    results: Results
+
+    def figure(self, claim: Claim, cases: str, metric: str) -> Published:
+        """Return what the paper prints of cases.
+
+        Raises
+        ------
+        BadInput
+            No table prints it.
+        """
+        for each in self.figures:
+            if (each.suite, each.cases, each.metric) == (claim.suite, cases, metric):
+                return each
+        raise BadInput(f"{claim.suite} {cases}: a claim about it, but no published {metric}")
+
+    def lead(self, claim: Claim, metric: str = "average") -> float:
+        """Return the difference of the printed figures of a claim's cases."""
+        ours, other = (self.figure(claim, cases, metric) for cases in (claim.cases, claim.against))
+        return ours.value - other.value
+
+    def unpublished(self, claim: Claim) -> str:
+        """Return the settings of a claim's cases that are not published."""
+        cases = (claim.cases, claim.against)
+        found = [
+            each.unpublished for each in self.figures if each.suite == claim.suite and each.cases in cases
+        ]
+        return next(filter(None, found), "")
+
+    def pair(self, claim: Claim) -> tuple[Cell, Cell]:
+        """Return our runs of a claim's cases and of what it is measured against."""
+        ours, other = (self.results.one(claim.suite, cases)[0] for cases in (claim.cases, claim.against))
+        return ours, other
+
+    def trio(self, claim: Claim) -> measures.Trio:
+        """Return the same, and self-train's."""
+        return *self.pair(claim), self.results.one(claim.suite, claim.over)[0]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of claim is put.
+
+    Attributes
+    ----------
+    heading : str
+        What its table is called.
+    printed : callable
+        What the paper prints about it.
+    limits : callable
+        Of a claim: between what limits the truth must be.
+    ours : callable
+        Of a claim and a column of rows: our figure.
+    text : callable
+        Our figure and its cells' clients, as text.
+    """
+
+    heading: str
+    printed: Callable[[Book, Claim], str]
+    limits: Callable[[Book, Claim], tuple[float, float]]
+    ours: Callable[[Book, Claim, str], Estimate | None]
+    text: Callable[[Book, Claim, Estimate], str]
+
+
+def asked(book: Book, claim: Claim, column: str) -> Asked:
+    """Return what a claim asks under one selection rule; a reading that no suite computes is open."""
+    kind = BY_KIND[claim.kind]
+    if not claim.suite:
+        return Asked(Question(None, 0.0, 0.0), OPEN)
+    estimate = kind.ours(book, claim, column)
+    question = Question(estimate, *kind.limits(book, claim), book.unpublished(claim))
+    return Asked(question, OPEN if estimate is None else kind.text(book, claim, estimate))
+
+
+def _clients(book: Book, claim: Claim) -> int:
+    return book.figure(claim, claim.cases, "ratio").clients or 1
+
+
+def _printed_lead(book: Book, claim: Claim) -> str:
+    ours, other = (book.figure(claim, cases, "average") for cases in (claim.cases, claim.against))
+    return f"{ours.value - other.value:+.4f} ({ours.printed} against {other.printed})"
+
+
+def _published_part(book: Book, claim: Claim) -> tuple[float, float]:
+    """Return by which part of self-train's printed average the method's is above it, and that average."""
+    ours = book.figure(claim, claim.cases, "average")
+    alone = next(
+        each
+        for each in book.figures
+        if (each.place, each.column, each.row, each.metric) == (ours.place, ours.column, REFERENCE, "average")
+    )
+    return ours.value / alone.value - 1, alone.value
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:+.2f} %"
+
+
+def _least_part(book: Book, claim: Claim) -> tuple[float, float]:
+    published, alone = _published_part(book, claim)
+    return published - MARGIN / alone, math.inf
+
+
+def _part_text(book: Book, claim: Claim, ours: Estimate) -> str:
+    return _percent(ours.value) + ("" if math.isnan(ours.half) else f" ± {100 * ours.half:.2f}")
+
+
+def _counts(book: Book, claim: Claim) -> tuple[int, int]:
+    """Return how many clients the paper says that both sides improve."""
+    figures = (book.figure(claim, cases, "ratio") for cases in (claim.cases, claim.against))
+    first, second = (round(each.value * (each.clients or 1)) for each in figures)
+    return first, second
+
+
+def _printed_counts(book: Book, claim: Claim) -> str:
+    first, second = _counts(book, claim)
+    return f"{first} against {second} of {_clients(book, claim)}"
+
+
+def _more_text(book: Book, claim: Claim, ours: Estimate) -> str:
+    clients = _clients(book, claim)
+    return f"{clients * ours.value:+.0f}" + ("" if math.isnan(ours.half) else f" ± {clients * ours.half:.1f}")
+
+
+def _around(value: float, step: float) -> tuple[float, float]:
+    return value - step, value + step
+
+
+def _improved(book: Book, claim: Claim, column: str) -> Estimate | None:
+    gains = measures.gains(*book.pair(claim), column)
+    return None if gains is None else gains.improved
+
+
+def _improved_text(book: Book, claim: Claim, ours: Estimate) -> str:
+    clients = _clients(book, claim)
+    return f"{round(ours.value * clients)}/{clients}"
+
+
+def _printed_least(book: Book, claim: Claim) -> str:
+    ours, other = (book.figure(claim, cases, "min gain") for cases in (claim.cases, claim.against))
+    return f"{ours.value - other.value:+.4f} ({ours.printed} against {other.printed})"
+
+
+def _signed(book: Book, claim: Claim, ours: Estimate) -> str:
+    return signed(ours)
+
+
+BY_KIND: Mapping[str, Kind] = {
+    "lead": Kind(
+        "Leads",
+        _printed_lead,
+        lambda book, claim: (book.lead(claim) - MARGIN, math.inf),
+        lambda book, claim, column: measures.lead(*book.pair(claim), column),
+        _signed,
+    ),
+    "level": Kind(
+        "As good after half the rounds",
+        lambda book, claim: "at least +0",
+        lambda book, claim: (-MARGIN, math.inf),
+        lambda book, claim, column: measures.lead(*book.pair(claim), column),
+        _signed,
+    ),
+    "gain": Kind(
+        "Average gain over self-train, as a part of its accuracy",
+        lambda book, claim: _percent(_published_part(book, claim)[0]),
+        _least_part,
+        lambda book, claim, column: measures.part_gained(*book.pair(claim), column),
+        _part_text,
+    ),
+    "improved": Kind(
+        "Clients that gain over self-train",
+        lambda book, claim: book.figure(claim, claim.cases, "ratio").printed,
+        lambda book, claim: _around(
+            book.figure(claim, claim.cases, "ratio").value, 1 / _clients(book, claim)
+        ),
+        _improved,
+        _improved_text,
+    ),
+    "more": Kind(
+        "Clients improved beyond those of another method",
+        _printed_counts,
+        lambda book, claim: (book.lead(claim, "ratio") - 1 / _clients(book, claim), math.inf),
+        lambda book, claim, column: measures.more_improved(book.trio(claim), column),
+        _more_text,
+    ),
+    "twice": Kind(
+        "Clients improved beyond twice those of another method",
+        _printed_counts,
+        lambda book, claim: (-1 / _clients(book, claim), math.inf),
+        lambda book, claim, column: measures.more_improved(book.trio(claim), column, times=2),
+        _more_text,
+    ),
+    "least": Kind(
+        "Smallest gain of a client, over another method's",
+        _printed_least,
+        lambda book, claim: (book.lead(claim, "min gain") - MARGIN, math.inf),
+        lambda book, claim, column: measures.least_lead(book.trio(claim), column),
+        _signed,
+    ),
+}
+
+assert tuple(BY_KIND) == KINDS

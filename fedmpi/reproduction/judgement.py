@@ -1,0 +1,148 @@
+"""Confirmed, refuted or undecided: questions tested against their limits, corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedmpi.reproduction.statistics import Estimate, holm
+
+LEVEL = 0.05
+"""Chance of even one false confirmation, and of even one false refutation, in a family of judgements."""
+
+FEWEST_SEEDS = 3
+"""With fewer nothing is decided: a table's methods share their seeds, and are no substitute for them."""
+
+CONFIRMED, REFUTED = "confirmed", "refuted"
+NOT_REACHED = "not reached at these settings"
+"""In place of refuted where the settings are not published: others may reach it."""
+
+DEPENDS = "depends on the reading"
+"""Confirmed in one reading of a paper, surely not in another."""
+
+OPEN = "open"
+_SETTLED = (CONFIRMED, REFUTED, NOT_REACHED)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether the truth is between two limits.
+
+    Attributes
+    ----------
+    estimate : Estimate or None
+        None: nothing was run yet.
+    low, high : float
+        May be infinite.
+    unpublished : str
+        Settings that it hangs on and that are not published.
+    """
+
+    estimate: Estimate | None
+    low: float
+    high: float
+    unpublished: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An answer, and the one that would be given without correction.
+
+    ``confirmed``: the truth is surely between the limits; ``refuted``: surely not, and the settings are
+    published; ``not reached at these settings``: surely not, and they are not; ``undecided at n seeds``;
+    ``open``: nothing was run; ``depends on the reading``: see `together`.
+    """
+
+    corrected: str
+    plain: str
+
+    def __str__(self) -> str:
+        if self.corrected in (CONFIRMED, REFUTED, NOT_REACHED, DEPENDS):
+            return f"**{self.corrected}**"
+        return self.corrected if self.plain == self.corrected else f"{self.corrected} (alone: {self.plain})"
+
+
+def judge(questions: Sequence[Question]) -> list[Judgement]:
+    """Judge a family of questions.
+
+    Confirmed are those where both one-sided tests reject a truth outside the
+    limits, refuted those where the test of a truth between them rejects; the
+    p-values of either kind are adjusted for the number of questions that have
+    an interval and seeds enough.
+    """
+    asked = [place for place, question in enumerate(questions) if _is_decidable(question)]
+    estimates = [(questions[place], questions[place].estimate) for place in asked]
+    inside = [_outside_p(question, one) for question, one in estimates if one is not None]
+    outside = [_inside_p(question, one) for question, one in estimates if one is not None]
+    found = [_undecided(question) for question in questions]
+    corrected = zip(asked, holm(inside), holm(outside), inside, outside, strict=True)
+    for place, sure_inside, sure_outside, plain_inside, plain_outside in corrected:
+        words = (refusal(questions[place].unpublished), found[place].corrected)
+        found[place] = Judgement(
+            _answer(sure_inside, sure_outside, words), _answer(plain_inside, plain_outside, words)
+        )
+    return found
+
+
+def together(answers: Sequence[Judgement]) -> Judgement:
+    """Return what readings of one statement say: what all say, or that it hangs on the reading, if so."""
+    corrected, plain = ([getattr(each, name) for each in answers] for name in ("corrected", "plain"))
+    unsettled = next((each for each in (*plain, *corrected) if each not in _SETTLED), "")
+    return Judgement(_together(corrected) or unsettled, _together(plain) or unsettled)
+
+
+def refusal(unpublished: str) -> str:
+    """Return the word for what is surely not so, given the settings that are not published."""
+    return NOT_REACHED if unpublished else REFUTED
+
+
+def counts(answers: Sequence[str], refused: str) -> dict[str, int]:
+    """Return how many answers are surely not so (in the word given), confirmed, undecided, open."""
+    known = {word: answers.count(word) for word in (refused, CONFIRMED, DEPENDS)}
+    if not known[DEPENDS]:
+        del known[DEPENDS]
+    nothing = answers.count(OPEN)
+    return {**known, "undecided": len(answers) - sum(known.values()) - nothing, OPEN: nothing}
+
+
+def in_words(answers: Sequence[str], refused: str) -> str:
+    """Return these counts as text."""
+    return ", ".join(f"{count} {word}" for word, count in counts(answers, refused).items())
+
+
+def _together(answers: Sequence[str]) -> str:
+    """Return what settled answers say together; blank where one is not, and they differ."""
+    if len(set(answers)) == 1:
+        return answers[0]
+    return DEPENDS if CONFIRMED in answers and {REFUTED, NOT_REACHED} & set(answers) else ""
+
+
+def _is_decidable(question: Question) -> bool:
+    one = question.estimate
+    return one is not None and one.freedom > 0 and one.count >= FEWEST_SEEDS
+
+
+def _outside_p(question: Question, one: Estimate) -> float:
+    """Return the p-value of a truth outside the limits."""
+    return max(one.tail(one.value - question.low), one.tail(question.high - one.value))
+
+
+def _inside_p(question: Question, one: Estimate) -> float:
+    """Return the p-value of a truth between the limits: at the nearer one, by either side."""
+    distance = max(question.low - one.value, one.value - question.high)
+    return min(1.0, one.tail(distance) + one.tail(distance + question.high - question.low))
+
+
+def _undecided(question: Question) -> Judgement:
+    if question.estimate is None:
+        return Judgement(OPEN, OPEN)
+    count = question.estimate.count
+    text = f"undecided at {count} seed{'s' if count > 1 else ''}"
+    return Judgement(text, text)
+
+
+def _answer(sure_inside: float, sure_outside: float, words: tuple[str, str]) -> str:
+    refused, undecided = words
+    if sure_inside <= LEVEL:
+        return CONFIRMED
+    return refused if sure_outside <= LEVEL else undecided

@@ -1,0 +1,131 @@
+"""Figures of cells over their repetitions: accuracy, leads, gains over self-train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.reproduction.results import Cell, Float, Repetition
+from fedmpi.reproduction.statistics import Estimate, bootstrap, mean
+
+Trio = tuple[Cell, Cell, Cell]
+"""A method, another one, and self-train, over which both gain."""
+
+_DIGITS = 12
+"""Gains are rounded to these: ties and clients without gain shall not hang on the last bit of a mean."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Gains of a method's clients over self-train, means over the repetitions that both have.
+
+    Attributes
+    ----------
+    mean : Estimate
+        Over clients, paired.
+    least : Estimate
+        The smallest gain of a client.
+    client : str
+        The first client that has it.
+    improved : Estimate
+        Share of clients that gain at least 0; its error is at least half a client.
+    clients : int
+    """
+
+    mean: Estimate
+    least: Estimate
+    client: str
+    improved: Estimate
+    clients: int
+
+    @property
+    def ratio(self) -> str:
+        """Clients that gain at least 0, of all, as papers print it."""
+        return f"{round(self.improved.value * self.clients)}/{self.clients}"
+
+
+def average(cell: Cell, column: str, repetitions: list[Repetition] | None = None) -> Estimate | None:
+    """Return the mean over clients, those without a value left out; None without runs."""
+    values = cell.values(column, repetitions)
+    return _mean(values) if len(values) else None
+
+
+def lead(ours: Cell, other: Cell, column: str) -> Estimate | None:
+    """Return by how much one cell's average is above another's, paired; None without shared repetitions."""
+    both = ours.shared(other)
+    if not both:
+        return None
+    gaps = np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
+    return mean(gaps)
+
+
+def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
+    """Return the gains over self-train under one selection rule; None where no repetition is shared."""
+    both = ours.shared(alone)
+    if not both:
+        return None
+    gaps = ours.values(column, both) - alone.values(column, both)
+    clients = gaps.shape[1]
+    each = _rounded(gaps.mean(axis=0))
+    return Gains(
+        mean=_mean(gaps),
+        least=bootstrap(gaps, lambda means: _rounded(means).min(axis=-1)),
+        client=ours.clients()[int(each.argmin())],
+        improved=bootstrap(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=0.5 / clients),
+        clients=clients,
+    )
+
+
+def part_gained(ours: Cell, alone: Cell, column: str) -> Estimate | None:
+    """Return by which part of another average one is above it, paired; None without shared repetitions."""
+    both = ours.shared(alone)
+    if not both:
+        return None
+    averages = [np.nanmean(cell.values(column, both), axis=1) for cell in (ours, alone)]
+    return bootstrap(np.stack(averages, axis=1), lambda means: means[..., 0] / means[..., 1] - 1)
+
+
+def more_improved(cells: Trio, column: str, times: int = 1) -> Estimate | None:
+    """Return the share of clients that a method improves less so many times another's, or None."""
+    found = _two_gains(cells, column)
+    if found is None:
+        return None
+    clients = found.shape[1] // 2
+    return bootstrap(found, lambda means: _more(_rounded(means) >= 0, times), floor=0.5 / clients)
+
+
+def least_lead(cells: Trio, column: str) -> Estimate | None:
+    """Return by how much a method's smallest gain is above another's, or None."""
+    found = _two_gains(cells, column)
+    return None if found is None else bootstrap(found, _least_lead)
+
+
+def _two_gains(cells: Trio, column: str) -> Float | None:
+    """Return the gains of a method's clients and then another's, [repetitions, twice the clients]."""
+    ours, other, alone = cells
+    third = set(other.shared(alone))
+    both = [one for one in ours.shared(alone) if one in third]
+    if not both:
+        return None
+    first, second, none = (cell.values(column, both) for cell in (ours, other, alone))
+    return np.concatenate([first - none, second - none], axis=1)
+
+
+def _more(improved: npt.NDArray[np.bool_], times: int) -> Float:
+    first, second = np.split(improved, 2, axis=-1)
+    return np.asarray(first.mean(axis=-1) - times * second.mean(axis=-1))
+
+
+def _least_lead(means: Float) -> Float:
+    first, second = np.split(_rounded(means), 2, axis=-1)
+    return np.asarray(first.min(axis=-1) - second.min(axis=-1))
+
+
+def _mean(values: Float) -> Estimate:
+    return mean(np.nanmean(values, axis=1))
+
+
+def _rounded(values: Float) -> Float:
+    return values.round(_DIGITS) + 0.0  # no -0.0

@@ -1,0 +1,162 @@
+"""The published tables beside ours, as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from fedmpi.analysis.names import algorithm_name
+from fedmpi.analysis.rows import RULES
+from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
+from fedmpi.reproduction.judgement import counts, in_words, refusal
+from fedmpi.reproduction.results import Key
+from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS, Estimate
+
+_ASKED = {
+    AS_PUBLISHED: "as the paper computes them",
+    HEADLINE: "in the last round",
+    BY_VALIDATION: "chosen by validation",
+}
+_HEADINGS = {
+    AS_PUBLISHED: "reproduced?",
+    HEADLINE: "holds in the last round?",
+    BY_VALIDATION: "holds by validation?",
+}
+
+
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def number(estimate: Estimate | None) -> str:
+    """Return a figure without its interval; "-" where there is none."""
+    return "-" if estimate is None else f"{estimate.value:.4f}"
+
+
+def signed(estimate: Estimate | None) -> str:
+    """Return a difference with its interval; "-" where there is none."""
+    return "-" if estimate is None else estimate.signed
+
+
+def method(key: Key) -> str:
+    """Return what a method is called: its algorithm and its rounds."""
+    return f"{algorithm_name(key.algorithm)}, {key.rounds} rounds"
+
+
+def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return what became of the averages, a line per reading."""
+    averages = [each for each in found if each.published.metric == "average"]
+    lines = []
+    for reading in dict.fromkeys(each.published.reading for each in averages):
+        members = [each for each in averages if each.published.reading == reading]
+        words = [
+            in_words([each.judged[rule].corrected for each in members], refused(members)) for rule in rules
+        ]
+        answers = "; ".join(f"{_ASKED[rule]}: {text}" for rule, text in zip(rules, words, strict=True))
+        what = f"Of {len(members)} published average accuracies"
+        lines.append(
+            f"- {f'Read with {reading}: of {len(members)} of these' if reading else what}, {answers}."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def selection_text(found: Sequence[Compared]) -> str:
+    """Return what choosing by test data is worth, a line per method; empty where it is nothing."""
+    averages = [each for each in found if each.published.metric == "average"]
+    worth: dict[str, list[str]] = {}
+    for each in averages:
+        last, largest = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
+        if last is not None and largest is not None and largest.value > last.value:
+            points = f"{100 * (largest.value - last.value):.1f} on {each.published.column}"
+            worth.setdefault(each.published.row, []).append(points)
+    return "".join(
+        f"- Choosing by test data, as published, adds to {name} in points: {', '.join(points)}.\n"
+        for name, points in worth.items()
+    )
+
+
+def refused(found: Sequence[Compared]) -> str:
+    """Return the word for figures of a table that ours surely are not."""
+    return refusal(next((each.published.unpublished for each in found if each.published.unpublished), ""))
+
+
+def accuracy_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return the average accuracies of a published table."""
+    headings = ["column", "method", "paper", "seeds", *RULES, *judged_headings(rules)]
+    rows = [_accuracies(each, rules) for each in found if each.published.metric == "average"]
+    return markdown(headings, rows)
+
+
+def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return the smallest gains or ratios of a published table."""
+    headings = ["column", "method", "metric", "paper", "seeds", *RULES, *judged_headings(rules)]
+    return markdown(headings, [_gains(each, rules) for each in found if each.published.metric != "average"])
+
+
+def judged_headings(rules: Sequence[str]) -> list[str]:
+    """Return the headings of differences and judgements."""
+    return [text for rule in rules for text in (f"{rule} - paper", _HEADINGS[rule])]
+
+
+def judged(each: Compared, rules: Sequence[str]) -> list[str]:
+    """Return differences and judgements."""
+    return [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
+
+
+def spread_text(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return in which columns the spreads of methods are pooled, with the p-values; empty without means."""
+    lines = []
+    for rule in rules:
+        columns = {
+            each.published.column: each.alike[rule] for each in found if not math.isnan(each.alike[rule])
+        }
+        own = [f"{name} ({p:.2g})" for name, p in columns.items() if p <= LEVEL_OF_SPREADS]
+        pooled = [f"{name} ({p:.2g})" for name, p in columns.items() if p > LEVEL_OF_SPREADS]
+        parts = [("each method's own", own), ("pooled", pooled)]
+        text = "; ".join(f"{word} on {', '.join(names)}" for word, names in parts if names)
+        if text:
+            lines.append(f"{rule.capitalize()}: {text}.")
+    return f"Spreads (Bartlett's p). {' '.join(lines)}\n" if lines else ""
+
+
+def counts_table(found: Sequence[Compared]) -> str:
+    """Return how many figures are confirmed, refuted, undecided and open, with and without the correction."""
+    rows = []
+    word = refused(found)
+    families = dict.fromkeys((each.published.place, each.published.metric) for each in found)
+    for table, metric in families:
+        members = [each for each in found if (each.published.place, each.published.metric) == (table, metric)]
+        for rule in RULES:
+            answers = [each.judged[rule] for each in members]
+            corrected, alone = (
+                list(counts([getattr(one, name) for one in answers], word).values())
+                for name in ("corrected", "plain")
+            )
+            rows.append([table, metric, rule, *map(str, corrected), " / ".join(map(str, alone[:2]))])
+    headings = ["table", "metric", "rule", *counts([], word)]
+    return markdown([*headings, f"without correction: {word} / confirmed"], rows)
+
+
+def _accuracies(each: Compared, rules: Sequence[str]) -> list[str]:
+    published = each.published
+    printed = published.printed if published.spread is None else f"{published.printed} (±{published.spread})"
+    values = [number(each.ours[rule]) for rule in RULES]
+    return [published.column, published.row, printed, str(len(each.cell.runs)), *values, *judged(each, rules)]
+
+
+def _gains(each: Compared, rules: Sequence[str]) -> list[str]:
+    published = each.published
+    values = [_gain(each, rule) for rule in RULES]
+    place = [published.column, published.row, published.metric, published.printed]
+    return [*place, str(len(each.cell.runs)), *values, *judged(each, rules)]
+
+
+def _gain(each: Compared, rule: str) -> str:
+    ours = each.ours[rule]
+    if ours is None:
+        return "-"
+    if each.published.clients is not None:
+        return f"{round(ours.value * each.published.clients)}/{each.published.clients}"
+    return f"{ours.value + 0.0:+.4f} ({each.client[rule]})"

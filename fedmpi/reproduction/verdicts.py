@@ -1,0 +1,160 @@
+"""What became of a paper's claims under each selection rule, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fedmpi.analysis.rows import RULES
+from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked
+from fedmpi.reproduction.judgement import Judgement, in_words, judge, refusal, together
+from fedmpi.reproduction.published import Claim, Published
+from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.tables import markdown, method
+
+_SOURCES = {
+    "text": "claims of the text",
+    "table": "differences of cells of its tables, which the text does not name",
+    "equal work": "claims of the text put to self-train of equal work",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim judged, in every reading of the paper that there is.
+
+    Attributes
+    ----------
+    claims : tuple of Claim
+        The same claim, reading by reading.
+    published : str
+        What the paper's tables print about it.
+    against : str
+        What it is measured against.
+    seeds : str
+        Repetitions behind ours, by reading.
+    shown : dict
+        Our figures by selection rule, by reading.
+    judged : dict
+        By selection rule: of all readings together.
+    unpublished : str
+        Settings that it hangs on and that are not published.
+    """
+
+    claims: tuple[Claim, ...]
+    published: str
+    against: str
+    seeds: str
+    shown: Mapping[str, Mapping[str, str]]
+    judged: Mapping[str, Judgement]
+    unpublished: str
+
+    @property
+    def first(self) -> Claim:
+        """Its first reading."""
+        return self.claims[0]
+
+
+def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Results) -> list[Verdict]:
+    """Judge claims.
+
+    A family, for Holm's correction, are those of one kind, source and reading under one rule. A claim that a
+    paper's text leaves several readings of has one verdict, of all of them.
+
+    Raises
+    ------
+    BadInput
+        A claim is about a cell that no table prints.
+    """
+    book = Book(figures, results)
+    questions = {
+        claim: {rule: asked(book, claim, column) for rule, column in RULES.items()} for claim in claims
+    }
+    answers: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}
+    for family in dict.fromkeys(map(_family, claims)):
+        members = [claim for claim in claims if _family(claim) == family]
+        for rule in RULES:
+            judged = judge([questions[claim][rule].question for claim in members])
+            for claim, answer in zip(members, judged, strict=True):
+                answers[claim][rule] = answer
+    return [_verdict(book, group, questions, answers) for group in _by_claim(claims)]
+
+
+def verdict_tables(found: Sequence[Verdict], rules: Sequence[str]) -> list[tuple[str, str]]:
+    """Return a heading and a table for each kind of claim, and for readings that stand alone."""
+    tables = []
+    for kind, reading in dict.fromkeys((each.first.kind, each.first.reading) for each in found):
+        members = [each for each in found if (each.first.kind, each.first.reading) == (kind, reading)]
+        readings = list(dict.fromkeys(claim.reading for each in members for claim in each.claims))
+        heading = BY_KIND[kind].heading
+        if len(readings) == 1 and reading:
+            heading = f"{heading}, {reading}"
+        tables.append((heading, _table(members, readings, rules)))
+    return tables
+
+
+def in_short(found: Sequence[Verdict], rules: Sequence[str]) -> str:
+    """Return how many claims hold, a line per source; readings that stand alone are no further claims."""
+    reading = found[0].first.reading if found else ""
+    lines = []
+    for source, name in _SOURCES.items():
+        members = [each for each in found if (each.first.source, each.first.reading) == (source, reading)]
+        refused = refusal(next((each.unpublished for each in members if each.unpublished), ""))
+        parts = [
+            f"{rule}: {in_words([each.judged[rule].corrected for each in members], refused)}"
+            for rule in rules
+        ]
+        if members:
+            lines.append(f"- Of {len(members)} {name}, {'; '.join(parts)}.")
+    return "\n".join(lines) + "\n"
+
+
+def _family(claim: Claim) -> tuple[str, str, str]:
+    return claim.kind, claim.source, claim.reading
+
+
+def _by_claim(claims: Sequence[Claim]) -> list[tuple[Claim, ...]]:
+    """Return claims with their other readings; without readings each is its own."""
+    groups: dict[tuple[str, ...], list[Claim]] = {}
+    for claim in claims:
+        apart = ("",) if claim.reading else (claim.cases, claim.against)
+        groups.setdefault((claim.kind, claim.claim, *apart), []).append(claim)
+    return [tuple(group) for group in groups.values()]
+
+
+def _verdict(
+    book: Book,
+    group: tuple[Claim, ...],
+    questions: Mapping[Claim, Mapping[str, Asked]],
+    answers: Mapping[Claim, Mapping[str, Judgement]],
+) -> Verdict:
+    first = group[0]
+    return Verdict(
+        group,
+        BY_KIND[first.kind].printed(book, first),
+        method(book.pair(first)[1].key),
+        ", ".join(str(_seeds(questions[claim])) for claim in group),
+        {rule: {claim.reading: questions[claim][rule].shown for claim in group} for rule in RULES},
+        {rule: together([answers[claim][rule] for claim in group]) for rule in RULES},
+        book.unpublished(first),
+    )
+
+
+def _seeds(questions: Mapping[str, Asked]) -> int:
+    counts = [each.question.estimate.count for each in questions.values() if each.question.estimate]
+    return max(counts, default=0)
+
+
+def _table(found: Sequence[Verdict], readings: Sequence[str], rules: Sequence[str]) -> str:
+    headings = ["claim", "in", "against", "published", "seeds"]
+    for rule in rules:
+        headings += [f"{rule}: {reading}" if len(readings) > 1 else rule for reading in readings]
+        headings.append("verdict")
+    rows = []
+    for each in found:
+        cells = [each.first.claim, each.first.source, each.against, each.published, each.seeds]
+        for rule in rules:
+            cells += [each.shown[rule].get(reading, "-") for reading in readings]
+            cells.append(str(each.judged[rule]))
+        rows.append(cells)
+    return markdown(headings, rows)

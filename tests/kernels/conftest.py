@@ -1,0 +1,99 @@
+"""Graphs of several kinds, and the comparison of compiled kernels with torch-geometric."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import GraphSet, Topology, pointers
+from fedmpi.kernels.networks import fast_network
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import Shape
+from fedmpi.objectives import supervised
+
+STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
+
+
+@pytest.fixture(scope="session")
+def labelled():
+    return build_features(generate(SyntheticOptions(graphs=30), 1), np.arange(30), "original")
+
+
+@pytest.fixture(scope="session")
+def cliques():
+    """Ten graphs, each two cliques that share a node: many twins, one-hot degrees."""
+    blocks, sizes = [], []
+    for number in range(10):
+        first, second = 3 + number, 2 + 30 * (number == 9) + number // 2
+        size = first + second - 1
+        matrix = np.zeros((size, size), bool)
+        matrix[:first, :first] = matrix[first - 1 :, first - 1 :] = True
+        np.fill_diagonal(matrix, False)
+        blocks.append(matrix)
+        sizes.append(size)
+    starts = pointers(sizes)
+    columns = [
+        start + np.flatnonzero(line) for start, block in zip(starts, blocks, strict=False) for line in block
+    ]
+    degrees = np.array([len(line) for line in columns])
+    topology = Topology(starts, pointers(degrees), np.concatenate(columns))
+    present, node_row = np.unique(degrees, return_inverse=True)
+    rows = np.zeros((len(present), degrees.max() + 1), np.float32)
+    rows[np.arange(len(present)), present] = 1
+    return GraphSet(topology, rows, node_row, np.arange(10) % 3)
+
+
+@pytest.fixture(scope="session")
+def attributed(labelled):
+    nodes = labelled.topology.num_nodes
+    rows = np.random.default_rng(3).standard_normal((nodes, 5)).astype(np.float32)
+    return replace(labelled, feature_rows=rows, node_row=np.arange(nodes))
+
+
+def reference(model, graphs):
+    """Return loss, gradient, and outputs without dropout, by torch-geometric."""
+    batch = Batch.of(graphs)
+    model.gradient.zero_()
+    loss = supervised.loss(model.module(batch, STREAMS, "reference"), batch.labels)
+    loss.backward()
+    with torch.no_grad():
+        logits = model.module(batch, None, "reference")
+    return loss.item(), model.gradient.numpy().copy(), logits.numpy(), model.parameters.numpy().copy()
+
+
+@pytest.fixture(scope="session")
+def equals_reference():
+    """Compare a step and an evaluation with torch-geometric's; a batch is as prepared by default."""
+
+    def check(options, graphs, batch=None, tolerance=1e-5):
+        classes = int(graphs.labels.max()) + 1
+        bonds = 0 if graphs.edges is None else graphs.edges.shape[1]
+        model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], classes, bonds)))
+        model.parameters.copy_(model.initialise(seed=5, owner=1))
+        fast = fast_network(options, model, Scratch())
+        before = model.parameters.clone()
+        loss, gradient, logits, after = reference(model, graphs)
+        model.parameters.copy_(before)
+        outcome = fast.step(batch or fast.prepare(graphs), STREAMS)
+        assert np.abs(model.parameters.numpy() - after).max() <= tolerance * np.abs(after).max()
+        assert outcome.mean_loss == pytest.approx(loss, rel=tolerance)
+        assert np.abs(model.gradient.numpy() - gradient).max() <= tolerance * np.abs(gradient).max()
+        whole = np.abs(gradient).max()
+        for slot in model.slots:
+            found, expected = (each[slot.start : slot.stop] for each in (model.gradient.numpy(), gradient))
+            most = np.abs(expected).max()
+            if most > 1e-5 * whole:  # before batch normalisation a bias has nothing but rounding
+                assert np.abs(found - expected).max() <= 10 * tolerance * max(most, whole / 50), slot.name
+        found = fast.logits(fast.levels(graphs))
+        assert np.abs(found - logits).max() <= tolerance * np.abs(logits).max()
+        right = fast.evaluate(fast.levels(graphs), graphs.labels)
+        assert np.array_equal(right.hits, logits.argmax(axis=1) == graphs.labels)
+
+    return check

@@ -1,0 +1,127 @@
+"""FedGraphNN's published figures, what computes them, and rows of scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from fedmpi.analysis import rows
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.registry.check import check_suite
+from fedmpi.reproduction import scores
+from fedmpi.reproduction.cells import compare
+from fedmpi.reproduction.document import PAPERS
+from fedmpi.reproduction.results import Results
+
+(PAPER,) = (paper for paper in PAPERS if paper.name == "FedGraphNN")
+
+
+def test_every_published_figure_names_one_configuration_of_three_seeds():
+    figures = [each for each in PAPER.figures() if not each.lacks]
+    assert len(figures) == 6 * 5 + 6 * 3
+    results = Results([])
+    for each in figures:
+        cell, missing = results.one(each.suite, each.cases)
+        assert cell.key.dataset == {"Lipo": "Lipophilicity"}.get(each.column, each.column)
+        assert cell.key.algorithm == ("fedavg" if "FedAvg" in each.row else "centralised")
+        assert len(missing) == 3
+
+
+def cases(name):
+    return {item.case.name: item.case for item in check_suite(read(locations.find(name)))}
+
+
+def test_table_2_has_the_published_hyper_parameters():
+    table = cases("fedgraphnn/table2")
+    assert len(table) == 5 * 3 * 3 * 2
+    sage = table["SIDER-seed2-sage-fedavg"]
+    assert (sage.optimizer.lr, sage.model.dropout, sage.model.node, sage.model.hidden) == (
+        0.0015,
+        0.6,
+        16,
+        64,
+    )
+    assert (sage.partition.alpha, sage.partition.clients, sage.partition.seed) == (0.2, 4, 0)
+    assert (sage.rounds, sage.batch_size, sage.share, sage.optimizer.state) == (50, 1, "all", "reset")
+    tox = table["Tox21-seed1-sage-centralised"]
+    assert (tox.optimizer.lr, tox.model.hidden, tox.model.node, tox.model.readout) == (0.00015, 128, 256, 256)
+
+
+def test_table_20_takes_table_16_where_table_15_is_a_copy():
+    table = cases("fedgraphnn/table20")
+    for method in ("fedavg", "centralised"):
+        case = table[f"FreeSolv-seed1-gat-{method}"]
+        assert (case.optimizer.lr, case.model.dropout) == (0.00015, 0.5)
+    assert table["Lipo-seed1-gat-centralised"].model.readout == 128
+
+
+def test_the_other_preset_differs_in_alphas_and_clients_alone():
+    other, table = (
+        cases("fedgraphnn/table20-figure7"),
+        {**cases("fedgraphnn/table2"), **cases("fedgraphnn/table20")},
+    )
+    assert len(other) == 4 * 3 * 3 * 2
+    found = {}
+    for name, case in other.items():
+        ours, theirs = case.config(), table[name].config()
+        found[name] = (ours.pop("partition"), theirs.pop("partition"))
+        assert {**ours, "suite": ""} == {**theirs, "suite": ""}
+    for dataset, alpha, clients in (("ESOL", 2, 4), ("Lipo", 2, 8), ("FreeSolv", 0.5, 4), ("Tox21", 3, 8)):
+        ours, theirs = found[f"{dataset}-seed2-gcn-fedavg"]
+        assert ours == {**theirs, "alpha": alpha, "clients": clients}
+    assert found["FreeSolv-seed1-gat-fedavg"][0]["clients"] == 8
+
+
+def test_qm9_has_table_16s_hyper_parameters():
+    gat = cases("fedgraphnn/table20-qm9")["seed3-gat-fedavg"]
+    assert (gat.dataset.name, gat.partition.alpha, gat.partition.clients) == ("QM9", 3.0, 4)
+    widths = (gat.model.hidden, gat.model.node, gat.model.readout, gat.model.graph)
+    assert (gat.optimizer.lr, gat.model.dropout, widths) == (0.00015, 0.5, (128, 256, 256, 64))
+
+
+def test_the_sweeps_together_have_every_value_of_tables_9_and_10():
+    def values(name, pick):
+        return {pick(case) for case in cases(f"fedgraphnn/{name}").values()}
+
+    assert values("sweep-clients", lambda case: case.partition.clients) == set(range(4, 11))
+    heads = values("sweep-heads", lambda case: (case.algorithm.name, case.model.heads))
+    assert heads == {(name, count) for name in ("fedavg", "centralised") for count in range(1, 8)}
+    for width in ("hidden", "node", "readout", "graph"):
+        found = values("sweep-widths", lambda case, width=width: getattr(case.model, width))
+        assert found == {16, 32, 64, 128, 256}
+    rates = {0.00015, 0.0015, 0.015, 0.15}
+    assert values("sweep-federated", lambda case: case.optimizer.lr) == rates
+    assert values("sweep-centralised", lambda case: case.model.dropout) == {0.2, 0.3, 0.5, 0.6}
+
+
+def row(seed, last, best, maximum):
+    results = Results([])
+    (figure,) = (f for f in PAPER.figures() if (f.row, f.column) == ("GCN (FedAvg)", "FreeSolv"))
+    key = results.one(figure.suite, figure.cases)[0].key
+    values = {
+        "client": rows.ALL, "dataset": key.dataset, "algorithm": key.algorithm, "rounds": key.rounds,
+        "options": key.options, "split_seed": 0, "seed": seed, "test_graphs": 65, "score": "RMSE",
+        "constant_score": 3.5, "test_accuracy": last, "test_accuracy_best_by_validation": best,
+        "test_accuracy_as_published": maximum, "numerics_version": 2, "run_wall_seconds": 1.0,
+    }  # fmt: skip
+    return figure, values
+
+
+def test_a_score_stands_beside_the_published_one_under_every_rule(tmp_path):
+    figure, first = row(1, 3.0, 2.9, 2.7)
+    _, second = row(2, 3.2, 3.1, 2.8)
+    stream = io.StringIO()
+    rows.write([first, second], stream)
+    path = tmp_path / "rows.csv"
+    path.write_text(stream.getvalue())
+    (found,) = compare([figure], Results(rows.read(path)))
+    assert [round(found.ours[rule].value, 6) for rule in rows.RULES] == [3.1, 3.0, 2.75]
+    cells = scores.table([found], "Table 20")["scores"].splitlines()[2].split(" | ")
+    assert cells[:8] == ["| FreeSolv", "GCN (FedAvg)", "2.7470", "2", "3.1000", "3.0000", "2.7500", "3.5000"]
+
+
+def test_rows_of_accuracies_have_no_further_columns():
+    stream = io.StringIO()
+    rows.write([{"suite": "a"}], stream)
+    assert next(csv.reader([stream.getvalue().splitlines()[0]])) == list(rows.COLUMNS)

@@ -1,0 +1,96 @@
+import math
+
+import pytest
+
+from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge, together
+from fedmpi.reproduction.statistics import Estimate
+
+
+def within(value, error, count=5, margin=0.02):
+    """Ask whether a difference is none but for a margin."""
+    return Question(Estimate(value, error, count, count - 1), -margin, margin)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (within(0.001, 0.002), "**confirmed**"),
+        (within(0.1, 0.01), "**refuted**"),
+        (within(-0.1, 0.01), "**refuted**"),
+        (within(0.03, 0.02), "undecided at 5 seeds"),
+        (within(0.3, math.nan, count=1), "undecided at 1 seed"),
+        (Question(None, -0.02, 0.02), "open"),
+    ],
+)
+def test_a_question_alone(question, answer):
+    assert str(judge([question])[0]) == answer
+
+
+def test_a_question_with_one_limit():
+    lead = Estimate(0.05, 0.01, 5, 4)
+    high, low = judge([Question(lead, 0.01, math.inf)]), judge([Question(lead, 0.09, math.inf)])
+    assert (str(high[0]), str(low[0])) == ("**confirmed**", "**refuted**")
+
+
+def test_the_correction_takes_back_what_chance_could_have_done():
+    # t = 2.6 beyond the margin with 4 degrees of freedom: p = 0.031 alone, 0.063 as one of two.
+    doubtful = within(0.046, 0.01)
+    assert str(judge([doubtful])[0]) == "**refuted**"
+    assert [str(answer) for answer in judge([doubtful, doubtful])] == [
+        "undecided at 5 seeds (alone: refuted)"
+    ] * 2
+
+
+def test_what_cannot_be_decided_does_not_count_in_the_correction():
+    idle = [Question(None, -0.02, 0.02), within(0.0, math.nan, count=1)]
+    assert str(judge([within(0.046, 0.01), *idle])[0]) == "**refuted**"
+
+
+def test_a_clear_case_survives_the_doubtful_ones():
+    found = judge([within(0.2, 0.01), within(0.03, 0.02), within(0.03, 0.02)])
+    assert [str(answer) for answer in found] == ["**refuted**", *["undecided at 5 seeds"] * 2]
+
+
+def test_two_seeds_decide_nothing_however_many_methods_share_them():
+    pooled = Estimate(0.001, 0.002, 2, 7)
+    (found,) = judge([Question(pooled, -0.02, 0.02)])
+    assert str(found) == "undecided at 2 seeds"
+    (found,) = judge([Question(Estimate(0.001, 0.002, 3, 7), -0.02, 0.02)])
+    assert str(found) == "**confirmed**"
+
+
+def test_what_rests_on_settings_that_are_not_published_is_not_refuted():
+    found = judge([Question(Estimate(0.1, 0.01, 5, 4), -0.02, 0.02, "dropout")])
+    assert str(found[0]) == "**not reached at these settings**"
+    (found,) = judge([Question(Estimate(0.001, 0.002, 5, 4), -0.02, 0.02, "dropout")])
+    assert str(found) == "**confirmed**"
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        (["confirmed", "confirmed"], "**confirmed**"),
+        (["refuted", "refuted"], "**refuted**"),
+        (["confirmed", "not reached at these settings"], "**depends on the reading**"),
+        (["confirmed", "undecided at 3 seeds"], "undecided at 3 seeds"),
+        (["undecided at 5 seeds", "open"], "undecided at 5 seeds"),
+        (["confirmed", "open"], "open"),
+    ],
+)
+def test_two_readings_have_one_verdict(answers, verdict):
+    assert str(together([Judgement(answer, answer) for answer in answers])) == verdict
+
+
+def test_two_readings_name_what_they_would_say_alone():
+    found = together([Judgement("undecided at 5 seeds", "confirmed"), Judgement("refuted", "refuted")])
+    assert str(found) == "undecided at 5 seeds (alone: depends on the reading)"
+
+
+def test_counts_in_words():
+    answers = ["refuted", "undecided at 3 seeds", "open", "refuted"]
+    assert in_words(answers, "refuted") == "2 refuted, 0 confirmed, 1 undecided, 1 open"
+    answers = ["depends on the reading", "confirmed"]
+    assert (
+        in_words(answers, "refuted")
+        == "0 refuted, 1 confirmed, 1 depends on the reading, 0 undecided, 0 open"
+    )

@@ -1,0 +1,153 @@
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fedmpi.config import locations
+from fedmpi.errors import BadInput
+from fedmpi.reproduction.published import read, read_claims
+
+GCFL = locations.find("gcfl/table3").parent
+HEAD = (
+    "paper,table,reading,row,column,metric,value,spread,spread_of,seeds,unpublished,suite,cases,lacks,note\n"
+)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes lines of figures."""
+
+    def write(*lines, head=HEAD):
+        path = Path(tmp_path / "published.csv")
+        path.write_text(head + "".join(f"{line}\n" for line in lines))
+        return path
+
+    return write
+
+
+def test_a_ratio_is_a_share(written):
+    (found,) = read(written("P,T,,FedAvg,C,ratio,14/30,,,5,,s,dataset=D method=m,,"))
+    assert (found.printed, found.value, found.clients, found.spread) == ("14/30", 14 / 30, 30, None)
+    assert found.command == "fedmpi sweep s --set dataset=D --set method=m"
+
+
+def test_what_is_wrong_is_named_with_its_line(written):
+    with pytest.raises(BadInput, match=r"published\.csv: line 2: could not convert string to float: 'x'"):
+        read(written("P,T,,FedAvg,C,average,x,,,5,,s,c,,"))
+    with pytest.raises(BadInput, match="line 3: metric best: there are average, min gain, ratio"):
+        read(written("P,T,,FedAvg,C,average,1,,,5,,s,c,,", "P,T,,FedAvg,C,best,1,,,5,,s,c,,"))
+    with pytest.raises(BadInput, match="the columns must be paper, table"):
+        read(written(head="a,b\n"))
+    with pytest.raises(BadInput, match=r"none\.csv: cannot read it"):
+        read(Path("none.csv"))
+
+
+def test_a_claim_is_of_a_known_kind(written):
+    head = "paper,kind,source,claim,reading,suite,cases,against,over\n"
+    with pytest.raises(BadInput, match="kind best: there are lead, level, gain, improved"):
+        read_claims(written("P,best,text,x,,s,c,d,", head=head))
+    with pytest.raises(BadInput, match="source rumour: there are text, table"):
+        read_claims(written("P,lead,rumour,x,,s,c,d,", head=head))
+
+
+def test_what_has_no_suite_says_what_it_lacks(written):
+    (found,) = read(written("P,T,,GAT,C,micro F1,diverge,,,1,,,,the data,"))
+    assert (found.lacks, found.command, math.isnan(found.value)) == ("the data", "", True)
+    with pytest.raises(BadInput, match="line 2: no suite: 'lacks' must say"):
+        read(written("P,T,,GAT,C,micro F1,0.5,,,1,,,,,"))
+
+
+def test_only_a_spread_of_the_average_is_its_deviation(written):
+    lines = [f"P,T,,FedAvg,C,average,0.7,0.02,{of},5,,s,c,," for of in ("average", "client")]
+    assert [each.deviation for each in read(written(*lines))] == [0.02, None]
+
+
+def test_a_reading_is_no_table_of_its_own(written):
+    (found,) = read(written("P,T,no dropout,FedAvg,C,average,0.7,,,5,dropout,s,c,,"))
+    assert (found.place, found.cell) == ("T, no dropout", ("T", "FedAvg", "C"))
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "metric", "printed"),
+    [
+        ("GraphSAGE (FedAvg)", "ESOL", "RMSE", "1.1860"),
+        ("GCN (centralised)", "hERG", "RMSE", "0.7257"),
+        ("GAT (FedAvg)", "QM9", "MAE", "23.173"),
+        ("GraphSAGE (FedAvg)", "EPINIONS", "MSE", "1.6136"),
+        ("GAT (centralised)", "CORA", "micro F1", "diverge"),
+        ("GraphSAGE (centralised)", "DBLP", "micro F1", "0.9798"),
+    ],
+)
+def test_fedgraphnn_prints(row, column, metric, printed):
+    figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
+    (found,) = (each for each in figures if (each.row, each.column, each.metric) == (row, column, metric))
+    assert found.printed == printed
+
+
+def test_gcfls_text_says_what_its_tables_print():
+    """13.27, 14.75, 7.29 and 7.81 % are relative gains; 10 and 14 more clients, and twice as many, are counts."""
+    printed = {(each.row, each.column, each.metric): each.value for each in read(GCFL / "published.csv")}
+    for column, row, gain in (
+        ("NCI1 (30)", "GCFL", 13.27),
+        ("NCI1 (30)", "GCFL+", 14.75),
+        ("PROTEINS (10)", "GCFL", 7.29),
+        ("PROTEINS (10)", "GCFL+", 7.81),
+    ):
+        part = printed[row, column, "average"] / printed["self-train", column, "average"] - 1
+        assert round(100 * part, 2) == gain
+    gains = {}
+    for row in ("GCFL", "GCFL+"):
+        for column in ("MOLECULES (1)", "BIOCHEM (2)", "MIX (3)"):
+            part = printed[row, column, "average"] / printed["self-train", column, "average"] - 1
+            gains.setdefault(row, []).append(round(100 * part, 1))
+    assert gains == {"GCFL": [1.6, 0.6, 0.8], "GCFL+": [2.7, 2.6, 1.7]}
+    improved = {
+        row: round(30 * printed[row, "NCI1 (30)", "ratio"]) for row in ("GCFL", "GCFL+", "FedAvg", "FedProx")
+    }
+    assert (improved["GCFL"] - improved["FedProx"], improved["GCFL+"] - improved["FedAvg"]) == (10, 14)
+    for column in ("MOLECULES (1)", "BIOCHEM (2)", "MIX (3)"):
+        assert printed["GCFL+", column, "ratio"] >= 2 * printed["FedAvg", column, "ratio"]
+
+
+def test_gcfls_leads_are_differences_of_cells_and_the_other_claims_its_text():
+    claims = read_claims(GCFL / "claims.csv")
+    assert Counter((claim.kind, claim.source) for claim in claims) == {
+        ("lead", "table"): 6,
+        **{("gain", source): 7 for source in ("text", "equal work")},
+        **{("improved", "text"): 10, ("improved", "equal work"): 6},
+        **{("more", "text"): 4, ("twice", "text"): 3, ("least", "text"): 13},
+    }
+
+
+def test_fedcchs_claims_on_normalised_methods_stand_in_two_readings():
+    claims = read_claims(locations.find("fedcch/table1").with_name("claims.csv"))
+    readings = {}
+    for claim in claims:
+        if claim.reading != "no dropout":
+            readings.setdefault((claim.kind, claim.claim), []).append(claim.reading)
+    assert len(readings) == 60
+    both = ["with batch normalisation", "without normalisation"]
+    for (_, claim), found in readings.items():
+        assert found == (both[:1] if "FedStar" in claim or "FedBN" in claim else both), claim
+
+
+def test_gcfl_has_every_cell_of_its_tables():
+    figures = read(GCFL / "published.csv")
+    assert Counter((each.table, each.metric) for each in figures) == {
+        (table, metric): count
+        for table in ("Table 3", "Table 4")
+        for metric, count in (("average", 15), ("min gain", 12), ("ratio", 12))
+    }
+    printed = {(each.row, each.column, each.metric): each.printed for each in figures}
+    assert printed["GCFL+", "NCI1 (30)", "average"] == "0.7422"
+    assert printed["FedProx", "MIX (3)", "min gain"] == "-0.1367"
+    assert printed["GCFL", "BIOCHEM (2)", "ratio"] == "7/10"
+
+
+def test_gcfl_min_gains_are_multiples_of_a_test_graph():
+    # Five seeds: a client's mean moves in steps of 1 / (5 x its test graphs); all have between 9 and 600.
+    for each in read(GCFL / "published.csv"):
+        if each.metric == "min gain":
+            steps = [round(each.value * 5 * graphs) / (5 * graphs) for graphs in range(9, 601)]
+            assert min(abs(each.value - step) for step in steps) < 0.5e-4, each

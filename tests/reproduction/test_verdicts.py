@@ -1,0 +1,121 @@
+import pytest
+
+from fedmpi.analysis.rows import RULES
+from fedmpi.config import locations
+from fedmpi.errors import BadInput
+from fedmpi.reproduction.published import Claim, read
+from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.verdicts import in_short, verdict_tables, verdicts
+
+FIGURES = read(locations.find("gcfl/table3").with_name("published.csv"))
+PLUS = "algorithm.eps1=0.03 algorithm.eps2=0.06 partition=chunks"
+CASES = "dataset=PROTEINS method=gcfl-plus"
+
+
+def claim(kind, against, over="", reading=""):
+    place = (
+        "gcfl/table3",
+        CASES,
+        f"dataset=PROTEINS method={against}",
+        over and f"dataset=PROTEINS method={over}",
+    )
+    return Claim("GCFL", kind, "text", "it is so", reading, *place)
+
+
+def test_a_lead_is_judged_against_the_published_one(make_rows):
+    # Published: 0.7776 - 0.7490 = 0.0286, so 0.0086 is enough.
+    last = {10: [0.70], 42: [0.701], 79: [0.699]}
+    largest = {10: [0.75], 42: [0.751], 79: [0.749]}
+    rows = make_rows("gcfl-plus", last, published=largest, options=PLUS)
+    rows += make_rows("fedavg", {10: [0.70], 42: [0.70], 79: [0.70]})
+    (found,) = verdicts([claim("lead", "fedavg")], FIGURES, Results(rows))
+    assert found.published == "+0.0286 (0.7776 against 0.7490)"
+    assert found.shown["last round"] == {"": "+0.0000 ± 0.0025"}
+    assert {rule: str(answer) for rule, answer in found.judged.items()} == {
+        "last round": "**refuted**",
+        "best by validation": "**refuted**",
+        "as published": "**confirmed**",
+    }
+
+
+def test_improved_clients_are_counted_over_the_self_train_of_the_claim(make_rows):
+    # Published: 9 of 10.
+    better, worse = [0.8] * 9 + [0.7], [0.6] * 10
+    rows = make_rows("gcfl-plus", {10: worse, 42: worse}, published={10: better, 42: better}, options=PLUS)
+    rows += make_rows("self-train", {10: [0.75] * 10, 42: [0.75] * 10})
+    (found,) = verdicts([claim("improved", "self-train-200")], FIGURES, Results(rows))
+    assert (found.published, found.seeds) == ("9/10", "2")
+    assert [found.shown[rule][""] for rule in RULES] == ["0/10", "0/10", "9/10"]
+    # One client in ten is the margin, and half a client the least error: nothing is sure with two seeds.
+    assert str(found.judged["as published"]) == "undecided at 2 seeds"
+    ((heading, table),) = verdict_tables([found], ["last round"])
+    assert heading == "Clients that gain over self-train"
+    assert "| it is so | text | self-train, 200 rounds | 9/10 | 2 | 0/10 | undecided" in table
+
+
+def test_without_runs_a_claim_is_open():
+    (found,) = verdicts([claim("lead", "fedavg")], FIGURES, Results([]))
+    assert {str(answer) for answer in found.judged.values()} == {"open"}
+
+
+def test_a_claim_about_no_published_cell_is_refused():
+    with pytest.raises(BadInput, match="method=gcfl-plus-dws: a claim about it, but no published average"):
+        verdicts([claim("lead", "gcfl-plus-dws")], FIGURES, Results([]))
+
+
+def test_as_good_is_judged_against_no_lead_whatever_the_tables_print(make_rows):
+    rows = make_rows("gcfl-plus", {10: [0.70], 42: [0.701], 79: [0.699]}, options=PLUS)
+    rows += make_rows("fedavg", {10: [0.70], 42: [0.70], 79: [0.70]})
+    (found,) = verdicts([claim("level", "fedavg")], FIGURES, Results(rows))
+    assert found.published == "at least +0"
+    assert str(found.judged["last round"]) == "**confirmed**"
+
+
+def test_a_gain_is_a_part_of_self_trains_average(make_rows):
+    # Published: 0.7776 / 0.7213 - 1 = 7.81 %, less 0.02 / 0.7213 = 2.77 %: 5.03 % is enough.
+    seeds = (10, 42, 79)
+    rows = make_rows("gcfl-plus", {seed: [0.66] for seed in seeds}, options=PLUS)
+    rows += make_rows("self-train", {seed: [0.60] for seed in seeds}, rounds="50")
+    (found,) = verdicts([claim("gain", "self-train-50")], FIGURES, Results(rows))
+    assert (found.published, found.shown["last round"][""]) == ("+7.81 %", "+10.00 % ± 0.00")
+    assert str(found.judged["last round"]) == "**confirmed**"
+
+
+def test_clients_beyond_another_methods_and_smallest_gains(make_rows):
+    seeds = (10, 42, 79)
+    # Of ten clients GCFL+ improves nine and FedAvg four; smallest gains -0.1 and -0.3.
+    rows = make_rows("gcfl-plus", {seed: [0.6] * 9 + [0.4] for seed in seeds}, options=PLUS)
+    rows += make_rows("fedavg", {seed: [0.6] * 4 + [0.2] * 6 for seed in seeds})
+    rows += make_rows("self-train", {seed: [0.5] * 10 for seed in seeds}, rounds="50")
+    claims = [claim(kind, "fedavg", "self-train-50") for kind in ("more", "twice", "least")]
+    more, twice, least = verdicts(claims, FIGURES, Results(rows))
+    assert (more.published, more.shown["last round"][""]) == ("9 against 6 of 10", "+5 ± 2.2")
+    assert (twice.published, twice.shown["last round"][""]) == ("9 against 6 of 10", "+1 ± 2.2")
+    assert least.published == "+0.0461 (-0.0154 against -0.0615)"
+    assert least.shown["last round"][""] == "+0.2000 ± 0.0000"
+    assert str(least.judged["last round"]) == "**confirmed**"
+
+
+def test_two_readings_of_a_claim_stand_in_one_row_with_one_verdict(make_rows):
+    last = {10: [0.70], 42: [0.701], 79: [0.699]}
+    rows = make_rows("gcfl-plus", last, options=PLUS)
+    rows += make_rows("fedavg", {10: [0.60], 42: [0.60], 79: [0.60]})
+    rows += make_rows("fedprox", {10: [0.80], 42: [0.80], 79: [0.80]})
+    claims = [claim("level", "fedavg", reading="one"), claim("level", "fedprox", reading="other")]
+    (found,) = verdicts(claims, FIGURES, Results(rows))
+    assert (found.seeds, str(found.judged["last round"])) == ("3, 3", "**depends on the reading**")
+    ((_, table),) = verdict_tables([found], ["last round"])
+    assert table.splitlines()[0].endswith("| seeds | last round: one | last round: other | verdict |")
+    assert "| +0.1000 ± 0.0025 | -0.1000 ± 0.0025 | **depends" in table
+    assert in_short([found], ["last round"]) == (
+        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 open.\n"
+    )
+
+
+def test_a_reading_that_no_suite_computes_is_open(make_rows):
+    rows = make_rows("gcfl-plus", {10: [0.70], 42: [0.701], 79: [0.699]}, options=PLUS)
+    rows += make_rows("fedavg", {10: [0.60], 42: [0.60], 79: [0.60]})
+    other = Claim("GCFL", "level", "text", "it is so", "other", "", "", "", "")
+    (found,) = verdicts([claim("level", "fedavg", reading="one"), other], FIGURES, Results(rows))
+    assert found.shown["last round"] == {"one": "+0.1000 ± 0.0025", "other": "open"}
+    assert str(found.judged["last round"]) == "open"
