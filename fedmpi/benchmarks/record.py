@@ -14,6 +14,7 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates, repeat
 from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store import checkpoint, events, runfile
 from fedmpi.store.checkpoint import Checkpoint, Meta
 from fedmpi.store.events import EventLog, Life, Round, Start
@@ -74,7 +75,7 @@ def _with_clients(folder: Path, clients: int, repetitions: int, warmup: int) -> 
     rows = _rows(clients)
     names = tuple(f"client-{number:04d}" for number in range(clients))
     rounds = warmup + repetitions
-    start = Start({}, names, rounds, {}, (), "", 0, utc_stamp())
+    start = Start({}, names, rounds, {}, (), (ACCURACY,), "", 0, utc_stamp())
     life = Life(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
     parts = {
         "events": _events(folder / events.NAME, start, life, rows, repetitions, warmup),

@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import Field as Bound
 from pydantic import StringConstraints, TypeAdapter
 
-from fedmpi.store import digests, stored
+from fedmpi.metrics.metric import Metric
+from fedmpi.store import digests, old_schema, stored
 from fedmpi.store.plain import Dataset, NotPlain, Tree
 from fedmpi.store.schema import Array, Field, measurement_fields, result_fields
 from fedmpi.store.stored import Stored, Text
@@ -19,6 +20,7 @@ SEALED = 3
 """The first schema whose records have digests."""
 
 _EXTRA = TypeAdapter(stored.ExtraFields)
+_METRICS = TypeAdapter(stored.Metrics)
 _COUNT, _TEXT = ("i8", ()), ("S", ())
 _RESULTS, _MEASURED = "digests/results", "digests/measurements"
 
@@ -37,10 +39,18 @@ class Header(Stored):
     rounds: stored.Rounds
     created: Text
     extra_fields: Annotated[str, StringConstraints(max_length=1 << 20)]
+    metrics: Annotated[str, StringConstraints(max_length=1 << 20)] | None = None
 
     def extra(self) -> tuple[Field, ...]:
-        """Return the fields beyond the schema's."""
-        return tuple(item.field() for item in _EXTRA.validate_python(json.loads(self.extra_fields)))
+        """Return the fields beyond the schema's; before schema 4 also those that every run had."""
+        extra = tuple(item.field() for item in _EXTRA.validate_python(json.loads(self.extra_fields)))
+        return extra if self.schema_version >= old_schema.SAYS_METRICS else (*old_schema.FIELDS, *extra)
+
+    def judged_by(self) -> tuple[Metric, ...]:
+        """Return the metrics of the run, the headline first."""
+        if self.schema_version < old_schema.SAYS_METRICS:
+            return old_schema.metrics_of({field.name for field in self.extra()})
+        return tuple(item.metric() for item in _METRICS.validate_python(json.loads(self.metrics or "")))
 
 
 class LifeHeader(Stored):

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedmpi.metrics.metric import Metric
 from fedmpi.store import disk, exact
 from fedmpi.store.chain import Chain
 from fedmpi.store.schema import SCHEMA_VERSION, Array, Field
@@ -24,6 +25,7 @@ class Start:
     rounds: int
     partition: dict[str, Array]
     extra: tuple[Field, ...]
+    metrics: tuple[Metric, ...]
     fedmpi_version: str
     numerics_version: int
     time: str
@@ -69,6 +71,7 @@ def body_of(event: Event) -> dict[str, Any]:
         case Start():
             arrays = {name: _described(array) for name, array in event.partition.items()}
             body |= {**vars(event), "partition": arrays, "extra": [asdict(item) for item in event.extra]}
+            body["metrics"] = [metric.plain() for metric in event.metrics]
             body["schema_version"] = SCHEMA_VERSION
         case Round():
             body |= {"round": event.round, "time": event.time}

@@ -25,8 +25,8 @@ from fedmpi.store.schema import (
     canonical_json,
     config_digest,
     measurement_fields,
+    num_examples,
     num_tasks,
-    num_test_graphs,
     result_fields,
 )
 
@@ -55,8 +55,8 @@ def size_at_least(start: Start) -> int:
 
 
 def _axis_sizes(start: Start) -> dict[str, int]:
-    counts = num_test_graphs(start.partition), num_tasks(start.partition)
-    return axis_sizes(len(start.clients), test_graphs=counts[0], tasks=counts[1])
+    counts = num_examples(start.partition), num_tasks(start.partition)
+    return axis_sizes(len(start.clients), examples=counts[0], tasks=counts[1])
 
 
 def lay_out(file: h5py.File, start: Start) -> None:
@@ -69,6 +69,7 @@ def lay_out(file: h5py.File, start: Start) -> None:
         "rounds": start.rounds,
         "created": start.time,
         "extra_fields": json.dumps([vars(field) for field in start.extra]),
+        "metrics": json.dumps([metric.plain() for metric in start.metrics]),
     }
     _attributes(file, attributes)
     config = canonical_json(start.config)

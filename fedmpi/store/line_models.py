@@ -35,9 +35,10 @@ class StartLine(_Line):
     rounds: stored.Rounds
     partition: dict[stored.Name, _Array]
     extra: stored.ExtraFields
+    metrics: stored.Metrics
     fedmpi_version: Text
     numerics_version: stored.Version
-    schema_version: Literal[3]
+    schema_version: Literal[4]
 
 
 class LifeLine(_Line):

@@ -24,8 +24,8 @@ from fedmpi.store.schema import (
     Field,
     axis_sizes,
     measurement_fields,
+    num_examples,
     num_tasks,
-    num_test_graphs,
     result_fields,
 )
 
@@ -126,6 +126,7 @@ class Decoder:
             found.rounds,
             {name: item.array() for name, item in found.partition.items()},
             tuple(item.field() for item in found.extra),
+            tuple(item.metric() for item in found.metrics),
             found.fedmpi_version,
             found.numerics_version,
             found.time,
@@ -148,7 +149,7 @@ class Decoder:
         self._life = Life(
             found.first_round, found.ranks, tuple(found.collectives), found.provenance, found.time
         )
-        counts = num_test_graphs(start.partition), num_tasks(start.partition)
+        counts = num_examples(start.partition), num_tasks(start.partition)
         self._sizes = axis_sizes(len(start.clients), found.ranks, len(found.collectives), *counts)
         self._fields = {**result_fields(start.extra), **measurement_fields(start.extra)}
         return self._life

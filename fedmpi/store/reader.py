@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from fedmpi.errors import BadInput
-from fedmpi.store import events, lock, runfile
+from fedmpi.metrics.metric import ACCURACY, Metric
+from fedmpi.store import events, lock, old_schema, runfile
 from fedmpi.store.checks import (
     SEALED,
     Damaged,
@@ -34,8 +35,8 @@ from fedmpi.store.schema import (
     Field,
     axis_sizes,
     measurement_fields,
+    num_examples,
     num_tasks,
-    num_test_graphs,
 )
 from fedmpi.store.stored import in_words, parse_object
 from fedmpi.visible import visible
@@ -93,6 +94,8 @@ class Run:
     partition : dict of arrays
     lives : tuple of LifeRecord
         In the order they ran.
+    metrics : tuple of Metric
+        By which the run is judged; the first is its headline.
     schema_version : int
         Before 3 a record has no digests: damage in its numbers cannot be told.
     """
@@ -110,11 +113,17 @@ class Run:
     results: dict[str, Array]
     partition: dict[str, Array]
     lives: tuple[LifeRecord, ...]
+    metrics: tuple[Metric, ...] = (ACCURACY,)
     schema_version: int = SCHEMA_VERSION
 
     def __repr__(self) -> str:
         """Return one line: where the record lies, and how far its run came."""
         return visible(f"<Run {self.folder}: {self.status}, {self.rounds_completed} of {self.rounds} rounds>")
+
+    @property
+    def headline(self) -> Metric:
+        """The metric by which the run is judged first."""
+        return self.metrics[0]
 
     def kept_rounds(self) -> Iterator[tuple[LifeRecord, Array]]:
         """Yield each life with the rows (int64) of the rounds that no later life computed again."""
@@ -202,11 +211,15 @@ def _read(folder: Path, tree: Tree) -> Run:
     config, clients = data["config"].text(), data["clients"].texts().tolist()
     partition = {name: _array(each) for name, each in tree.below("partition").items()}
     seals.check_rest("", rest_of_file(tree.groups[""], config, clients, partition))
-    sizes = axis_sizes(len(clients), 0, 0, num_test_graphs(partition), num_tasks(partition))
+    sizes = axis_sizes(len(clients), 0, 0, num_examples(partition), num_tasks(partition))
     seals.check_names("", expected_in_file(rounds, extra, sizes))
     completed = seals.whole_rounds("", "digests/results", data["rounds_completed"].integer())
     results = {name: each.read(completed) for name, each in tree.below("rounds").items()}
     seals.check_rounds("", "digests/results", 0, results)
+    metrics = header.judged_by()
+    if header.schema_version < old_schema.SAYS_METRICS:
+        blank = old_schema.blank_fields(metrics)
+        results = {name: values for name, values in results.items() if name not in blank}
     lives = tuple(
         _life(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_lives(tree))
     )
@@ -225,6 +238,7 @@ def _read(folder: Path, tree: Tree) -> Run:
         results=results,
         partition={name: array if array.shape else array[()] for name, array in partition.items()},
         lives=lives,
+        metrics=metrics,
         schema_version=header.schema_version,
     )
 

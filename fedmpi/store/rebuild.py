@@ -151,7 +151,7 @@ def _events_of(folder: Path) -> list[Event]:
     finally:
         file.close()
     partition = {name: np.asarray(array) for name, array in run.partition.items()}
-    about = (run.fedmpi_version, run.numerics_version, created)
+    about = (run.metrics, run.fedmpi_version, run.numerics_version, created)
     found: list[Event] = [Start(run.config, run.clients, run.rounds, partition, extra, *about)]
     for number, life in enumerate(run.lives):
         found.append(Life(life.first_round, life.ranks, life.collectives, life.provenance, life.started))

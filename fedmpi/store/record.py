@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput, RunFailed
+from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.store import disk, events, exact, lines, rebuild, runfile
 from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
 from fedmpi.store.runfile import RunFile
@@ -52,6 +53,7 @@ class RunRecord:
         rounds: int,
         partition: Mapping[str, npt.ArrayLike],
         extra: Sequence[Field] = (),
+        metrics: Sequence[Metric] = (ACCURACY,),
     ) -> RunRecord:
         """Start a record in `folder`, which is made if needed and must hold none.
 
@@ -67,6 +69,8 @@ class RunRecord:
             Integer, float or text arrays by name ("a/b" makes a group).
         extra : sequence of Field
             Fields beyond the schema's; their first axis is "round".
+        metrics : sequence of Metric
+            By which the run is judged; the headline first.
 
         Raises
         ------
@@ -79,7 +83,7 @@ class RunRecord:
         if target.exists() or events.begun(log_path):
             raise BadInput(f"{folder} holds a run already; use --resume or choose another folder")
         arrays = {name: np.asarray(array) for name, array in partition.items()}
-        about = (__version__, NUMERICS_VERSION, utc_stamp())
+        about = (tuple(metrics), __version__, NUMERICS_VERSION, utc_stamp())
         start = Start(dict(config), tuple(clients), rounds, arrays, tuple(extra), *about)
         log = _new_log(log_path)
         try:

@@ -20,8 +20,8 @@ from fedmpi.store.schema import (
     axis_sizes,
     canonical_json,
     measurement_fields,
+    num_examples,
     num_tasks,
-    num_test_graphs,
     result_fields,
 )
 
@@ -125,7 +125,7 @@ class RunFile:
 
     def _sizes(self, ranks: int, collectives: int) -> dict[str, int]:
         partition = self._file["partition"]
-        counts = num_test_graphs(partition), num_tasks(partition)
+        counts = num_examples(partition), num_tasks(partition)
         return axis_sizes(len(self._file["clients"]), ranks, collectives, *counts)
 
     def result_row(self, name: str, index: int) -> Array:

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Better = Literal["higher", "lower"] | None
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 STATUSES = ("running", "complete", "interrupted", "diverged", "failed")
 PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
 
@@ -30,8 +31,8 @@ class Field:
     name : str
         Name of its dataset.
     axes : tuple of str
-        Of "round", "client", "rank", "phase", "collective", "test_graph", "task"; the first is
-        always "round".
+        Of "round", "client", "rank", "phase", "collective", "example" (the test examples of all clients),
+        "task" (the label columns); the first is always "round".
     dtype : str
         NumPy type code. Unwritten floats are NaN, unwritten integers 0.
     unit, meaning : str
@@ -48,7 +49,7 @@ class Field:
     unit: str
     meaning: str
     kind: Literal["result", "measurement"]
-    better: Literal["higher", "lower"] | None = None
+    better: Better = None
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Return the shape of one round's row."""
@@ -80,21 +81,15 @@ class Field:
         return cast
 
 
-def _results(*rows: tuple[str, str, str, str, Literal["higher", "lower"] | None]) -> tuple[Field, ...]:
+def _results(*rows: tuple[str, str, str, str, Better]) -> tuple[Field, ...]:
     return tuple(Field(n, ("round", "client"), t, unit, text, "result", b) for n, t, unit, text, b in rows)
 
 
-_BY_CLIENT = _results(
+RESULTS = _results(
     ("participated", "u1", "1", "1 if the client trained in this round", None),
     ("group", "i4", "1", "group (cluster) of the client after this round", None),
     ("samples", "i8", "graph", "training graphs seen in this round, counted once per local epoch", None),
     ("steps", "i4", "1", "optimizer steps of this round", None),
-    ("train_loss", "f8", "nat", "running mean of the loss over the round's batches", "lower"),
-    ("train_accuracy", "f8", "1", "running mean of the accuracy over the round's batches", "higher"),
-    ("val_loss", "f8", "nat", "validation loss of the new model", "lower"),
-    ("val_accuracy", "f8", "1", "validation accuracy of the new model", "higher"),
-    ("test_loss", "f8", "nat", "test loss of the new model", "lower"),
-    ("test_accuracy", "f8", "1", "test accuracy of the new model", "higher"),
     ("delta_norm", "f8", "1", "2-norm of the shared slice's update", None),
     (
         "gradient_norm",
@@ -110,17 +105,22 @@ _BY_CLIENT = _results(
     ("client_bytes_down", "i8", "B", "float32 shared parameters the client gets", "lower"),
     ("parameter_digest", "u8", "1", "hash of the client's whole parameter vector after the round", None),
 )
-_TEST_CORRECT = Field(
-    "test_correct",
-    ("round", "test_graph"),
-    "u1",
-    "1",
-    "1 if its client's new model classifies the test graph rightly, in the order of partition/test_index; "
-    "0 too where the client was not evaluated",
-    "result",
-    "higher",
-)
-RESULTS: tuple[Field, ...] = (*_BY_CLIENT, _TEST_CORRECT)
+"""What every run has by client; losses and scores are its task's."""
+
+
+def training_loss(unit: str) -> Field:
+    """Return the field of the training loss."""
+    return _results(("train_loss", "f8", unit, "running mean of the loss over the round's batches", "lower"))[
+        0
+    ]
+
+
+def held_out_losses(unit: str) -> tuple[Field, ...]:
+    """Return the fields of the losses on held-out examples."""
+    return _results(
+        ("val_loss", "f8", unit, "validation loss of the new model", "lower"),
+        ("test_loss", "f8", unit, "test loss of the new model", "lower"),
+    )
 
 
 def _measured(name: str, axes: str, dtype: str, unit: str, meaning: str) -> Field:
@@ -160,7 +160,7 @@ def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
 
 
 def axis_sizes(
-    clients: int, ranks: int = 0, collectives: int = 0, test_graphs: int = 0, tasks: int = 0
+    clients: int, ranks: int = 0, collectives: int = 0, examples: int = 0, tasks: int = 0
 ) -> dict[str, int]:
     """Return the length of each axis of a round's row."""
     return {
@@ -169,12 +169,12 @@ def axis_sizes(
         "rank": ranks,
         "phase": len(PHASES),
         "collective": collectives,
-        "test_graph": test_graphs,
+        "example": examples,
     }
 
 
-def num_test_graphs(partition: Mapping[str, Any]) -> int:
-    """Return how many test graphs all clients have together; 0 if the partition does not say."""
+def num_examples(partition: Mapping[str, Any]) -> int:
+    """Return how many test examples all clients have together; 0 if the partition does not say."""
     return int(partition["test_ptr"][-1]) if "test_ptr" in partition else 0
 
 

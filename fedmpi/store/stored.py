@@ -19,6 +19,7 @@ from pydantic import (
     field_validator,
 )
 
+from fedmpi.metrics.metric import Metric
 from fedmpi.store import schema
 
 MOST_ROUNDS = 1_000_000
@@ -88,7 +89,7 @@ class StoredField(Stored):
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
     axes: Annotated[
-        list[Literal["round", "client", "rank", "phase", "collective", "test_graph", "task"]],
+        list[Literal["round", "client", "rank", "phase", "collective", "example", "task"]],
         Field(min_length=1, max_length=8),
     ]
     dtype: Annotated[str, StringConstraints(pattern=r"^([iu][1248]|f[48]|u?int(8|16|32|64)|float(32|64))$")]
@@ -109,6 +110,26 @@ class StoredField(Stored):
         return schema.Field(**{**self.model_dump(), "axes": tuple(self.axes)})
 
 
+class StoredMetric(Stored):
+    """A metric, as `Metric.plain` gives it."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,99}$")]
+    title: Name
+    better: Literal["higher", "lower"]
+    scope: Literal["client", "pooled", "all"]
+    unit: Text
+    low: float | None
+    high: float | None
+    percent: bool
+    constant: float | None
+    meaning: Text
+
+    def metric(self) -> Metric:
+        """Return it as the table has it."""
+        return Metric.of_plain(self.model_dump())
+
+
+Metrics = Annotated[list[StoredMetric], Field(min_length=1, max_length=MOST_FIELDS)]
 ExtraFields = Annotated[list[StoredField], Field(max_length=MOST_FIELDS)]
 
 

@@ -1,0 +1,131 @@
+"""The figures by which models are judged, in one table; each is defined in docs/metrics.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Better = Literal["higher", "lower"]
+Scope = Literal["client", "pooled", "all"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure by which models are judged.
+
+    Attributes
+    ----------
+    name : str
+        In names of fields and columns.
+    title : str
+        In sentences and headings.
+    better : "higher" or "lower"
+    scope : str
+        "client": each client has a value, and a run's is their mean over clients; "pooled": one value over
+        the held-out examples of all clients; "all": one value over all examples, held out or not.
+    unit : str
+        "1", or "label": the labels' own, so that no mean over datasets has a meaning.
+    low, high : float
+        Least and largest value; may be infinite.
+    percent : bool
+        Whether people read it in percent and its differences in points.
+    constant : float
+        What predicting the same for every example scores; NaN where that hangs on the data.
+    meaning : str
+        For the attributes of the record.
+    """
+
+    name: str
+    title: str
+    better: Better = "higher"
+    scope: Scope = "client"
+    unit: str = "1"
+    low: float = 0.0
+    high: float = 1.0
+    percent: bool = False
+    constant: float = math.nan
+    meaning: str = ""
+
+    @property
+    def higher(self) -> bool:
+        """Whether higher is better."""
+        return self.better == "higher"
+
+    @property
+    def sign(self) -> int:
+        """1 where higher is better, else -1: ``sign * value`` is the higher, the better."""
+        return 1 if self.higher else -1
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it lies between 0 and 1, so that a point is 0.01."""
+        return self.low == 0.0 and self.high == 1.0
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it is taken on validation and on test examples, each apart."""
+        return self.scope != "all"
+
+    def field(self, part: str = "test") -> str:
+        """Return the record's field of the part "val" or "test"; the same for both where there are none."""
+        return f"{part}_{self.name}" if self.held_out else self.name
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON values: None for numbers that are not finite."""
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in vars(self).items()
+        }
+
+    @classmethod
+    def of_plain(cls, values: Mapping[str, Any]) -> Metric:
+        """Return the metric that `plain` made values of."""
+        unbounded: dict[str, Any] = {"low": -math.inf, "high": math.inf, "constant": math.nan}
+        return cls(**{name: unbounded[name] if each is None else each for name, each in values.items()})
+
+    def shown(self, value: float, signed: bool = False) -> str:
+        """Return a value or a difference for people, percent without its sign."""
+        sign = "+" if signed else ""
+        return f"{100 * value:{sign}.2f}" if self.percent else f"{value:{sign}.4f}"
+
+    @property
+    def heading(self) -> str:
+        """Title with unit."""
+        return f"{self.title} %" if self.percent else self.title
+
+
+ACCURACY = Metric("accuracy", "accuracy", percent=True, meaning="accuracy")
+ROC_AUC = Metric("roc_auc", "ROC-AUC", scope="pooled", constant=0.5, meaning="area under the ROC curve")
+PRC_AUC = Metric("prc_auc", "PRC-AUC", scope="pooled", meaning="area under the precision-recall curve")
+RMSE = Metric(
+    "rmse", "RMSE", "lower", "pooled", "label", high=math.inf,
+    meaning="root mean squared error, in the labels' own units",
+)  # fmt: skip
+MAE = Metric(
+    "mae", "MAE", "lower", "pooled", "label", high=math.inf,
+    meaning="mean absolute error, in the labels' own units",
+)  # fmt: skip
+R2 = Metric("r2", "R2", scope="pooled", low=-math.inf, meaning="coefficient of determination")
+CLUSTERING_ACCURACY = Metric(
+    "clustering_accuracy", "clustering accuracy", scope="all", percent=True,
+    meaning="share of all graphs in the cluster matched to their class: "
+    "one k-means, as many clusters as classes",
+)  # fmt: skip
+CLUSTERING_F1 = Metric(
+    "clustering_f1", "clustering macro F1", scope="all", percent=True,
+    meaning="mean over classes of the F1 of the same matched clusters",
+)  # fmt: skip
+PROBE_ACCURACY = Metric(
+    "probe_accuracy", "probe accuracy", scope="all", percent=True,
+    meaning="accuracy of logistic regression on the vectors, five-fold cross-validated; not in the papers",
+)  # fmt: skip
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        ACCURACY, ROC_AUC, PRC_AUC, RMSE, MAE, R2, CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY,
+    )
+}  # fmt: skip
+"""All metrics of fedmpi by name; a plug-in's task brings its own, which its records hold."""
