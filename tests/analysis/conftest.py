@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-
 from fedmpi.engine.scores import task_fields
+
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
 
