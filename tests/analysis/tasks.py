@@ -1,0 +1,39 @@
+"""Fields and metrics of tasks, for made-up runs: the one place of tests that knows them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedmpi.metrics.metric import (
+    ACCURACY,
+    CLUSTERING_ACCURACY,
+    CLUSTERING_F1,
+    MAE,
+    PRC_AUC,
+    R2,
+    RMSE,
+    ROC_AUC,
+)
+from fedmpi.store.schema import Field, held_out_losses, training_loss
+from fedmpi.tasks import graph_classification
+from tests.tasks.making import make_task
+
+
+def field(name, axis="client", dtype="f8"):
+    """Return a made-up result by round, and by an axis unless that is empty."""
+    return Field(name, ("round", *axis.split()), dtype, "1", "made up", "result")
+
+
+LOSSES = (training_loss("nat"), *held_out_losses("nat"))
+MULTI_LABEL, REGRESSION = (make_task(kind, np.array([[1.0]])).fields for kind in ("multi-task", "regression"))
+CLUSTERING = (training_loss("nat"), *(field(m.name, "") for m in (CLUSTERING_ACCURACY, CLUSTERING_F1)))
+
+METRICS = {
+    "accuracy": (ACCURACY,),
+    "roc_auc": (ROC_AUC, PRC_AUC),
+    "rmse": (RMSE, MAE, R2),
+    "clustering_accuracy": (CLUSTERING_ACCURACY, CLUSTERING_F1),
+}
+"""By name of the headline."""
+
+FIELDS = dict(zip(METRICS, (graph_classification.FIELDS, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))
