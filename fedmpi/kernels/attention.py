@@ -113,7 +113,7 @@ class FastAttention:
         counts = (len(x), len(x), len(near.columns), len(near.own))
         room = [self._scratch(*each) for each in zip(names, counts, widths, strict=True)]
         states, scores, shares, out = room
-        self._states.apply(x, states, cut=False)
+        self._states.apply(x, states, relu=False)
         products.multiply(states, np.ascontiguousarray(self._scores.T), scores)
         kernels.attend(near, self._heads, states, scores, self._bias, shares, out)
         return Attended(states, scores, shares, out, row_of)

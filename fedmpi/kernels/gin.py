@@ -74,7 +74,7 @@ class FastGin:
         scratch: Scratch,
     ) -> None:
         self._width, self._scratch = maps[0].width, scratch
-        self._convolution = FastConvolution(number, *maps, scratch, cut=not norms)
+        self._convolution = FastConvolution(number, *maps, scratch, relu=not norms)
         self._norms = Norms(tuple(norms), model, number, self._width, scratch) if norms else None
         evaluation, training = (sum(_NORM_FLOPS[name][place] for name in norms) for place in (0, 1))
         self.norm_flops = evaluation, training

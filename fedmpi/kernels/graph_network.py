@@ -167,7 +167,7 @@ class FastGraphNetwork:
 
     def _input_rows(self, inputs: Floats) -> Floats:
         rows = self._scratch("input rows", len(inputs), self._width)
-        self._inputs.apply(inputs, rows, cut=False)
+        self._inputs.apply(inputs, rows, relu=False)
         return rows
 
     def _pool(self, matrix: Csr, x: Floats) -> Floats:

@@ -25,7 +25,7 @@ NO_NORMS = (0, 0)
 
 
 class Layered(Protocol):
-    """What a layer keeps of a forward pass: its output [n, h], cut at 0, with a row per class."""
+    """What a layer keeps of a forward pass: its output [n, h] after ReLU, with a row per class."""
 
     @property
     def out(self) -> Floats:
@@ -69,7 +69,7 @@ class Layer(Protocol):
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Any
     ) -> tuple[Csr, Floats]:
-        """Store the maps' gradients from that of the output before it was cut, [n, h].
+        """Store the maps' gradients from that of the output before ReLU, [n, h].
 
         Returns
         -------
@@ -164,14 +164,14 @@ class FastSums:
         return found
 
     def _mapped(self, name: str, sums: Floats) -> Floats:
-        """Return the maps of their parts of `sums`, added and cut at 0, [n, h]."""
+        """Return the maps of their parts of `sums`, added, after ReLU, [n, h]."""
         first, *others = self._maps
         count = len(sums) // len(self._maps)
         out = self._scratch(name, count, self._width)
-        first.apply(sums[:count], out, cut=not others)
+        first.apply(sums[:count], out, relu=not others)
         for number, other in enumerate(others, 1):
             part = self._scratch("mapped part", count, self._width)
-            other.apply(sums[number * count : (number + 1) * count], part, cut=False)
+            other.apply(sums[number * count : (number + 1) * count], part, relu=False)
             np.maximum(np.add(out, part, out=out), 0, out=out)
         return out
 

@@ -124,13 +124,13 @@ class FastMessages:
         to, of, keep = (self._room(name + number, len(x)) for name in ("to", "of", "carried"))
         sums, out = self._room("message sums" + number, len(own)), self._room(into, len(own))
         kinds = np.zeros((len(bonds), self._width), np.float32)
-        self._to.apply(x, to, cut=False)
-        self._of.apply(x, of, cut=False)
-        self._keep.apply(x, keep, cut=False)
+        self._to.apply(x, to, relu=False)
+        self._of.apply(x, of, relu=False)
+        self._keep.apply(x, keep, relu=False)
         if self._bonds is not None:
-            self._bonds.apply(bonds, kinds, cut=False)
+            self._bonds.apply(bonds, kinds, relu=False)
         kernels.send(near.pointers, near.columns, near.weights, own, to, of, kinds, sums)
-        self._take.apply(sums, out, cut=False)
+        self._take.apply(sums, out, relu=False)
         kernels.add_own(out, keep, own)
         return Sent(to, of, kinds, sums, out, row_of)
 
