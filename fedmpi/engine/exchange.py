@@ -11,12 +11,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
+from fedmpi.engine.hooks import Hooks
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Weights = Ints | Floats
 Row = npt.NDArray[np.float32]
 Rows = Row | Tensor
 
@@ -31,7 +33,7 @@ class RoundPlan:
         Group of each client.
     exponent : int64 [clients]
         Largest exponent of the weighted deltas of group g at place g.
-    suspects : int64 [clients]
+    split_candidates : int64 [clients]
         1 at place g if group g may split in this round.
     failed_client : int
         First client whose result is not finite; -1 when all are.
@@ -41,27 +43,42 @@ class RoundPlan:
         Whether the round ends with a checkpoint.
     stop : bool
         Whether the run ends after this round.
+    weights, divisor : float64 [clients] or None
+        Of algorithms that weigh by reports: weight of each participant, and at place g what the sum of
+        group g's weighted deltas is divided by.
     """
 
     group: Ints
     exponent: Ints
-    suspects: Ints
+    split_candidates: Ints
     failed_client: int
     lost_client: int
     checkpoint: bool
     stop: bool
+    weights: Floats | None = None
+    divisor: Floats | None = None
 
     def pack(self) -> Ints:
-        """Return the plan as one int64 vector [3 clients + 4]."""
+        """Return the plan as one int64 vector [3 clients + 4], or with weights [5 clients + 4]."""
         flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop)]
-        return np.concatenate([self.group, self.exponent, self.suspects, np.array(flags, np.int64)])
+        whole = [self.group, self.exponent, self.split_candidates, np.array(flags, np.int64)]
+        if self.weights is not None and self.divisor is not None:
+            whole = [self.weights.view(np.int64), self.divisor.view(np.int64), *whole]
+        return np.concatenate(whole)
 
     @classmethod
-    def unpack(cls, message: Ints) -> RoundPlan:
+    def unpack(cls, message: Ints, num_clients: int) -> RoundPlan:
         """Return the plan that `pack` made a vector of."""
-        group, exponent, suspects = message[:-4].reshape(3, -1)
+        cut = len(message) - (3 * num_clients + 4)
+        weights, divisor = message[:cut].view(np.float64).reshape(2, -1) if cut else (None, None)
+        message = message[cut:]
+        group, exponent, candidates = message[:-4].reshape(3, -1)
         failed, lost, checkpoint, stop = message[-4:].tolist()
-        return cls(group, exponent, suspects, failed, lost, bool(checkpoint), bool(stop))
+        return cls(group, exponent, candidates, failed, lost, bool(checkpoint), bool(stop), weights, divisor)
+
+    def total(self, group: int, weights: Weights) -> float:
+        """Return what the sum of a group's deltas is divided by; `weights` are those of its participants."""
+        return int(weights.sum()) if self.divisor is None else float(self.divisor[group])
 
 
 class Exchange:
@@ -85,8 +102,9 @@ class Exchange:
         rank: int,
         hosts: Ints,
         reduction: ReductionOptions,
-        algorithm: Algorithm,
+        algorithm: Hooks,
         size: int,
+        trained: int,
         models: dict[int, Rows],
         device: torch.device | None = None,
     ) -> None:
@@ -95,7 +113,7 @@ class Exchange:
         self._hosts = hosts
         self._options, self._blocking = reduction, reduction.buffers == "device"
         self._algorithm = algorithm
-        self._size = size
+        self._size, self._trained = size, trained
         self.models = models
         on_device = reduction.buffers == "device" and not collectives.is_root
         self.device = device if on_device else None
@@ -105,14 +123,14 @@ class Exchange:
         """Bytes of the shared parameters in single precision: a client's upload or download."""
         return 4 * self._size
 
-    def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]) -> None:
+    def run(self, plan: RoundPlan, participants: Ints, weights: Weights, deltas: Mapping[int, Rows]) -> None:
         """Average the participants' deltas (models, if the algorithm regroups) by group; update `models`.
 
         Parameters
         ----------
         plan : RoundPlan
         participants : int64 [k]
-        weights : int64 [clients]
+        weights : int64 or float64 [clients]
         deltas : mapping of client to float32 [shared]
             Of the participants that this rank hosts.
         """
@@ -137,7 +155,11 @@ class Exchange:
         present = np.zeros(self._size, np.float32)
         if not self._algorithm.regroups:
             present = on_host(self.models[group])
-        self.models[group] = self._algorithm.update(present, reduction.decode(on_host(total)), members)
+        mean = reduction.decode(on_host(total))
+        if plan.weights is not None:  # running statistics move by their weighted mean
+            weights = plan.weights[participants[plan.group[participants] == group]]
+            mean[self._trained :] *= plan.total(group, weights) / weights.sum()
+        self.models[group] = self._algorithm.update(present, mean, members)
 
     def _spans(self, members: npt.NDArray[np.bool_]) -> bool:
         """Return whether a group's update runs on rank 0: it has members on several ranks, or must."""
@@ -152,20 +174,24 @@ class Exchange:
                 self.models[group] = _copy(self.models[origin])
 
     def _sum(
-        self, plan: RoundPlan, group: int, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]
+        self, plan: RoundPlan, group: int, participants: Ints, weights: Weights, deltas: Mapping[int, Rows]
     ) -> tuple[reductions.Reduction, Any]:
         """Return the group's reduction and this rank's share of its sum."""
         members = participants[plan.group[participants] == group]
         options = self._options
         reduction = reductions.make(
-            options.name, options.clip, len(members), int(plan.exponent[group]), int(weights[members].sum())
+            options.name,
+            options.clip,
+            len(members),
+            int(plan.exponent[group]),
+            plan.total(group, weights[members]),
         )
         total: Any = np.zeros(self._size, reduction.dtype)
         if self.device is not None:
             total = torch.from_numpy(total).to(self.device)
         for member in members:
             if int(member) in deltas:
-                delta, weight = deltas[int(member)], int(weights[member])
+                delta, weight = deltas[int(member)], weights[member].item()
                 if isinstance(delta, Tensor):
                     total += reduction.encode_tensor(delta, weight)
                 else:

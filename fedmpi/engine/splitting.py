@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
+from fedmpi.engine.capability_hooks import Splits
 from fedmpi.engine.exchange import RoundPlan
 
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ class Findings:
     Attributes
     ----------
     delta_mean : dict of int to float
-        Norm of the mean update of each group that was suspected of splitting.
+        Norm of the mean update of each group that might split.
     divided : list of (members, weights)
         Clients of each group that split, and the weights [k, k] by which.
     """
@@ -36,10 +36,10 @@ class Findings:
 
 
 class Splitter:
-    """Finds out whether suspected groups are due, and divides those that are.
+    """Finds out which candidates are to split, and splits them.
 
-    The means come from one `Reduce` of the suspects' sums; one small `Bcast` says
-    which are due. Only then may updates travel (`Gatherv`), and a second `Bcast`
+    The means come from one `Reduce` of the candidates' sums; one small `Bcast` says
+    which split. Only then may updates travel (`Gatherv`), and a second `Bcast`
     brings the new groups. The averages that follow are those of any other round.
     """
 
@@ -48,7 +48,7 @@ class Splitter:
         collectives: Collectives,
         hosts: Ints,
         reduction: ReductionOptions,
-        algorithm: Algorithm,
+        algorithm: Splits,
         samples: Ints,
         size: int,
     ) -> None:
@@ -70,17 +70,17 @@ class Splitter:
         exponents : int64 [clients] or None
             Exponent of each client's weighted delta; known on rank 0.
         """
-        suspects = [int(group) for group in np.flatnonzero(plan.suspects)]
+        candidates = [int(group) for group in np.flatnonzero(plan.split_candidates)]
         findings = Findings()
-        if not suspects:
+        if not candidates:
             return plan, findings
-        due = self._find_due(plan, suspects, participants, deltas, findings)
+        due = self._find_due(plan, candidates, participants, deltas, findings)
         if not due:
             return plan, findings
         rows = self._gather_rows(plan, due, participants, deltas)
         message = np.concatenate([plan.group, plan.exponent])
         if exponents is not None:
-            group = self._divide(plan, due, participants, rows, findings)
+            group = self._split(plan, due, participants, rows, findings)
             message = np.concatenate([group, _largest(group, exponents, participants)])
         self._collectives.bcast(message)
         group, exponent = np.split(message, 2)
@@ -93,14 +93,14 @@ class Splitter:
     def _find_due(
         self,
         plan: RoundPlan,
-        suspects: list[int],
+        candidates: list[int],
         participants: Ints,
         deltas: Mapping[int, Row],
         findings: Findings,
     ) -> list[int]:
         """Return the groups whose mean update is short enough, on every rank."""
         sums, makers = [], []
-        for group in suspects:
+        for group in candidates:
             members = self._members(plan, group, participants)
             total = int(self._weights[members].sum())
             exponent = int(plan.exponent[group])
@@ -110,14 +110,14 @@ class Splitter:
             sums.append(np.sum([np.zeros(self._size, maker.dtype), *mine], axis=0, dtype=maker.dtype))
             makers.append(maker)
         totals = self._collectives.reduce(np.stack(sums))
-        flags = np.zeros(len(suspects), np.int64)
+        flags = np.zeros(len(candidates), np.int64)
         if totals is not None:
-            for place, (group, maker) in enumerate(zip(suspects, makers, strict=True)):
+            for place, (group, maker) in enumerate(zip(candidates, makers, strict=True)):
                 mean = maker.decode(totals[place])
                 findings.delta_mean[group] = float(np.sqrt(np.sum(np.square(mean))))
-                flags[place] = self._algorithm.is_due(findings.delta_mean[group])
+                flags[place] = self._algorithm.should_split(findings.delta_mean[group])
         self._collectives.bcast(flags)
-        return [group for group, flag in zip(suspects, flags, strict=True) if flag]
+        return [group for group, flag in zip(candidates, flags, strict=True) if flag]
 
     def _gather_rows(
         self, plan: RoundPlan, due: list[int], participants: Ints, deltas: Mapping[int, Row]
@@ -135,7 +135,7 @@ class Splitter:
         rows = [row for piece in found for row in piece.reshape(-1, self._size)]
         return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
 
-    def _divide(
+    def _split(
         self, plan: RoundPlan, due: list[int], participants: Ints, rows: Mapping[int, Row], findings: Findings
     ) -> Ints:
         """Return the new group of each client; the first part of a group keeps its number."""
@@ -144,7 +144,7 @@ class Splitter:
             members = self._members(plan, number, participants)
             updates = [rows[int(client)] for client in members if int(client) in rows]
             table = np.stack(updates) if updates else np.empty((len(members), 0), np.float32)
-            division = self._algorithm.divide(members, table)
+            division = self._algorithm.split(members, table)
             findings.divided.append((members, division.weights))
             for part in division.parts[1:]:
                 group[part] = group.max() + 1

@@ -10,6 +10,8 @@ from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.exchange import Exchange, RoundPlan
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.whereabouts import Whereabouts
 
 
 def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg"):
@@ -18,14 +20,16 @@ def average(group, participants, weights, deltas, models, reduction="exact", alg
     for client in participants:
         mine = reductions.weighted_exponent(deltas[client], weights[client])
         exponent[group[client]] = max(exponent[group[client]], mine)
+    chosen = FedAvg(AlgorithmOptions(name="fedavg"))
+    if algorithm == "fedcch":
+        chosen = FedCch(FedCchOptions())
     exchange = Exchange(
         World().collectives,
         0,
         np.zeros(len(group), np.int64),
         ReductionOptions(name=reduction),
-        FedCch(FedCchOptions(name="fedcch"))
-        if algorithm == "fedcch"
-        else FedAvg(AlgorithmOptions(name="fedavg")),
+        Hooks(chosen, len(group), Whereabouts()),
+        2,
         2,
         {number: np.array(model, np.float32) for number, model in models.items()},
     )
@@ -71,8 +75,8 @@ def test_the_plan_survives_its_message():
     plan = RoundPlan(
         np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0]), 1, 4, True, False
     )
-    again = RoundPlan.unpack(plan.pack())
+    again = RoundPlan.unpack(plan.pack(), 2)
     assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
-    assert again.suspects.tolist() == [1, 0]
+    assert again.split_candidates.tolist() == [1, 0]
     assert (again.failed_client, again.lost_client) == (1, 4)
     assert (again.checkpoint, again.stop) == (True, False)
