@@ -50,7 +50,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "report_size": digest(hooks.report_size(case.model)),
-            "fields": digest(hooks.fields(clients)),
+            "fields": digest(hooks.fields()),
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
         }
         return {**answers, "shares": digest(_shared(case, hooks, federation))}
