@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, SerializeAsAny, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, TypeAdapter, ValidationInfo, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.config.options import Options
@@ -176,14 +176,14 @@ class Case(Options):
 
     @model_validator(mode="before")
     @classmethod
-    def _choose_kernels(cls, values: Any) -> Any:
+    def _choose_kernels(cls, values: Any, info: ValidationInfo) -> Any:
+        """Choose kernels that can run everything; the context names those that the algorithm can use."""
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model = _MODEL.validate_python(values.get("model", GinOptions()))
         objective = _OBJECTIVE.validate_python(values.get("objective", SupervisedOptions()))
         able = model.kernels & objective.kernels
-        for axis in ("algorithm", "optimizer"):
-            able &= getattr(values.get(axis), "kernels", able)
+        able &= getattr(values.get("optimizer"), "kernels", able) & (info.context or {}).get("kernels", able)
         if values.get("task"):
             able &= find_task(values["task"]).kernels
         if wanted not in able or not (model.any_task or _has_classes(values)):

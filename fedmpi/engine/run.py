@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import LocalPenalty
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import NAMES
@@ -105,7 +106,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        fields = (*hooks.fields(federation.num_clients), *task.fields)
+        fields = (*hooks.fields(), *task.fields)
         opening = keeper.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -239,7 +240,7 @@ def _announce(
             f"ranks {', '.join(map(str, idle))} are idle"
         )
     one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size
-    if job.algorithm.penalises and one_step:
+    if isinstance(job.algorithm, LocalPenalty) and one_step:
         observer.note(
             f"{job.algorithm.name}: every client takes one step per round (batch_size, local_epochs), "
             "where a proximal term is zero: such results are FedAvg's"

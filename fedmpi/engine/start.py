@@ -28,7 +28,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         On every rank.
     """
     mine = world.together(partial(_answers, case, hooks, federation))
-    own = {field.name for field in hooks.fields(federation.num_clients)}
+    own = {field.name for field in hooks.fields()}
     if taken := sorted(own & {field.name for field in federation.task.fields}):
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which there is already'
@@ -55,7 +55,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "report_size": digest(hooks.report_size(case.model)),
-            "fields": digest(hooks.fields(clients)),
+            "fields": digest(hooks.fields()),
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
         }
         return {**answers, "shares": digest(_shared(case, hooks, federation))}

@@ -16,6 +16,13 @@ from pathlib import Path
 
 import fedmpi.algorithms
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import (
+    CONFLICTS,
+    Capability,
+    WeightsFromReports,
+    capabilities_of,
+    hooks_of,
+)
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
@@ -75,19 +82,39 @@ def find(name: str) -> type[Algorithm]:
 
 
 def _refuse_misfit(algorithm: type[Algorithm]) -> None:
-    """Raise BadInput where a class defines what is none of an algorithm's name, options, flags or hooks."""
+    """Raise BadInput where a class is not made as `Algorithm` and its capabilities ask for."""
     place = f"{_file_of(algorithm)}: class {algorithm.__name__}"
     name, options = algorithm.name, algorithm.Options
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"{place}: name = {name!r}: a name is text of letters, digits and . _ + -")
     if not (isinstance(options, type) and issubclass(options, AlgorithmOptions)):
         raise BadInput(f"{place}: Options must be a subclass of AlgorithmOptions, not {options!r}")
-    for part, usual in vars(Algorithm).items():
-        own = getattr(algorithm, part)
-        if isinstance(usual, bool) and not isinstance(own, bool):
-            raise BadInput(f"{place}: {part} = {own!r}: it must be True or False")
-        if callable(usual) and not callable(own):
-            raise BadInput(f"{place}: {part} = {own!r}: it must be a method")
+    for capability in Capability.__subclasses__():
+        if not issubclass(algorithm, capability):
+            _refuse_idle_hooks(algorithm, capability, place)
+    for first, second, reason in CONFLICTS:
+        if issubclass(algorithm, first) and issubclass(algorithm, second):
+            raise BadInput(f"{place}: {first.__name__} and {second.__name__} exclude each other: {reason}")
+    if issubclass(algorithm, WeightsFromReports) and algorithm.weights is not Algorithm.weights:
+        raise BadInput(f"{place}: weights is never called: round_weights of WeightsFromReports replaces it")
+    bases: list[type] = [Algorithm, *capabilities_of(algorithm)]
+    for base in bases:
+        for part, usual in vars(base).items():
+            own = getattr(algorithm, part)
+            if isinstance(usual, bool) and not isinstance(own, bool):
+                raise BadInput(f"{place}: {part} = {own!r}: it must be True or False")
+            if callable(usual) and not callable(own):
+                raise BadInput(f"{place}: {part} = {own!r}: it must be a method")
+            if getattr(own, "__isabstractmethod__", False):
+                raise BadInput(f"{place}: {base.__name__} needs the hook {part}: define it")
+
+
+def _refuse_idle_hooks(algorithm: type[Algorithm], capability: type[Capability], place: str) -> None:
+    """Raise BadInput where a class defines a hook that would never be called."""
+    for hook in hooks_of(capability):
+        if hasattr(algorithm, hook):
+            kind = capability.__name__
+            raise BadInput(f"{place}: {hook} is a hook of {kind}: derive the class from {kind}, or rename it")
 
 
 def _file_of(algorithm: type[Algorithm]) -> str:

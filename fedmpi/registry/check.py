@@ -12,7 +12,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.row_aggregate import RowAggregate
+from fedmpi.algorithms.capabilities import (
+    ControlVariates,
+    PersonalModel,
+    Regroups,
+    RowAggregate,
+    WeightsFromLosses,
+    WeightsFromReports,
+    kernels_of,
+)
 from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
@@ -149,8 +157,10 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
     for forbidden in ("suite", "name", "plugin"):
         if forbidden in settings.settings:
             raise _Refused(forbidden, "unknown key")
-    case = _validated(Case, values, "")
+    able = kernels_of(type(algorithm))
+    case = _validated(Case, values, "", {"kernels": able})
     _fits(case)
+    _fits_kernels(case, able)
     with _in_words(type(algorithm)):
         _suits(algorithm, case)
     return Checked(case, algorithm)
@@ -201,9 +211,11 @@ def _in_words(algorithm: type[Algorithm]) -> Iterator[None]:
         ) from error
 
 
-def _validated(kind: type[BaseModel], values: Mapping[str, Any], prefix: str) -> Any:
+def _validated(
+    kind: type[BaseModel], values: Mapping[str, Any], prefix: str, context: Mapping[str, Any] | None = None
+) -> Any:
     try:
-        return kind.model_validate(dict(values))
+        return kind.model_validate(dict(values), context=context)
     except ValidationError as error:
         detail = error.errors()[0]
         key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])])
@@ -227,26 +239,32 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
 
 def _suits(algorithm: Algorithm, case: Case) -> None:
     """Refuse settings that the algorithm cannot honour."""
-    if algorithm.controls and case.optimizer.name != "sgd":
+    if isinstance(algorithm, ControlVariates) and case.optimizer.name != "sgd":
         raise _Refused("optimizer", f'{algorithm.name} has plain SGD on the clients: use optimizer = "sgd"')
     if not algorithm.reads_share and case.share != "conv":
         raise _Refused("share", f"{algorithm.name} says itself what is shared: leave share out")
-    if algorithm.report_size(case.model) and not case.objective.supervised:
-        raise _Refused("objective", f'{algorithm.name} embeds graphs by a classifier: use "supervised"')
-    objection = algorithm.objection(case.model)
-    if objection:
-        raise _Refused("algorithm", f"{algorithm.name} {objection}")
-    if algorithm.regroups and case.participation < 1:
+    regroups = isinstance(algorithm, Regroups)
+    classifies = isinstance(algorithm, Regroups | WeightsFromLosses | PersonalModel)
+    if classifies and not case.objective.supervised:
+        raise _Refused("objective", f'{algorithm.name} needs a classifier: use "supervised"')
+    try:
+        algorithm.validate(case.model)
+    except BadInput as error:
+        raise _Refused("algorithm", f"{algorithm.name} {error}") from None
+    if regroups and case.participation < 1:
         raise _Refused("participation", f"{algorithm.name} groups all clients in every round: it must be 1")
-    if algorithm.regroups and case.reduction.name == "fixed32":
+    if regroups and case.reduction.name == "fixed32":
         raise _Refused(
             "reduction",
             f'{algorithm.name} averages models, which "fixed32" would clip, not updates: use "exact"',
         )
     if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
         raise _Refused("reduction", f"{algorithm.name} sums nothing, it takes every row: leave reduction out")
-    if case.algorithm.pf == "shared" and "graph" not in case.model.norms:
-        raise _Refused("algorithm.pf", 'is read for a model with GraphNorm only: model.norm = "graph"')
+    if isinstance(algorithm, WeightsFromReports) and case.reduction.name == "fixed32":
+        raise _Refused(
+            "reduction",
+            f'{algorithm.name} has weights whose sum "fixed32" need not hold: use "exact"',
+        )
 
 
 def _fits(case: Case) -> None:
@@ -269,7 +287,6 @@ def _fits(case: Case) -> None:
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
     if (wrong := task_misfit(case) or misfit(case)) is not None:
         raise _Refused(*wrong)
-    _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
     if case.subnormals == "flushed" and (case.device != "cpu" or case.threads > 1):
@@ -278,11 +295,12 @@ def _fits(case: Case) -> None:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
 
 
-def _fits_kernels(case: Case) -> None:
-    """Refuse kernels that cannot run the model, the objective, the algorithm or the optimizer."""
-    parts = (case.model, case.objective, case.algorithm, case.optimizer)
-    for part in parts:
-        if case.kernels not in part.kernels:
-            able = frozenset.intersection(*(each.kernels for each in parts))
-            names = ", ".join(f'"{name}"' for name in sorted(able))
-            raise _Refused("kernels", f'"{case.kernels}" cannot run {part.name} as it is here: use {names}')
+def _fits_kernels(case: Case, able: frozenset[str]) -> None:
+    """Refuse kernels that cannot run the model, the objective, the algorithm (by `able`) or the optimizer."""
+    others = (case.model, case.objective, case.optimizer)
+    parts = [(case.algorithm.name, able), *((str(part.name), part.kernels) for part in others)]
+    for name, kernels in parts:
+        if case.kernels not in kernels:
+            common = sorted(frozenset.intersection(*(each for _, each in parts)))
+            names = ", ".join(f'"{kind}"' for kind in common)
+            raise _Refused("kernels", f'"{case.kernels}" cannot run {name} as it is here: use {names}')

@@ -105,6 +105,14 @@ def test_a_step_equals_torchs(kind, dropout):
 
 
 @pytest.mark.parametrize("task", TASK_NAMES)
+def test_training_graphs_are_evaluated_as_held_out_ones(task):
+    for passes, _ in both("gcn", task, held_out=range(12)):
+        found, expected = passes.evaluate_training(), passes.evaluate()
+        assert np.array_equal(found.outcome.losses, expected.outcome.losses)
+        assert (found.outcome.weight, found.model_flops) == (expected.outcome.weight, expected.model_flops)
+
+
+@pytest.mark.parametrize("task", TASK_NAMES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_task(kind, task):
     check_step(kind, np.array([7, 2, 0, 9]), task=task)

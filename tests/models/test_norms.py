@@ -5,6 +5,7 @@ import torch
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedbn import FedBN
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
@@ -118,7 +119,7 @@ def test_what_leaves_the_client_with_normalisation(batch):
     conv, batch_norm, statistics, graph_norm = 24_960, 3 * 2 * 64, 3 * 2 * 64, 3 * 3 * 64
     fedavg = FedAvg(AlgorithmOptions(name="fedavg"))
     assert shared(model, fedavg) == (conv + batch_norm + statistics, conv + batch_norm)
-    ablation = FedAvg(AlgorithmOptions(name="fedavg", pf="shared"))
+    ablation = FedCch(FedCchOptions(pf="shared"))
     assert shared(model, ablation) == (25_344 + statistics + graph_norm, 25_344 + graph_norm)
     assert shared(model, FedBN(AlgorithmOptions(name="fedbn"))) == (conv, conv)
 

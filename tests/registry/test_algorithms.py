@@ -11,7 +11,7 @@ from fedmpi.errors import BadInput
 from fedmpi.registry import algorithms
 from fedmpi.registry.check import build, check_suite
 
-HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\n"
+HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\nfrom fedmpi.algorithms.capabilities import *\n"
 
 
 @pytest.fixture
@@ -37,8 +37,32 @@ def plugin(tmp_path):
         ("class Odd(Algorithm):\n    name = '../odd'", "name = '../odd': a name is text"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    Options = int", "Options must be a subclass"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    Options = 3", "Options must be a subclass"),
-        ("class Odd(Algorithm):\n    name = 'odd'\n    central = 'yes'", "central = 'yes': it must be True"),
+        ("class Odd(Algorithm):\n    name = 'odd'\n    pools = 'yes'", "pools = 'yes': it must be True"),
+        (
+            "class Odd(Splits, Algorithm):\n    name = 'odd'\n    wants_rows = 1",
+            "wants_rows = 1: it must be True",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    def report(self, trained): pass",
+            "class Odd: report is a hook of Regroups: derive the class from Regroups, or rename it",
+        ),
+        (
+            "class Odd(LocalPenalty, Algorithm):\n    name = 'odd'\n    penalty = 3",
+            "penalty = 3: it must be a method",
+        ),
+        (
+            "class Odd(LocalPenalty, Algorithm):\n    name = 'odd'",
+            "class Odd: LocalPenalty needs the hook penalty: define it",
+        ),
+        (
+            "class Odd(Regroups, Splits, Algorithm):\n    name = 'odd'",
+            "class Odd: Regroups and Splits exclude each other: groups are formed anew in every round or",
+        ),
         ("class Odd(Algorithm):\n    name = 'odd'\n    weights = 3", "weights = 3: it must be a method"),
+        (
+            "class Odd(WeightsFromReports, Algorithm):\n    name = 'odd'\n    def weights(self, samples): pass",
+            "class Odd: weights is never called: round_weights of WeightsFromReports replaces it",
+        ),
         ("x = 1", "it defines no algorithm, a subclass of Algorithm with a `name`"),
         ("class Odd(Algorithm):\n    pass", "it defines no algorithm"),
         ("sys.exit(0)", "ended the process with exit code 0"),
@@ -63,10 +87,34 @@ def test_the_digest_of_a_plugin_belongs_to_its_cases_only(plugin):
 
 
 def test_an_algorithm_cannot_end_the_process_when_it_is_checked(plugin, tmp_path):
-    plugin("class Odd(Algorithm):\n    name = 'odd'\n    def objection(self, model): sys.exit(0)")
+    plugin("class Odd(Algorithm):\n    name = 'odd'\n    def validate(self, model): sys.exit(0)")
     path = tmp_path / "suite.toml"
     path.write_text('[case]\nalgorithm = "odd"')
     with pytest.raises(BadInput, match=r"case.algorithm: ended the process with exit code 0"):
+        check_suite(read(path))
+
+
+REGROUPS = """class Odd(Regroups, Algorithm):
+    name = 'odd'
+    def report_size(self, model): return 4
+    def group(self, seed, round, reports): return [0] * len(reports)
+"""
+CONTROLS = """class Odd(ControlVariates, Algorithm):
+    name = 'odd'
+    def correction(self, own, server): return own
+    def renewed(self, own, server, moved, steps, lr): return own
+"""
+
+
+@pytest.mark.parametrize(("text", "optimizer"), [(REGROUPS, "adam"), (CONTROLS, "sgd")])
+def test_kernels_follow_from_capabilities(plugin, tmp_path, text, optimizer):
+    """A client that reports on its model, or corrects its steps, is trained alone."""
+    plugin(text)
+    settings = {"algorithm": "odd", "optimizer": optimizer}
+    assert build("suite", CaseSettings("case", settings)).case.kernels == "compiled"
+    path = tmp_path / "suite.toml"
+    path.write_text(f'[case]\nalgorithm = "odd"\noptimizer = "{optimizer}"\nkernels = "grouped"')
+    with pytest.raises(BadInput, match='"grouped" cannot run odd as it is here: use "compiled", "csr"'):
         check_suite(read(path))
 
 
