@@ -12,15 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import (
-    ControlVariates,
-    PersonalModel,
-    Regroups,
-    RowAggregate,
-    WeightsFromLosses,
-    WeightsFromReports,
-    kernels_of,
-)
+from fedmpi.algorithms.capabilities import kernels_of
 from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
@@ -36,6 +28,7 @@ from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.registry import algorithms
+from fedmpi.registry.needs import unmet
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import task_misfit
 from fedmpi.registry.twins import distinct
@@ -157,12 +150,11 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
     for forbidden in ("suite", "name", "plugin"):
         if forbidden in settings.settings:
             raise _Refused(forbidden, "unknown key")
-    able = kernels_of(type(algorithm))
-    case = _validated(Case, values, "", {"kernels": able})
+    case = _validated(Case, values, "", {"kernels": kernels_of(type(algorithm))})
     _fits(case)
-    _fits_kernels(case, able)
     with _in_words(type(algorithm)):
-        _suits(algorithm, case)
+        if (wrong := unmet(algorithm, case)) is not None:
+            raise _Refused(*wrong)
     return Checked(case, algorithm)
 
 
@@ -237,36 +229,6 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
     return f"unknown key{closest(str(detail['loc'][-1]), known)} (known: {', '.join(known)})"
 
 
-def _suits(algorithm: Algorithm, case: Case) -> None:
-    """Refuse settings that the algorithm cannot honour."""
-    if isinstance(algorithm, ControlVariates) and case.optimizer.name != "sgd":
-        raise _Refused("optimizer", f'{algorithm.name} has plain SGD on the clients: use optimizer = "sgd"')
-    if not algorithm.reads_share and case.share != "conv":
-        raise _Refused("share", f"{algorithm.name} says itself what is shared: leave share out")
-    regroups = isinstance(algorithm, Regroups)
-    classifies = isinstance(algorithm, Regroups | WeightsFromLosses | PersonalModel)
-    if classifies and not case.objective.supervised:
-        raise _Refused("objective", f'{algorithm.name} needs a classifier: use "supervised"')
-    try:
-        algorithm.validate(case.model)
-    except BadInput as error:
-        raise _Refused("algorithm", f"{algorithm.name} {error}") from None
-    if regroups and case.participation < 1:
-        raise _Refused("participation", f"{algorithm.name} groups all clients in every round: it must be 1")
-    if regroups and case.reduction.name == "fixed32":
-        raise _Refused(
-            "reduction",
-            f'{algorithm.name} averages models, which "fixed32" would clip, not updates: use "exact"',
-        )
-    if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
-        raise _Refused("reduction", f"{algorithm.name} sums nothing, it takes every row: leave reduction out")
-    if isinstance(algorithm, WeightsFromReports) and case.reduction.name == "fixed32":
-        raise _Refused(
-            "reduction",
-            f'{algorithm.name} has weights whose sum "fixed32" need not hold: use "exact"',
-        )
-
-
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
     kind = case.partition.name
@@ -293,14 +255,3 @@ def _fits(case: Case) -> None:
         raise _Refused("subnormals", '"flushed" is for one thread of a CPU: use "kept"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
-
-
-def _fits_kernels(case: Case, able: frozenset[str]) -> None:
-    """Refuse kernels that cannot run the model, the objective, the algorithm (by `able`) or the optimizer."""
-    others = (case.model, case.objective, case.optimizer)
-    parts = [(case.algorithm.name, able), *((str(part.name), part.kernels) for part in others)]
-    for name, kernels in parts:
-        if case.kernels not in kernels:
-            common = sorted(frozenset.intersection(*(each for _, each in parts)))
-            names = ", ".join(f'"{kind}"' for kind in common)
-            raise _Refused("kernels", f'"{case.kernels}" cannot run {name} as it is here: use {names}')

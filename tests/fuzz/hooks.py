@@ -78,6 +78,12 @@ HOOKS = {
         "Splits",
         f"{_CANDIDATES}\n    {_DUE}",
     ),
+    "round_weights": Hook(
+        "self, round, lr, reports",
+        "RoundWeights(reports['samples'], float(reports['samples'].sum()))",
+        "WeightsFromReports",
+    ),
+    "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
     "observe": Hook("self, reports", "None", "Splits", f"{_CANDIDATES}\n    {_SPLIT}\n    {_DUE}"),
@@ -103,7 +109,7 @@ WRONG = (
 LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
 """Bodies that are right for any hook."""
 
-IGNORED = frozenset({"penalty", "begin", "observe", "validate"})
+IGNORED = frozenset({"penalty", "personal_penalty", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
 LOOSE = frozenset({"should_split", "shares", "split_candidates", "fields", "field_values", "state"})

@@ -90,7 +90,7 @@ def test_an_algorithm_cannot_end_the_process_when_it_is_checked(plugin, tmp_path
     plugin("class Odd(Algorithm):\n    name = 'odd'\n    def validate(self, model): sys.exit(0)")
     path = tmp_path / "suite.toml"
     path.write_text('[case]\nalgorithm = "odd"')
-    with pytest.raises(BadInput, match=r"case.algorithm: ended the process with exit code 0"):
+    with pytest.raises(BadInput, match=r"case.algorithm: odd: hook validate raised SystemExit"):
         check_suite(read(path))
 
 
