@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, SerializeAsAny, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.config.options import Options
@@ -15,9 +15,6 @@ from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
-
-_MODEL: TypeAdapter[ModelOptions] = TypeAdapter(ModelOptions)
-_OBJECTIVE: TypeAdapter[ObjectiveOptions] = TypeAdapter(ObjectiveOptions)
 
 
 class _AdamLike(Options):
@@ -114,13 +111,13 @@ class Case(Options):
     suite: str
     name: str
     plugin: dict[str, str] = Field({})
-    """SHA-256 of the files outside of fedmpi that define the algorithm, by name; the registry fills it."""
+    """SHA-256 of the files outside of fedmpi that define parts of the case; the registry fills it."""
     rounds: int = Field(20, ge=1, le=1_000_000)
     seed: int = Field(0, ge=0, lt=2**63)
     dataset: DatasetOptions = DatasetOptions()
-    partition: PartitionOptions
-    model: ModelOptions = GinOptions()
-    objective: ObjectiveOptions = SupervisedOptions()
+    partition: SerializeAsAny[PartitionOptions]
+    model: SerializeAsAny[ModelOptions] = GinOptions()
+    objective: SerializeAsAny[ObjectiveOptions] = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]
     optimizer: OptimizerOptions = AdamOptions()
     reduction: ReductionOptions = ReductionOptions()
@@ -149,10 +146,9 @@ class Case(Options):
     def _choose_kernels(cls, values: Any) -> Any:
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
-        model = _MODEL.validate_python(values.get("model", GinOptions()))
-        objective = _OBJECTIVE.validate_python(values.get("objective", SupervisedOptions()))
-        able = model.kernels & objective.kernels
-        for axis in ("algorithm", "optimizer"):
+        model: ModelOptions = values.get("model", GinOptions())
+        able = model.kernels
+        for axis in ("objective", "algorithm", "optimizer"):
             able &= getattr(values.get(axis), "kernels", able)
         if wanted not in able or not (model.any_task or _has_classes(values)):
             wanted = "csr"

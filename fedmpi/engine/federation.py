@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
-from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
@@ -55,6 +55,8 @@ class Federation:
     costs : tuple of int
         Counted cost of each client's round, by which clients are placed: FLOPs of training and
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
+    flops : mapping of Shape to ModelFlops or ObjectiveFlops
+        Counts of a client's passes.
     view : WeightedTopology or None
         Diffused view of the one dataset, where the objective has one.
     """
@@ -64,6 +66,7 @@ class Federation:
     shapes: tuple[Shape, ...]
     labels: Labels
     costs: tuple[int, ...]
+    flops: Mapping[Shape, Any]
     view: WeightedTopology | None = None
 
     @property
@@ -95,7 +98,7 @@ class Federation:
         if isinstance(case.model, FedStarOptions):
             sizes = (case.model.walks, case.model.degrees)
             parts = [replace(part, structure=structure_encoding(part.topology, *sizes)) for part in parts]
-        if case.model.head == "own":
+        if case.model.own_head:
             known = np.unique(raw.labels[split.train])
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
         return parts[0], parts[1]
@@ -145,14 +148,21 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
             'share = "all" needs one model shape, but these clients differ in features or classes; '
             'use share = "conv"'
         )
+    flops = {shape: _flops(case, shape) for shape in dict.fromkeys(shapes)}
     counts = [_graph_counts(case, raw) for raw in raws]
     costs = tuple(
-        _cost(case, counts[split.dataset], split, shape)
+        _cost(case, counts[split.dataset], split, flops[shape])
         if case.objective.supervised
-        else _unsupervised_cost(case, raws[0], view, split, shape)
+        else _unsupervised_cost(case, raws[0], view, split, flops[shape])
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
-    return Federation(raws, partition, shapes, labels, costs, view)
+    return Federation(raws, partition, shapes, labels, costs, flops, view)
+
+
+def _flops(case: Case, shape: Shape) -> Any:
+    if case.objective.supervised:
+        return case.model.flops(shape)
+    return case.objective.flops(case.model, shape)
 
 
 def _view(
@@ -177,7 +187,7 @@ def _view(
 
 def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     width = feature_width(raw, case.dataset.features)
-    if case.model.head == "dataset":
+    if not case.model.own_head:
         return Shape(width, raw.num_classes, raw.edge_width)
     known = np.unique(raw.labels[split.train])
     unknown = np.setdiff1d(raw.labels[np.concatenate([split.val, split.test])], known)
@@ -198,8 +208,7 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
 
 
-def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shape) -> int:
-    flops = flops_of(case.model, shape)
+def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops) -> int:
     held_out = np.concatenate([split.val, split.test])
     train, evaluate = (
         GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))
@@ -216,9 +225,8 @@ def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shap
 
 
 def _unsupervised_cost(
-    case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, shape: Shape
+    case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, flops: ObjectiveFlops
 ) -> int:
-    flops = ObjectiveFlops(case.objective, case.model, shape)
     parts = []
     for graphs, counted in ((split.train, flops.step), (split.graphs, flops.vectors)):
         first = ViewCounts(_counts(raw.topology, graphs), weighted=False)

@@ -61,7 +61,7 @@ def labels_of(case: Case, raws: Sequence[RawGraphs], partition: Partition) -> La
         return Labels("classification", (), column, column, column, table, table)
     if len(raws) > 1:
         raise BadInput(f"{', '.join(raw.name for raw in raws)}: molecules are one dataset per case")
-    if case.model.head == "own":
+    if case.model.own_head:
         raise BadInput('model.head = "own" is for graphs with one class each; use model.head = "dataset"')
     raw, splits = raws[0], partition.clients
     values = np.asarray(raw.labels)

@@ -16,7 +16,7 @@ from fedmpi.config.suite import Suite
 from fedmpi.datasets.names import members
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import Run, load_run
 
@@ -120,13 +120,12 @@ def pace(run: Run) -> float:
 
 def num_clients(case: Case) -> int:
     """Return how many clients a case has, from its configuration alone; one where it pools their graphs."""
-    if algorithms.find(case.algorithm.name).pools:
+    if ALGORITHMS.find(case.algorithm.name).pools:
         return 1
-    if case.partition.name != "per-dataset":
-        return case.partition.clients
-    if case.dataset.name == SYNTHETIC:
-        return case.dataset.synthetic.domains
-    return len(members(case.dataset.name))
+    datasets = len(members(case.dataset.name))
+    return case.partition.num_clients(
+        case.dataset.synthetic.domains if case.dataset.name == SYNTHETIC else datasets
+    )
 
 
 def datasets(items: Sequence[Item]) -> list[str]:

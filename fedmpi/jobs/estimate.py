@@ -14,9 +14,9 @@ from fedmpi.datasets.tables import KNOWN, SYNTHETIC, DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
-from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.flops import GraphCounts
 from fedmpi.models.options import Shape
-from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
+from fedmpi.objectives.flops import ViewCounts
 from fedmpi.store.folders import runs_below
 from fedmpi.store.reader import load_run
 from fedmpi.store.schema import canonical_json
@@ -94,7 +94,7 @@ def _load(case: Case, ranks: int) -> int:
 
 
 def round_gflop(case: Case) -> float:
-    """Return the 10^9 FLOP of a round of all participants; NaN where the dataset's size is not known."""
+    """Return the 10^9 FLOP of a round of all participants; NaN where a size or a formula is not known."""
     facts = _facts(case)
     if not facts:
         return math.nan
@@ -103,7 +103,9 @@ def round_gflop(case: Case) -> float:
         if not case.objective.supervised:
             total += _unsupervised(case, one)
             continue
-        flops = flops_of(case.model, Shape(_width(case, one), one.classes))
+        flops = case.model.flops(Shape(_width(case, one), one.classes))
+        if flops is None:
+            return math.nan
         train = flops.training(_counts(one, _TRAIN_SHARE)).total * case.local_epochs * case.participation
         total += train + flops.forward(_counts(one, 1 - _TRAIN_SHARE)).total
     return total / 1e9
@@ -111,7 +113,9 @@ def round_gflop(case: Case) -> float:
 
 def _unsupervised(case: Case, facts: DatasetFacts) -> float:
     """Return the FLOP of a round in which everybody trains on all graphs."""
-    flops = ObjectiveFlops(case.objective, case.model, Shape(_width(case, facts), facts.classes))
+    flops = case.objective.flops(case.model, Shape(_width(case, facts), facts.classes))
+    if flops is None:
+        return math.nan
     counts = _counts(facts, 1.0)
     views = (
         ViewCounts(replace(counts, graphs=case.batch_size), weighted=False),

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.gin import FastGin
 from fedmpi.kernels.message_passing import FastGraphNetwork
@@ -69,4 +70,4 @@ def fast_network(options: ModelOptions, model: FlatModel, scratch: Scratch) -> F
         case MessagePassingOptions():
             return FastGraphNetwork(options, model, scratch)
         case _:
-            raise AssertionError(f"{options.name} has no compiled kernels: the registry refuses it")
+            raise BadInput(f'model "{options.name}" has no compiled kernels, though its `kernels` says so')

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -23,22 +23,18 @@ from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
+from fedmpi.kinds import Kind, UnknownName
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
-from fedmpi.partition.options import PartitionOptions
-from fedmpi.registry import algorithms
+from fedmpi.partition.options import PARTITIONS
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import task_misfit
 from fedmpi.registry.twins import distinct
 
-PARTITIONS: dict[str, type[BaseModel]] = {
-    kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
-}
-"""Option classes of the partitions by name."""
-
 REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
 
-AXES = {
+AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "partition": (PARTITIONS, "per-dataset"),
     "model": (MODELS, "gin"),
     "objective": (OBJECTIVES, "supervised"),
@@ -119,13 +115,8 @@ class _Refused(Exception):
 
 def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
-    try:
-        with exits_raised():
-            return _build(suite, settings)
-    except SystemExit as error:
-        raise _Refused("algorithm", f"ended the process with exit code {error.code!r}") from None
-    except KeyboardInterrupt:  # no Ctrl-C, which raises another
-        raise _Refused("algorithm", "raised KeyboardInterrupt") from None
+    with exits_raised():
+        return _build(suite, settings)
 
 
 def _build(suite: str, settings: CaseSettings) -> Checked:
@@ -135,11 +126,9 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
         values[axis] = _options(axis, {}, classes, default)
     algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
     values["algorithm"] = algorithm.options
-    values["plugin"] = algorithms.sources(type(algorithm))
     for key, value in settings.settings.items():
         if key in AXES:
-            classes, default = AXES[key]
-            values[key] = _options(key, value, classes, default)
+            values[key] = _options(key, value, *AXES[key])
         elif key == "dataset":
             values[key] = _validated(DatasetOptions, _as_table(key, value), key)
         elif key != "algorithm":
@@ -147,11 +136,22 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
     for forbidden in ("suite", "name", "plugin"):
         if forbidden in settings.settings:
             raise _Refused(forbidden, "unknown key")
-    case = _validated(Case, values, "")
-    _fits(case)
-    with _in_words(type(algorithm)):
+    values["plugin"] = _sources(values, algorithm)
+    with _in_words("plugin", "", values["plugin"]):
+        case: Case = _validated(Case, values, "")
+        _fits(case)
+    with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
         _suits(algorithm, case)
     return Checked(case, algorithm)
+
+
+def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
+    """Return the SHA-256 of every plug-in file that defines a part of a case, by name."""
+    found = ALGORITHMS.sources(type(algorithm))
+    for axis, (classes, _) in AXES.items():
+        if isinstance(classes, Kind):
+            found |= classes.sources(type(values[axis]))
+    return found
 
 
 def _as_table(key: str, value: Any) -> dict[str, Any]:
@@ -165,38 +165,50 @@ def _as_table(key: str, value: Any) -> dict[str, Any]:
 def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> BaseModel:
     table = {"name": default, **_as_table(key, value)}
     name = table["name"]
-    if not isinstance(name, str) or name not in classes:
-        hint = closest(str(name), classes)
-        raise _Refused(key, f'there is no "{name}"{hint} (valid: {", ".join(classes)})')
-    options: BaseModel = _validated(classes[name], table, key)
+    if isinstance(classes, Kind):
+        chosen: type[BaseModel] = _found(classes, name)
+        files = classes.sources(chosen)
+    elif isinstance(name, str) and name in classes:
+        chosen, files = classes[name], {}
+    else:
+        raise _Refused(
+            key, f'there is no "{name}"{closest(str(name), classes)} (valid: {", ".join(classes)})'
+        )
+    with _in_words(key, str(name), files):
+        options: BaseModel = _validated(chosen, table, key)
     return options
+
+
+def _found(kind: Kind[Any], name: Any) -> type[Any]:
+    try:
+        return kind.find(name if isinstance(name, str) else repr(name))
+    except UnknownName as error:
+        raise _Refused(kind.title, error.text) from None
 
 
 def _algorithm(value: Any) -> Algorithm:
     table = {"name": "fedavg", **_as_table("algorithm", value)}
-    try:
-        chosen = algorithms.find(str(table["name"]))
-    except BadInput as error:
-        raise _Refused("algorithm", str(error).removeprefix("algorithm: ")) from None
-    with _in_words(chosen):
+    chosen: type[Algorithm] = _found(ALGORITHMS, table["name"])
+    with _in_words("algorithm", chosen.name, ALGORITHMS.sources(chosen)):
         return chosen(_validated(chosen.Options, table, "algorithm"))
 
 
 @contextmanager
-def _in_words(algorithm: type[Algorithm]) -> Iterator[None]:
-    """Turn what a plug-in's own code raises while its case is checked into one line that names its file."""
+def _in_words(key: str, name: str, files: Mapping[str, str]) -> Iterator[None]:
+    """Turn what a plug-in's own code does while its case is checked into one line that names its file."""
     try:
         yield
     except (_Refused, BadInput):
         raise
+    except SystemExit as error:
+        raise _Refused(key, f"ended the process with exit code {error.code!r}") from None
+    except KeyboardInterrupt:  # no Ctrl-C, which raises another
+        raise _Refused(key, "raised KeyboardInterrupt") from None
     except Exception as error:
-        files = ", ".join(algorithms.sources(algorithm))
         if not files:
             raise  # of fedmpi: a defect
-        text = " ".join(str(error).split())
-        raise _Refused(
-            "algorithm", f"{algorithm.name}: {files} raised {type(error).__name__}: {text}"
-        ) from error
+        text, who = " ".join(str(error).split()), f"{name}: " if name else ""
+        raise _Refused(key, f"{who}{', '.join(files)} raised {type(error).__name__}: {text}") from error
 
 
 def _validated(kind: type[BaseModel], values: Mapping[str, Any], prefix: str) -> Any:
@@ -249,13 +261,13 @@ def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
     kind = case.partition.name
     domains = case.dataset.synthetic.domains if case.dataset.name == SYNTHETIC else 0
-    if domains > 1 and kind != "per-dataset":
+    if domains > 1 and not case.partition.several:
         raise _Refused(
             "partition",
             f'"{kind}" deals out one dataset, here are {domains} synthetic domains: '
             'use "per-dataset" or dataset.synthetic.domains = 1',
         )
-    if len(members(case.dataset.name)) > 1 and kind != "per-dataset":
+    if len(members(case.dataset.name)) > 1 and not case.partition.several:
         name = case.dataset.name
         raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
     if not domains and case.dataset.synthetic != SyntheticOptions():

@@ -30,7 +30,7 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
             "objective",
             f'"{case.objective.name}" is scored by one class per graph, {name} has {what}: use "supervised"',
         )
-    if getattr(case.model, "head", None) == "own":
+    if case.model.own_head:
         return "model.head", f'"own" is for graphs with one class each, {name} has {what}: use "dataset"'
     if kind != "regression" and case.dataset.targets != "raw":
         return "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has {what}: use "raw"'

@@ -15,7 +15,6 @@ from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNGcnOptions, FedGraphNNSageOptions, Shape
 from fedmpi.objectives.tasks import Classification, MultiTask, Regression
@@ -68,7 +67,7 @@ def both(kind: str, task: str = "multi-task", graphs: int = 12, held_out=range(3
         "multi-task": MultiTask(),
         "regression": Regression(center, scale),
     }[task]
-    everything, flops = graph_set(labels), flops_of(options, shape)
+    everything, flops = graph_set(labels), options.flops(shape)
     kept_back = everything.take(np.array(held_out, np.int64))
     models = [FlatModel(build(options, shape)) for _ in range(2)]
     for model in models:
