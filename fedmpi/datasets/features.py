@@ -14,8 +14,8 @@ from fedmpi.datasets.atoms import (
     one_hot_atoms,
     standardised_by_graph,
 )
+from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
-from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
 
@@ -64,10 +64,8 @@ def resolve(raw: RawGraphs, kind: str) -> str:
 def _degree_max(raw: RawGraphs, degree_max: int | None) -> int:
     if degree_max is not None:
         return degree_max
-    facts = KNOWN.get(raw.name)
-    if facts is not None and facts.degree_max is not None:
-        return facts.degree_max
-    return largest_degree(raw)
+    known = family_of(raw.name).degree_max(raw.name)
+    return largest_degree(raw) if known is None else known
 
 
 def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from fedmpi.case.schema import Case
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.views import view_of
+from fedmpi.engine.counted import flops_of
 from fedmpi.engine.labels import Labels, labels_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
@@ -148,7 +150,11 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
             'share = "all" needs one model shape, but these clients differ in features or classes; '
             'use share = "conv"'
         )
-    flops = {shape: _flops(case, shape) for shape in dict.fromkeys(shapes)}
+    first = {shape: client for client, shape in reversed(list(enumerate(shapes)))}
+    flops = {
+        shape: flops_of(case, shape, partial(_first_batch, case, raws, partition.clients[client], view))
+        for shape, client in first.items()
+    }
     counts = [_graph_counts(case, raw) for raw in raws]
     costs = tuple(
         _cost(case, counts[split.dataset], split, flops[shape])
@@ -159,10 +165,14 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
     return Federation(raws, partition, shapes, labels, costs, flops, view)
 
 
-def _flops(case: Case, shape: Shape) -> Any:
-    if case.objective.supervised:
-        return case.model.flops(shape)
-    return case.objective.flops(case.model, shape)
+def _first_batch(
+    case: Case, raws: Sequence[RawGraphs], split: ClientSplit, view: WeightedTopology | None
+) -> ViewedGraphs:
+    """Return a batch of a client's training graphs."""
+    graphs = split.train[: case.batch_size]
+    return ViewedGraphs(
+        _built(case, raws[split.dataset], graphs), None if view is None else view.take(graphs)
+    )
 
 
 def _view(

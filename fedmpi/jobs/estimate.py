@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedmpi.case.schema import Case
-from fedmpi.datasets.names import members
-from fedmpi.datasets.tables import KNOWN, SYNTHETIC, DatasetFacts
+from fedmpi.datasets.loading import sizes_of
+from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
@@ -22,9 +22,6 @@ from fedmpi.store.reader import load_run
 from fedmpi.store.schema import canonical_json
 
 _TRAIN_SHARE = 0.8
-_SYNTHETIC_DEGREE = 4
-"""Directed edges per node of a synthetic graph, near enough for an estimate."""
-_SYNTHETIC_LABELS = 10
 _VIEW_EDGES = 5
 """Edges of a diffused view per edge of the graph, about, at the default threshold."""
 
@@ -95,7 +92,7 @@ def _load(case: Case, ranks: int) -> int:
 
 def round_gflop(case: Case) -> float:
     """Return the 10^9 FLOP of a round of all participants; NaN where a size or a formula is not known."""
-    facts = _facts(case)
+    facts = sizes_of(case.dataset)
     if not facts:
         return math.nan
     total = 0.0
@@ -130,20 +127,6 @@ def _unsupervised(case: Case, facts: DatasetFacts) -> float:
 
 def _counts(facts: DatasetFacts, share: float) -> GraphCounts:
     return GraphCounts(*(int(share * count) for count in (facts.graphs, facts.nodes, facts.directed_edges)))
-
-
-def _facts(case: Case) -> Sequence[DatasetFacts]:
-    """Return the sizes of the datasets of a case; nothing where one is not known."""
-    if case.dataset.name == SYNTHETIC:
-        options = case.dataset.synthetic
-        nodes = options.graphs * sum(options.nodes) // 2
-        one = DatasetFacts(
-            SYNTHETIC, options.graphs, options.classes, _SYNTHETIC_LABELS, 0, None, nodes,
-            _SYNTHETIC_DEGREE * nodes, "",
-        )  # fmt: skip
-        return (one,) * options.domains
-    names = members(case.dataset.name)
-    return [KNOWN[name] for name in names] if all(name in KNOWN for name in names) else ()
 
 
 def _width(case: Case, facts: DatasetFacts) -> int:

@@ -16,8 +16,9 @@ from fedmpi.case.schema import OPTIMIZERS, Case, ReductionOptions
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
-from fedmpi.datasets.moleculenet import MOLECULES
-from fedmpi.datasets.names import members
+from fedmpi.datasets.family import FAMILIES
+from fedmpi.datasets.loading import num_datasets, options_class
+from fedmpi.datasets.names import family_of, has_classes, members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
@@ -130,7 +131,7 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
         if key in AXES:
             values[key] = _options(key, value, *AXES[key])
         elif key == "dataset":
-            values[key] = _validated(DatasetOptions, _as_table(key, value), key)
+            values[key] = _dataset(_as_table(key, value))
         elif key != "algorithm":
             values[key] = value
     for forbidden in ("suite", "name", "plugin"):
@@ -148,6 +149,8 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
 def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
     """Return the SHA-256 of every plug-in file that defines a part of a case, by name."""
     found = ALGORITHMS.sources(type(algorithm))
+    for name in members(values["dataset"].name):
+        found |= FAMILIES.sources(type(family_of(name)))
     for axis, (classes, _) in AXES.items():
         if isinstance(classes, Kind):
             found |= classes.sources(type(values[axis]))
@@ -176,6 +179,14 @@ def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], defau
         )
     with _in_words(key, str(name), files):
         options: BaseModel = _validated(chosen, table, key)
+    return options
+
+
+def _dataset(table: Mapping[str, Any]) -> DatasetOptions:
+    kind, name = options_class(table), table.get("name")
+    own = {} if kind is DatasetOptions else FAMILIES.sources(type(family_of(members(str(name))[0])))
+    with _in_words("dataset", str(name), own):
+        options: DatasetOptions = _validated(kind, table, "dataset")
     return options
 
 
@@ -260,20 +271,16 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
     kind = case.partition.name
-    domains = case.dataset.synthetic.domains if case.dataset.name == SYNTHETIC else 0
-    if domains > 1 and not case.partition.several:
-        raise _Refused(
-            "partition",
-            f'"{kind}" deals out one dataset, here are {domains} synthetic domains: '
-            'use "per-dataset" or dataset.synthetic.domains = 1',
-        )
-    if len(members(case.dataset.name)) > 1 and not case.partition.several:
-        name = case.dataset.name
-        raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
-    if not domains and case.dataset.synthetic != SyntheticOptions():
+    name, count = case.dataset.name, num_datasets(case.dataset)
+    if count > 1 and not case.partition.several:
+        here, instead = f"{name} is several", ""
+        if name == SYNTHETIC:
+            here, instead = f"here are {count} synthetic domains", " or dataset.synthetic.domains = 1"
+        raise _Refused("partition", f'"{kind}" deals out one dataset, {here}: use "per-dataset"{instead}')
+    if SYNTHETIC not in members(name) and case.dataset.synthetic != SyntheticOptions():
         raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     plain = case.kernels in ("csr", "reference") or case.model.any_task
-    if not plain and case.dataset.name in MOLECULES:
+    if not plain and not has_classes(name):
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
     if (wrong := task_misfit(case) or misfit(case)) is not None:
         raise _Refused(*wrong)

@@ -10,6 +10,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from fedmpi.datasets.family import FAMILIES
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
 from fedmpi.kinds import DIGEST, Kind, name_of
@@ -18,7 +19,7 @@ from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
 from fedmpi.registry.algorithms import ALGORITHMS
 
-KINDS: tuple[Kind[Any], ...] = (ALGORITHMS, MODELS, OBJECTIVES, PARTITIONS)
+KINDS: tuple[Kind[Any], ...] = (ALGORITHMS, MODELS, OBJECTIVES, PARTITIONS, FAMILIES)
 """What a plug-in file may define."""
 
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from fedmpi.case.schema import Case
-from fedmpi.datasets.moleculenet import MOLECULES
-from fedmpi.datasets.names import members
+from fedmpi.datasets.names import family_of, members
 from fedmpi.partition.options import FedGraphNN
 
 
 def task_misfit(case: Case) -> tuple[str, str] | None:
     """Return the first setting that the labels do not have, and what to do; None where all fit.
 
-    MoleculeNet's sets have columns of labels or numbers, with gaps; all others one class per graph.
+    The dataset's family says what its labels are for.
     """
     names = members(case.dataset.name)
-    molecular = [name for name in names if name in MOLECULES]
+    others = [name for name in names if family_of(name).task(name) != "classification"]
     split = case.partition.split if isinstance(case.partition, FedGraphNN) else "random"
-    if not molecular:
+    if not others:
         return _classes_misfit(case, split)
-    name = molecular[0]
-    kind = MOLECULES[name].kind
+    name = others[0]
+    kind = family_of(name).task(name)
     what = "yes-or-no labels" if kind == "multi-task" else "numbers"
     if len(names) > 1:
-        return "dataset.name", f"molecules are one dataset per case, {name} stands among {len(names)}"
+        return (
+            "dataset.name",
+            f"{name} has {what}, which are one dataset per case: it stands among {len(names)}",
+        )
     if split == "stratified":
         return "partition.split", f'"stratified" needs one class per graph, {name} has {what}: use "random"'
     if not case.objective.supervised:
