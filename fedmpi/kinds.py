@@ -8,12 +8,13 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from fedmpi.config.tables import closest
-from fedmpi.errors import BadInput
+from fedmpi.errors import BadInput, FedmpiError
 
 T = TypeVar("T")
 
@@ -149,6 +150,27 @@ class Kind(Mapping[str, type[T]], Generic[T]):
             loaded: str | None = getattr(module, DIGEST, None)
             found[Path(file).name] = loaded or hashlib.sha256(Path(file).read_bytes()).hexdigest()
         return found
+
+    @contextmanager
+    def guarded(self, kind: type[Any]) -> Iterator[None]:
+        """Turn what a plug-in's own code raises into one line that names its file.
+
+        Raises
+        ------
+        BadInput
+        """
+        try:
+            yield
+        except FedmpiError:
+            raise
+        except Exception as error:
+            files = ", ".join(self.sources(kind))
+            if not files:
+                raise  # of fedmpi: a defect
+            text = " ".join(str(error).split())
+            raise BadInput(
+                f"{self.title} {name_of(kind)}: {files} raised {type(error).__name__}: {text}"
+            ) from error
 
     def _load_installed(self) -> None:
         """Import all that are installed, once: to look for entry points takes milliseconds."""

@@ -223,6 +223,10 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
+    for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
+        from fedmpi.engine.start import refuse_unequal  # imports torch
+
+        refuse_unequal(checked.case, checked.algorithm)
     output.outlive()
     checkout = checkout_state() if launch.rank() == 0 else {}
     with StopRequest() as stop:

@@ -16,6 +16,7 @@ from fedmpi.datasets.atoms import (
 )
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
+from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
 
@@ -90,6 +91,16 @@ def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> i
         "onehot": ONE_HOT_WIDTH,
     }
     return _degree_max(raw, degree_max) + 1 if meaning == "degree" else widths[meaning]
+
+
+def known_width(facts: DatasetFacts, kind: str) -> int | None:
+    """Return `feature_width` before a dataset is read; None where its facts do not say."""
+    if kind == "original":
+        kind = "labels" if facts.label_width else "attributes" if facts.attribute_width else "degree"
+    if kind == "degree":
+        return None if facts.degree_max is None else facts.degree_max + 1
+    widths = {"labels": facts.label_width, "attributes": facts.attribute_width, "constant": 1}
+    return widths.get(kind, facts.label_width + facts.attribute_width)
 
 
 def build(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fedmpi.datasets.family import Family
+from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs, digest
@@ -30,7 +30,8 @@ def load_all(options: DatasetOptions, source: DataSource) -> tuple[RawGraphs, ..
     """
     raws: list[RawGraphs] = []
     for family, one in _each(options):
-        raws += [source.load(one.name)] if family.prepared else family.generate(one)
+        with FAMILIES.guarded(type(family)):
+            raws += [source.load(one.name)] if family.prepared else family.generate(one)
     return tuple(raws)
 
 

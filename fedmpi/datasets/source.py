@@ -11,7 +11,7 @@ from fedmpi.config.documents import short
 from fedmpi.datasets import cache, names
 from fedmpi.datasets.cache import Facts
 from fedmpi.datasets.download import fetch_archive
-from fedmpi.datasets.family import Family
+from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.datasets.sealed import scratch_name
@@ -116,13 +116,13 @@ class DataSource:
         """Return a dataset that is not prepared, and where it came from."""
         family = family_of(name)
         if not family.file(name):
-            return family.read(None, name), f"made by {family.name}"
+            return _read_by(family, None, name), f"made by {family.name}"
         path = family.locate(name, self.mirror)
         if path is None:
             self._refuse_absent(family, name)
             return self._download(family, name), self._address(family, name)
         family.check(path, name)
-        return family.read(path, name), "own folder" if path.is_dir() else "mirror"
+        return _read_by(family, path, name), "own folder" if path.is_dir() else "mirror"
 
     def load(self, name: str) -> RawGraphs:
         """Return one prepared dataset, large arrays mapped from disk.
@@ -228,11 +228,16 @@ class DataSource:
             raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
         try:
             fetch_archive(self._address(family, name), target, family.place)
-            return family.read(target, name)
+            return _read_by(family, target, name)
         except BadInput as error:
             raise BadInput(f"{error}{'' if name in family.names else names.meant(name)}") from error
         finally:
             target.unlink(missing_ok=True)
+
+
+def _read_by(family: Family, path: Path | None, name: str) -> RawGraphs:
+    with FAMILIES.guarded(type(family)):
+        return family.read(path, name)
 
 
 def _refuse_other_digest(raw: RawGraphs) -> None:

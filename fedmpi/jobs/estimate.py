@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.case.schema import Case
+from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
@@ -22,6 +23,8 @@ from fedmpi.store.reader import load_run
 from fedmpi.store.schema import canonical_json
 
 _TRAIN_SHARE = 0.8
+_USUAL_WIDTH = 51
+"""Input features where these are degrees, and the largest is not known."""
 _VIEW_EDGES = 5
 """Edges of a diffused view per edge of the graph, about, at the default threshold."""
 
@@ -131,10 +134,4 @@ def _counts(facts: DatasetFacts, share: float) -> GraphCounts:
 
 def _width(case: Case, facts: DatasetFacts) -> int:
     """Return about the number of input features."""
-    kind = case.dataset.features
-    if kind == "original":
-        kind = "labels" if facts.label_width else "attributes" if facts.attribute_width else "degree"
-    if kind == "degree":
-        return (facts.degree_max or 50) + 1
-    widths = {"labels": facts.label_width, "attributes": facts.attribute_width, "constant": 1}
-    return widths.get(kind, facts.label_width + facts.attribute_width)
+    return known_width(facts, case.dataset.features) or _USUAL_WIDTH

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
+from fedmpi.errors import BadInput
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.refinement.colours import Rows
 from fedmpi.graphs.weighted import WeightedBatch
@@ -17,11 +18,12 @@ from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
-from fedmpi.models.options import GinEncoderOptions, ModelOptions, Shape
+from fedmpi.models.options import MODELS, GinEncoderOptions, ModelOptions, Shape
 from fedmpi.objectives import compiled, contrast
 from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.information import jensen_shannon
 from fedmpi.objectives.options import (
+    OBJECTIVES,
     FclgNodesOptions,
     FclgOptions,
     IntraKlOptions,
@@ -281,7 +283,16 @@ class Intra(OneEncoder):
 
 
 def network_of(objective: ObjectiveOptions, model: ModelOptions, shape: Shape) -> nn.Module:
-    """Return the module that the objective trains, without drawing from torch's global generator's stream."""
-    with torch.random.fork_rng(devices=[]):
+    """Return the module that the objective trains, without drawing from torch's global generator's stream.
+
+    Raises
+    ------
+    BadInput
+        A plug-in makes none.
+    """
+    guards = MODELS.guarded(type(model)), OBJECTIVES.guarded(type(objective))
+    with torch.random.fork_rng(devices=[]), guards[0], guards[1]:
         module: nn.Module = objective.network(model, shape)
-        return module
+    if not isinstance(module, nn.Module) or not any(True for _ in module.parameters()):
+        raise BadInput(f"model {model.name}: its network must be a torch.nn.Module with parameters")
+    return module

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition import fedgraphnn
-from fedmpi.partition.options import FedGraphNN, OneDataset, PartitionOptions, PerDataset
+from fedmpi.partition.options import PARTITIONS, FedGraphNN, OneDataset, PartitionOptions, PerDataset
 from fedmpi.partition.splits import split, subsample
 
 Int = npt.NDArray[np.int64]
@@ -68,7 +68,8 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
             f"partition '{options.name}' deals out one dataset, here are {len(raws)}: "
             "use partition 'per-dataset' or name a single dataset"
         )
-    partition: Partition = options.make(raws)
+    with PARTITIONS.guarded(type(options)):
+        partition: Partition = options.make(raws)
     return partition
 
 
