@@ -17,11 +17,9 @@ from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
 from fedmpi.datasets.family import FAMILIES
-from fedmpi.datasets.loading import num_datasets, options_class
+from fedmpi.datasets.loading import options_class
 from fedmpi.datasets.names import family_of, has_classes, members
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.synthetic import SyntheticOptions
-from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
 from fedmpi.kinds import Kind, UnknownName
@@ -30,7 +28,7 @@ from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.objectives import misfit
-from fedmpi.registry.tasks import task_misfit
+from fedmpi.registry.tasks import dataset_misfit, task_misfit
 from fedmpi.registry.twins import distinct
 
 REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
@@ -270,19 +268,10 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
 
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
-    kind = case.partition.name
-    name, count = case.dataset.name, num_datasets(case.dataset)
-    if count > 1 and not case.partition.several:
-        here, instead = f"{name} is several", ""
-        if name == SYNTHETIC:
-            here, instead = f"here are {count} synthetic domains", " or dataset.synthetic.domains = 1"
-        raise _Refused("partition", f'"{kind}" deals out one dataset, {here}: use "per-dataset"{instead}')
-    if SYNTHETIC not in members(name) and case.dataset.synthetic != SyntheticOptions():
-        raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     plain = case.kernels in ("csr", "reference") or case.model.any_task
-    if not plain and not has_classes(name):
+    if not plain and not has_classes(case.dataset.name):
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
-    if (wrong := task_misfit(case) or misfit(case)) is not None:
+    if (wrong := dataset_misfit(case) or task_misfit(case) or misfit(case)) is not None:
         raise _Refused(*wrong)
     _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):

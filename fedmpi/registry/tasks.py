@@ -1,10 +1,26 @@
-"""What fits the labels of a dataset, as far as its name tells (imports without torch)."""
+"""What fits the datasets and their labels, as far as their names tell (imports without torch)."""
 
 from __future__ import annotations
 
 from fedmpi.case.schema import Case
+from fedmpi.datasets.loading import num_datasets
 from fedmpi.datasets.names import family_of, members
+from fedmpi.datasets.synthetic import SyntheticOptions
+from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.partition.options import FedGraphNN
+
+
+def dataset_misfit(case: Case) -> tuple[str, str] | None:
+    """Return the setting that cannot be with so many datasets, and what to do; None where all fit."""
+    kind, name, count = case.partition.name, case.dataset.name, num_datasets(case.dataset)
+    if count > 1 and not case.partition.several:
+        here, instead = f"{name} is several", ""
+        if name == SYNTHETIC:
+            here, instead = f"here are {count} synthetic domains", " or dataset.synthetic.domains = 1"
+        return "partition", f'"{kind}" deals out one dataset, {here}: use "per-dataset"{instead}'
+    if SYNTHETIC not in members(name) and case.dataset.synthetic != SyntheticOptions():
+        return "dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only'
+    return None
 
 
 def task_misfit(case: Case) -> tuple[str, str] | None:
