@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput, FedmpiError
@@ -74,6 +75,7 @@ class Kind(Mapping[str, type[T]], Generic[T]):
         self._home, self._group = home, group
         self._refuse_misfit, self._required = refuse_misfit, required
         self._loaded = False
+        self._checked: WeakSet[type[T]] = WeakSet()
 
     def __getitem__(self, name: str) -> type[T]:
         return self.known()[name]
@@ -123,7 +125,9 @@ class Kind(Mapping[str, type[T]], Generic[T]):
         return [each for each in dict.fromkeys(_subclasses(self.base)) if name_of(each) is not None]
 
     def check(self, kind: type[T]) -> None:
-        """Raise BadInput for a class that is not made as the base asks for."""
+        """Raise BadInput for a class that is not made as the base asks for; it is looked at once."""
+        if kind in self._checked:
+            return
         place, name = f"{file_of(kind)}: class {kind.__name__}", name_of(kind)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise BadInput(f"{place}: name = {name!r}: a name is text of letters, digits and . _ + -")
@@ -135,6 +139,7 @@ class Kind(Mapping[str, type[T]], Generic[T]):
                     raise BadInput(f"{place}: {part} = {getattr(kind, part)!r}: it must be a method")
         if self._refuse_misfit is not None:
             self._refuse_misfit(kind)
+        self._checked.add(kind)
 
     def sources(self, kind: type[Any]) -> dict[str, str]:
         """Return the SHA-256 of the files that define a class and its bases, by file name.

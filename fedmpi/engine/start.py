@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
-from fedmpi.comm.world import World
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.engine.federation import Federation
@@ -19,6 +19,9 @@ from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
+
+if TYPE_CHECKING:  # what is refused before MPI starts must not import it
+    from fedmpi.comm.world import World
 
 Tensors = dict[str, tuple[int, ...]]
 """Shapes of tensors by name."""
