@@ -58,14 +58,14 @@ def figure(
     """
     from fedmpi.cli.run import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
-    from fedmpi.registry import algorithms
+    from fedmpi.registry.kinds import load_plugins
 
     path = locations.find(suite_name)
     suite = read(path, overrides)
     kind, options = _figure_of(suite)
     target = image or (places.out or locations.RUNS / suite.name) / "figure.svg"
     figures.check_image(target)
-    algorithms.load_plugins(plugins)
+    load_plugins(plugins)
     plan = _reused(plan_suite(suite, places.out, resume=True), reuse)
     check_writable(target.parent)
     code = run_missing(plan, path, overrides, places, effort.workers, effort.ranks, effort.budget, plugins)

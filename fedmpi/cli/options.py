@@ -13,5 +13,7 @@ Set = Annotated[
 Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for upstream archives (FEDMPI_MIRROR).")]
 Cache = Annotated[Path | None, typer.Option("--data", help="Folder of prepared data (FEDMPI_DATA).")]
 Offline = Annotated[bool | None, typer.Option("--offline", help="Never download (FEDMPI_OFFLINE=1).")]
-Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
+Plugin = Annotated[
+    list[Path] | None, typer.Option(help="File that defines algorithms, models, data, ...; may be repeated.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -19,8 +19,8 @@ from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.store import disk
 from fedmpi.store.reader import Run
 from fedmpi.visible import complain_of
@@ -46,7 +46,7 @@ def select(
     int
         0, 2 if a run could not be read, or what the sweep of the winners returns.
     """
-    algorithms.load_plugins(plugins)
+    load_plugins(plugins)
     complaints: list[str] = []
     folders, cases = _folders(target, overrides)
     runs = list(each_run(folders, complaints))

@@ -20,7 +20,7 @@ from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Interrupted, RunFailed
-from fedmpi.registry import algorithms
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import state
 
 _PR_SET_PDEATHSIG = 1
@@ -67,7 +67,7 @@ def sweep(
     int
         0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
     """
-    algorithms.load_plugins(plugins)
+    load_plugins(plugins)
     path = locations.find(suite_name)
     plan = plan_suite(read(path, overrides), places.out, resume=True, ranks=ranks)
     return run_missing(plan, path, overrides, places, workers, ranks, budget, plugins)

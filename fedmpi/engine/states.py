@@ -33,11 +33,8 @@ from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.kernels.networks import FastNetwork, fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
-from fedmpi.objectives import unsupervised
-from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
@@ -129,7 +126,7 @@ class States:
                         [self.clients[number] for number in members],
                         [federation.data(case, number) for number in members],
                         GroupedGin(case.model, model.slots, model.length),
-                        flops_of(case.model, shape),
+                        federation.flops[shape],
                     )
                 )
         return found
@@ -140,7 +137,7 @@ class States:
         shape = self._shapes[number]
         if not case.objective.supervised:
             return self._unsupervised(case, federation, number)
-        flops = flops_of(case.model, shape)
+        flops = federation.flops[shape]
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
             kernels = self._compiled(case, federation, shape)
@@ -150,8 +147,8 @@ class States:
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
-        shape, objective = self._shapes[number], unsupervised.make(case.objective)
-        model, flops = self._models[shape], ObjectiveFlops(case.objective, case.model, shape)
+        shape, objective = self._shapes[number], case.objective.make()
+        model, flops = self._models[shape], federation.flops[shape]
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
         if case.kernels == "compiled":
             encoder = self._encoder(case, shape)

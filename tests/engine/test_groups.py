@@ -15,7 +15,6 @@ from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.registry.check import check_suite
@@ -100,7 +99,7 @@ def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch
         )
     ]
     gin = GroupedGin(GinOptions(), model.slots, model.length)
-    group = ClientGroup(clients, [(part, part) for part in parts], gin, flops_of(GinOptions(), shape))
+    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape))
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
     (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
     hooks = Hooks(checked.algorithm, 3, Whereabouts())

@@ -14,7 +14,6 @@ from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNGcnOptions, FedGraphNNSageOptions, Shape
 from tests.tasks.making import make_task
@@ -59,7 +58,7 @@ def both(kind: str, task: str = "multi-task", graphs: int = 12, held_out=range(3
     labels = labels_for(task, graphs)
     options, shape = KINDS[kind](**settings), Shape(8, 5)
     predicted = make_task(task, labels, targets="standardised" if task == "regression" else "raw")
-    everything, flops = graph_set(labels), flops_of(options, shape)
+    everything, flops = graph_set(labels), options.flops(shape)
     kept_back = everything.take(np.array(held_out, np.int64))
     models = [FlatModel(build(options, shape)) for _ in range(2)]
     for model in models:

@@ -8,8 +8,9 @@ import pytest
 
 from fedmpi.config.suite import CaseSettings, read
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import build, check_suite
+from fedmpi.registry.kinds import load_plugin
 
 HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\nfrom fedmpi.algorithms.capabilities import *\n"
 
@@ -23,7 +24,7 @@ def plugin(tmp_path):
         sys.modules.pop("fedmpi_plugin_odd", None)
         gc.collect()
         path.write_text(HEAD + text)
-        algorithms.load_plugin(path)
+        load_plugin(path)
 
     yield load
     sys.modules.pop("fedmpi_plugin_odd", None)
@@ -63,8 +64,8 @@ def plugin(tmp_path):
             "class Odd(WeightsFromReports, Algorithm):\n    name = 'odd'\n    def weights(self, samples): pass",
             "class Odd: weights is never called: round_weights of WeightsFromReports replaces it",
         ),
-        ("x = 1", "it defines no algorithm, a subclass of Algorithm with a `name`"),
-        ("class Odd(Algorithm):\n    pass", "it defines no algorithm"),
+        ("x = 1", "it defines nothing: no subclass of Algorithm, ModelOptions, ObjectiveOptions"),
+        ("class Odd(Algorithm):\n    pass", "it defines nothing: no subclass of Algorithm"),
         ("sys.exit(0)", "ended the process with exit code 0"),
         ("os._exit(0)", "ended the process with exit code 0"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
@@ -121,7 +122,7 @@ def test_kernels_follow_from_capabilities(plugin, tmp_path, text, optimizer):
 def test_a_version_of_the_same_second_and_length_is_read_anew(plugin):
     for rounds in ("1", "2"):
         plugin(f"class Odd(Algorithm):\n    name = 'odd'\n    warmth = {rounds}")
-        assert str(algorithms.find("odd").warmth) == rounds
+        assert str(ALGORITHMS.find("odd").warmth) == rounds
 
 
 def test_when_a_run_is_given_up_is_no_part_of_its_configuration():

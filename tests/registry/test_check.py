@@ -58,7 +58,7 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
             'algorithm = { name = "fedprox", mu = -1 }',
             "case.algorithm.mu: input should be greater than or equal to 0",
         ),
-        ('model = "ginn"', 'there is no "ginn"; did you mean "gin"? (valid: gin,'),
+        ('model = "ginn"', 'there is no "ginn"; did you mean "gin"? (valid: fedgraphnn/gat,'),
         ("model = { hiden = 3 }", 'case.model.hiden: unknown key; did you mean "hidden"?'),
         ('optimizer = { lr = "fast" }', "case.optimizer.lr: input should be a valid number"),
         ('partition = "chunk"', 'there is no "chunk"; did you mean "chunks"?'),

@@ -203,7 +203,17 @@ def _run_row(each: Digest, clustered: bool) -> list[Entry]:
     return row
 
 
-_ORIGIN = ("cpu_model", "cores", "memory_bytes", "host", "platform", "python", "device", "torch_threads")
+_ORIGIN = (
+    "cpu_model",
+    "cores",
+    "memory_bytes",
+    "host",
+    "platform",
+    "python",
+    "device",
+    "torch_threads",
+    "model_flops",
+)
 
 
 def provenance(digests: Sequence[Digest]) -> Section:
