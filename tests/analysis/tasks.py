@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedmpi.engine.scores import task_fields
+import numpy as np
+
 from fedmpi.metrics.metric import (
     ACCURACY,
     CLUSTERING_ACCURACY,
@@ -14,6 +15,8 @@ from fedmpi.metrics.metric import (
     ROC_AUC,
 )
 from fedmpi.store.schema import Field, held_out_losses, training_loss
+from fedmpi.tasks import graph_classification
+from tests.tasks.making import make_task
 
 
 def field(name, axis="client", dtype="f8"):
@@ -22,13 +25,7 @@ def field(name, axis="client", dtype="f8"):
 
 
 LOSSES = (training_loss("nat"), *held_out_losses("nat"))
-CLASSIFICATION = (
-    *LOSSES,
-    *(field(f"{part}_accuracy") for part in ("train", "val", "test")),
-    field("test_correct", "example", "u1"),
-)
-MULTI_LABEL = (*LOSSES, *task_fields("multi-task", by_client=True))
-REGRESSION = (*LOSSES, *task_fields("regression", by_client=True))
+MULTI_LABEL, REGRESSION = (make_task(kind, np.array([[1.0]])).fields for kind in ("multi-task", "regression"))
 CLUSTERING = (training_loss("nat"), *(field(m.name, "") for m in (CLUSTERING_ACCURACY, CLUSTERING_F1)))
 
 METRICS = {
@@ -39,4 +36,4 @@ METRICS = {
 }
 """By name of the headline."""
 
-FIELDS = dict(zip(METRICS, (CLASSIFICATION, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))
+FIELDS = dict(zip(METRICS, (graph_classification.FIELDS, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))
