@@ -93,10 +93,10 @@ def _headline_figures(run: Run) -> dict[str, Any]:
 
 def _left_out(run: Run) -> dict[str, int]:
     """Return how many label columns have no value in the last evaluated round, where there are columns."""
-    last = scores.last_evaluated(run)
-    if last is None or "test_tasks_left_out" not in run.results:
+    last, columns = scores.last_evaluated(run), scores.by_task(run)
+    if last is None or run.headline.field() not in columns:
         return {}
-    return {"test_tasks_left_out": int(run.results["test_tasks_left_out"][last])}
+    return {"test_tasks_left_out": int(np.isnan(columns[run.headline.field()][last]).sum())}
 
 
 def per_client(run: Run) -> list[dict[str, Any]]:

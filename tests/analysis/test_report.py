@@ -10,6 +10,7 @@ from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 ACCURACY = [[0.5, 0.6], [0.9, 0.8], [0.7, 0.7]]
 
@@ -92,7 +93,9 @@ def test_rows_that_cannot_be_written(tmp_path, make_run):
     run = make_run(tmp_path / "a", ACCURACY)
     with pytest.raises(BadInput, match="its record does not say how many graphs each client has"):
         report([run], csv=tmp_path / "rows.csv")
-    RunRecord.create(tmp_path / "b", config={}, clients=["c"], rounds=3, partition={}).close()
+    RunRecord.create(
+        tmp_path / "b", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+    ).close()
     with pytest.raises(BadInput, match=r"--csv /proc/none/rows.csv: cannot write it"):
         report([tmp_path / "b"], csv=Path("/proc/none/rows.csv"))
 
@@ -103,7 +106,9 @@ def test_a_single_run_comes_with_its_clients(tmp_path, make_run, capsys):
 
 
 def test_a_run_without_a_finished_round(tmp_path, capsys):
-    RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}).close()
+    RunRecord.create(
+        tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+    ).close()
     assert report([tmp_path / "a"], target=0.5) == 0
     assert "0/3" in capsys.readouterr().out
 
