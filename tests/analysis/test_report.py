@@ -137,7 +137,7 @@ def test_runs_behind_links_are_found_and_counted_once(tmp_path, make_run):
 
 def test_a_target_is_a_share(tmp_path, make_run):
     make_run(tmp_path / "case", [[0.5]])
-    with pytest.raises(BadInput, match="--target 70: give an accuracy between 0 and 1"):
+    with pytest.raises(BadInput, match="--target 70: accuracy lies between 0 and 1"):
         report([tmp_path], target=70)
 
 
