@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedmpi.analysis.summary import method, setting
-from fedmpi.metrics.targets import mean_accuracy
+from fedmpi.metrics import clients
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.events import Event, Life, Round, Start, Status
 from fedmpi.store.schema import Array
 
@@ -84,6 +85,11 @@ class RunProgress:
         return self.start.clients if self.start is not None else ()
 
     @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics of the run, the headline first; none before the first line."""
+        return self.start.metrics if self.start is not None else ()
+
+    @property
     def seconds(self) -> float:
         """Seconds of all recorded rounds."""
         return float(sum(float(each.measurements["round_seconds"]) for each in self._rounds.values()))
@@ -105,12 +111,7 @@ class RunProgress:
 
     def curve(self, name: str) -> Array:
         """Return a result by round [R], its mean over clients; NaN where none was evaluated."""
-        values = np.asarray(self.history(name), np.float64)
-        return values if values.ndim == 1 else mean_accuracy(values)
-
-    def has(self, name: str) -> bool:
-        """Return whether the recorded rounds have a result."""
-        return any(name in each.results for each in self._rounds.values())
+        return clients.mean_by_round(np.asarray(self.history(name), np.float64))
 
     def clusters(self) -> list[list[str]]:
         """Return the clients of each present cluster, the largest first; empty before the first round."""

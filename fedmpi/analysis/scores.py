@@ -1,77 +1,163 @@
-"""Scores over all clients' graphs in figures: of a run, and by task."""
+"""The values of a run's metrics: under the rules of selection, by client, by round and by task."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fedmpi.metrics.headline import NAMES, SCORES, Float, headline
+from fedmpi.metrics import clients, selection
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 
+Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
 
-def score_figures(run: Run) -> dict[str, Any]:
-    """Return the headline score under the three selection rules, where it is not accuracy.
+RULES = {"last round": "", "best by validation": "_best_by_validation", "as published": "_as_published"}
+"""Rules of selection, and what they add to a field's name; only the last one looks at test data to choose."""
 
-    Beside it the other scores of the last evaluated round, and how many tasks have none there.
+LAST, BEST, PUBLISHED = RULES
+
+Results = Mapping[str, npt.NDArray[Any]]
+
+
+def rules(metric: Metric) -> tuple[str, ...]:
+    """Return the rules under which a metric has a value: only the last round where nothing is held out."""
+    return tuple(RULES) if metric.held_out else (LAST,)
+
+
+def curve(results: Results, metric: Metric, part: str = "test") -> Float:
+    """Return a metric by round [R], its mean over the clients evaluated; NaN where none was.
+
+    Parameters
+    ----------
+    results : mapping
+        Of a run, or of the rounds of a job that still runs.
+    metric : Metric
+    part : str
+        "val" or "test"; the same where nothing is held out.
     """
-    found = headline(run.results)
-    if found is None:
-        return {}
-    constant = run.partition.get("constant_rmse")
-    return {
-        "score": found.name,
-        "test_score": found.last,
-        "test_score_best_by_validation": found.best_by_validation,
-        "test_score_as_published": found.as_published,
-        "test_score_constant": 0.5 if constant is None else float(np.nanmean(constant)),
-        **_further(run),
-    }
+    return clients.mean_by_round(results[metric.field(part)])
 
 
-def _further(run: Run) -> dict[str, float | int]:
-    names = [f"test_{field}" for field in SCORES if field not in NAMES]
-    last = _last_evaluated(run)
-    found: dict[str, float | int] = {
-        name: math.nan if last is None else float(run.results[name][last])
-        for name in names
-        if name in run.results
-    }
-    if last is not None and "test_tasks_left_out" in run.results:
-        found["test_tasks_left_out"] = int(run.results["test_tasks_left_out"][last])
-    return found
+def values(run: Run, metric: Metric, rule: str = LAST) -> Float:
+    """Return a metric's value of each client [n], or the run's [1] where no client has one of its own.
+
+    Parameters
+    ----------
+    run : Run
+    metric : Metric
+    rule : str
+        One of `rules` of the metric.
+    """
+    return _selected(run, metric, rule, _columns(run.results[metric.field()]))
 
 
-def task_rows(run: Run) -> list[dict[str, Any]]:
-    """Return all scores of each task in the last evaluated round; nothing of runs that have no tasks."""
-    last = _last_evaluated(run)
-    columns = {} if last is None else {name: values[last] for name, values in by_task(run).items()}
-    return [
-        {"task": task, **{name: float(values[place]) for name, values in columns.items()}}
-        for place, task in enumerate(task_names(run))
-    ]
+def score(run: Run, metric: Metric, rule: str = LAST) -> float:
+    """Return the run's value: the mean over clients where each has one of its own; NaN if there is none."""
+    return clients.mean(values(run, metric, rule))
+
+
+def best_rounds(run: Run, metric: Metric) -> Int:
+    """Return the best round by validation of each client [n] or of the run [1], 0-based; -1 without one.
+
+    Equal values of clients are told apart by the validation loss; the earliest of what is still equal counts.
+    """
+    loss = run.results.get("val_loss") if metric.scope == "client" else None
+    return selection.best_rounds(metric.sign * _columns(run.results[metric.field("val")]), loss)
+
+
+def by_client(run: Run, metric: Metric) -> Float | None:
+    """Return each client's value [n] in its last evaluated round; None where clients have none."""
+    if metric.scope == "client":
+        return values(run, metric)
+    own = run.results.get(f"client_{metric.field()}")
+    return None if own is None else selection.at_rounds(own, selection.last_rounds(own))
+
+
+def constant(run: Run, metric: Metric) -> float:
+    """Return what predicting the same for every example scores; NaN where that is not known."""
+    stored = run.partition.get(f"constant_{metric.name}")
+    if not math.isnan(metric.constant) or stored is None:
+        return metric.constant
+    return clients.mean(np.asarray(stored, np.float64).ravel())
+
+
+def splitting_groups(run: Run) -> npt.NDArray[np.int_]:
+    """Return the clusters by round [R, n] if they split; all one if they are formed anew in every round."""
+    group = np.asarray(run.results["group"])
+    return np.zeros_like(group) if "domain_agreement" in run.results else group
+
+
+def has_outcomes(run: Run) -> bool:
+    """Return whether the record says which test examples are right, and which have a twin."""
+    return "test_correct" in run.results and "test_twin_own" in run.partition
+
+
+def without_twins(run: Run, rule: str = LAST) -> Float:
+    """Return each client's headline [n] over the test examples without a twin in any training set.
+
+    The round is chosen as for all test examples, but for "as published", where the maximum is taken over
+    these values. NaN where every test example has a twin. Only of runs with `has_outcomes`.
+    """
+    scored = run.results[run.headline.field()]
+    share = clients.subset_accuracy(run.results["test_correct"], run.partition["test_ptr"], _clean(run))
+    return _selected(run, run.headline, rule, np.where(np.isnan(scored), np.nan, share))
+
+
+def num_without_twins(run: Run) -> Int:
+    """Return each client's number of test examples without a twin [n]; only of runs with `has_outcomes`."""
+    return np.array([piece.sum() for piece in np.split(_clean(run), run.partition["test_ptr"][1:-1])])
 
 
 def task_names(run: Run) -> list[str]:
-    """Return the names of a run's tasks; none where each graph has one class."""
+    """Return the names of a run's label columns; none where each example has one label."""
     return [str(name) for name in run.partition.get("task_names", ())]
 
 
 def by_task(run: Run) -> dict[str, Float]:
-    """Return the scores by round and task [R, tasks], named as the scores over all tasks are."""
-    names = [(f"{part}_{field}", f"{part}_task_{field}") for field in SCORES for part in ("test", "val")]
-    return {name: run.results[stored] for name, stored in names if stored in run.results}
+    """Return the metrics by round and label column [R, tasks], named as those over all columns are."""
+    pooled = [metric for metric in run.metrics if metric.scope == "pooled"]
+    names = [(f"{part}_task_{each.name}", each.field(part)) for each in pooled for part in ("test", "val")]
+    return {name: run.results[stored] for stored, name in names if stored in run.results}
 
 
-def by_round(run: Run) -> dict[str, Float]:
-    """Return the scores over all tasks by round [R]; of a record whose graphs have one class none."""
-    names = [f"{part}_{field}" for field in SCORES for part in ("test", "val")]
-    return {name: run.results[name] for name in names if name in run.results}
+def task_rows(run: Run) -> list[dict[str, Any]]:
+    """Return all metrics of each label column in the last evaluated round; nothing where there are none."""
+    last = last_evaluated(run)
+    columns = {} if last is None else {name: scores[last] for name, scores in by_task(run).items()}
+    return [
+        {"task": task, **{name: float(scores[place]) for name, scores in columns.items()}}
+        for place, task in enumerate(task_names(run))
+    ]
 
 
-def _last_evaluated(run: Run) -> int | None:
-    """Return the last round (0-based) with a headline score; None if there is none."""
-    found = headline(run.results)
-    rounds = np.zeros(0, np.int64) if found is None else np.flatnonzero(~np.isnan(found.test))
+def last_evaluated(run: Run) -> int | None:
+    """Return the last round (0-based) with a value of the headline; None if there is none."""
+    rounds = np.flatnonzero(~np.isnan(curve(run.results, run.headline)))
     return int(rounds[-1]) if len(rounds) else None
+
+
+def _columns(stored: npt.NDArray[Any]) -> Float:
+    """Return what is stored by round as [R, n], or [R, 1] where it is of the whole run."""
+    return np.asarray(stored.reshape(len(stored), -1), np.float64)
+
+
+def _selected(run: Run, metric: Metric, rule: str, scores: Float) -> Float:
+    """Return those of some values [R, n] that a rule selects [n]; the metric's own say in which rounds."""
+    own = _columns(run.results[metric.field()])
+    if rule == LAST:
+        return selection.at_rounds(scores, selection.last_rounds(own))
+    if rule == BEST:
+        return selection.at_rounds(scores, best_rounds(run, metric))
+    if metric.scope == "client":
+        return metric.sign * selection.as_published(metric.sign * scores, splitting_groups(run))
+    return selection.at_rounds(scores, selection.best_rounds(metric.sign * own))
+
+
+def _clean(run: Run) -> npt.NDArray[np.bool_]:
+    twins = run.partition["test_twin_own"] | run.partition["test_twin_other"]
+    return np.asarray(twins == 0)

@@ -8,16 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.analysis.scores import score_figures
+from fedmpi.analysis import scores
 from fedmpi.errors import BadInput
 from fedmpi.metrics import clients, selection, targets
-from fedmpi.metrics.headline import NAMES, headline
 from fedmpi.store.reader import Run
-
-CLUSTERING = ("clustering_accuracy", "clustering_f1", "probe_accuracy")
-"""Scores that the records of unsupervised objectives have, by round; the first is the headline."""
+from fedmpi.store.schema import Array
 
 
 def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
@@ -26,28 +22,20 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     Parameters
     ----------
     target : float, optional
-        Accuracy, or score by which the run is judged instead, for the to-target figures.
+        Value of the headline, for the to-target figures.
 
     Raises
     ------
     BadInput
-        The target is above 1, of a score that never is.
+        The headline never has the target's value.
     """
-    last = selection.last_rounds(run.results["test_accuracy"])
-    final = selection.at_rounds(run.results["test_accuracy"], last)
-    best = best_test_accuracy(run)
-    worst_client, worst_accuracy = clients.worst(final)
     figures = {
         **_identity_figures(run),
-        "test_accuracy": clients.mean(final),
-        "test_accuracy_best_by_validation": clients.mean(best),
-        "test_accuracy_as_published": clients.mean(published_test_accuracy(run)),
-        **{name: clients.mean(values) for name, values in without_twins(run).items()},
-        "worst_client": run.clients[worst_client] if worst_client >= 0 else None,
-        "worst_client_accuracy": worst_accuracy,
-        "lowest_decile_accuracy": clients.lowest_decile(final),
-        **score_figures(run),
-        **clustering_figures(run),
+        "metric": run.headline.name,
+        "constant": scores.constant(run, run.headline),
+        **_headline_figures(run),
+        **{metric.field(): scores.score(run, metric) for metric in run.metrics[1:]},
+        **_left_out(run),
         **_split_figures(run),
         **_cost_figures(run),
     }
@@ -80,97 +68,48 @@ def method(config: Mapping[str, Any]) -> str:
     return algorithm if objective in ("supervised", "None") else f"{objective} with {algorithm}"
 
 
-def clustering_figures(run: Run) -> dict[str, float]:
-    """Return the scores of an unsupervised run's clusters in the last evaluated round; nothing of others."""
-    found = {}
-    for name in CLUSTERING:
-        if name in run.results:
-            scored = run.results[name][~np.isnan(run.results[name])]
-            found[name] = float(scored[-1]) if len(scored) else math.nan
-    return found
+def _headline_figures(run: Run) -> dict[str, Any]:
+    """Return the headline under all rules; where clients have their own, also of the worst of them."""
+    metric = run.headline
+    field, suffixes = metric.field(), scores.RULES
+    found: dict[str, Any] = {
+        f"{field}{suffixes[rule]}": scores.score(run, metric, rule) for rule in scores.rules(metric)
+    }
+    if metric.scope != "client":
+        return found
+    if scores.has_outcomes(run):
+        found |= {
+            f"{field}_without_twins{suffix}": clients.mean(scores.without_twins(run, rule))
+            for rule, suffix in suffixes.items()
+        }
+    final = scores.values(run, metric)
+    place, worst = clients.worst(final, metric.sign)
+    return found | {
+        "worst_client": run.clients[place] if place >= 0 else None,
+        f"worst_client_{metric.name}": worst,
+        f"lowest_decile_{metric.name}": clients.lowest_decile(final, metric.sign),
+    }
 
 
-def by_accuracy(run: Run) -> bool:
-    """Return whether a run is judged by accuracy: not by a score over all graphs, nor by its clusters."""
-    return CLUSTERING[0] not in run.results and headline(run.results) is None
-
-
-def best_test_accuracy(run: Run) -> selection.Float:
-    """Return each client's test accuracy [n] at its best round by validation."""
-    rounds = selection.best_rounds(run.results["val_accuracy"], run.results["val_loss"])
-    return selection.at_rounds(run.results["test_accuracy"], rounds)
-
-
-def splitting_groups(run: Run) -> npt.NDArray[np.int_]:
-    """Return the clusters by round [R, n] if they split; all one if they are formed anew in every round."""
-    group = np.asarray(run.results["group"])
-    return np.zeros_like(group) if "domain_agreement" in run.results else group
-
-
-def published_test_accuracy(run: Run) -> selection.Float:
-    """Return each client's test accuracy [n] as published: a maximum over test accuracies at its splits."""
-    return selection.as_published(run.results["test_accuracy"], splitting_groups(run))
-
-
-def without_twins(run: Run) -> dict[str, selection.Float]:
-    """Return each client's test accuracy [n] over the test graphs without a twin in any training set.
-
-    By figure, under the three selection rules; the round is chosen as for all test graphs, but for
-    "as published", where the maximum is taken over these accuracies. NaN where every test graph has
-    a twin, and for records that do not hold the single graphs' outcomes.
-    """
-    names = [f"test_accuracy_without_twins{rule}" for rule in ("", "_best_by_validation", "_as_published")]
-    if "test_twin_own" not in run.partition:
-        return {name: np.full(len(run.clients), np.nan) for name in names}
-    results, partition = run.results, run.partition
-    clean = (partition["test_twin_own"] | partition["test_twin_other"]) == 0
-    accuracy = clients.subset_accuracy(results["test_correct"], partition["test_ptr"], clean)
-    accuracy = np.where(np.isnan(results["test_accuracy"]), np.nan, accuracy)
-    last = selection.last_rounds(results["test_accuracy"])
-    best = selection.best_rounds(results["val_accuracy"], results["val_loss"])
-    values = (
-        selection.at_rounds(accuracy, last),
-        selection.at_rounds(accuracy, best),
-        selection.as_published(accuracy, splitting_groups(run)),
-    )
-    return dict(zip(names, values, strict=True))
-
-
-def num_without_twins(run: Run) -> list[int | None]:
-    """Return each client's number of test graphs without a twin; None where the record does not say."""
-    partition = run.partition
-    if "test_twin_own" not in partition:
-        return [None] * len(run.clients)
-    clean = (partition["test_twin_own"] | partition["test_twin_other"]) == 0
-    pieces = np.split(clean, partition["test_ptr"][1:-1])
-    return [int(piece.sum()) for piece in pieces]
+def _left_out(run: Run) -> dict[str, int]:
+    """Return how many label columns have no value in the last evaluated round, where there are columns."""
+    last = scores.last_evaluated(run)
+    if last is None or "test_tasks_left_out" not in run.results:
+        return {}
+    return {"test_tasks_left_out": int(run.results["test_tasks_left_out"][last])}
 
 
 def per_client(run: Run) -> list[dict[str, Any]]:
-    """Return one row of figures per client."""
+    """Return one row of figures per client: losses, and the metrics of which clients have values."""
     results = run.results
-    scored = "test_accuracy" if by_accuracy(run) else "train_loss"
-    last = selection.last_rounds(results[scored])
-    columns = {
-        name: selection.at_rounds(results[name], last)
-        for name in ("train_loss", "val_accuracy", "test_accuracy", "test_loss")
-    }
-    columns["test_accuracy_best_by_validation"] = best_test_accuracy(run)
-    columns["test_accuracy_as_published"] = published_test_accuracy(run)
-    columns |= without_twins(run)
-    for field in NAMES:
-        if f"client_test_{field}" in results:
-            scores = results[f"client_test_{field}"]
-            columns["test_score"] = selection.at_rounds(scores, selection.last_rounds(scores))
-    clean = num_without_twins(run)
+    columns = _client_losses(run) | _client_metrics(run)
     traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
     flops = results["model_flops"].sum(axis=0)
     return [
         {
             "client": name,
             "rounds": int(results["participated"][:, index].sum()),
-            **{column: float(values[index]) for column, values in columns.items()},
-            "test_graphs_without_twins": clean[index],
+            **{column: values[index].item() for column, values in columns.items()},
             "model_gflop": float(flops[index]) / 1e9,
             "client_megabytes": float(traffic[index]) / 1e6,
         }
@@ -178,9 +117,39 @@ def per_client(run: Run) -> list[dict[str, Any]]:
     ]
 
 
+def _client_losses(run: Run) -> dict[str, Array]:
+    """Return losses [n] of the clients' last evaluated round; of their last where they have no metric."""
+    scored = run.headline.field() if run.headline.scope == "client" else "train_loss"
+    last = selection.last_rounds(run.results[scored])
+    names = [name for name in ("train_loss", "test_loss") if name in run.results]
+    return {name: selection.at_rounds(run.results[name], last) for name in names}
+
+
+def _client_metrics(run: Run) -> dict[str, Array]:
+    """Return the metrics of which clients have values [n], of the headline under all rules."""
+    found: dict[str, Array] = {}
+    for metric in run.metrics:
+        field, own = metric.field(), scores.by_client(run, metric)
+        if own is None:
+            continue
+        found[field] = own
+        if metric.scope == "client":
+            val = run.results[metric.field("val")]
+            found[metric.field("val")] = selection.at_rounds(val, selection.last_rounds(run.results[field]))
+    if run.headline.scope == "client":
+        field, twins = run.headline.field(), scores.has_outcomes(run)
+        for rule, suffix in scores.RULES.items():
+            found[f"{field}{suffix}"] = scores.values(run, run.headline, rule)
+            if twins:
+                found[f"{field}_without_twins{suffix}"] = scores.without_twins(run, rule)
+        if twins:
+            found["test_graphs_without_twins"] = scores.num_without_twins(run)
+    return found
+
+
 def _split_figures(run: Run) -> dict[str, Any]:
     """Return how often clusters split, how often off a single client, and the first such round (1-based)."""
-    found = clients.splits(splitting_groups(run))
+    found = clients.splits(scores.splitting_groups(run))
     return {
         "splits": len(found),
         "single_client_splits": sum(size == 1 for _, size in found),
@@ -246,19 +215,13 @@ def _rank_total(run: Run, name: str) -> float:
 
 
 def _target_figures(run: Run, target: float) -> dict[str, Any]:
-    cost, found = _cost(run), headline(run.results)
-    higher = found is None or found.higher
-    if target > 1 and higher:
-        name = "an accuracy" if found is None else f"a {found.name}"
-        raise BadInput(f"--target {target}: give {name} between 0 and 1, for instance 0.7")
-    val, test = run.results["val_accuracy"], run.results["test_accuracy"]
-    if found is not None:
-        val, test = found.val[:, None], found.test[:, None]
-    elif CLUSTERING[0] in run.results:
-        val = test = run.results[CLUSTERING[0]][:, None]
+    metric, cost = run.headline, _cost(run)
+    if not metric.low <= target <= metric.high:
+        between = f"between {metric.low:g} and {metric.high:g}"
+        raise BadInput(f"--target {target}: {metric.title} lies {between}")
     figures: dict[str, Any] = {"target": target}
-    for label, scores in (("to_target", val), ("to_target_on_test_data", test)):
-        reached = targets.to_target(scores, target, cost, higher)
+    for label, part in (("to_target", "val"), ("to_target_on_test_data", "test")):
+        reached = targets.to_target(scores.curve(run.results, metric, part), target, cost, metric.higher)
         figures[label] = asdict(reached) if reached else None
     return figures
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +17,37 @@ def mean(values: Float) -> float:
     return float(present.mean()) if len(present) else math.nan
 
 
-def worst(values: Float) -> tuple[int, float]:
-    """Return index and value of the client with the lowest value; (-1, NaN) if none has one."""
+def mean_by_round(values: npt.NDArray[Any]) -> Float:
+    """Return the mean over the clients evaluated in each round [R]; NaN where none was.
+
+    Parameters
+    ----------
+    values : [R, n], or [R] where it is one value of all clients
+        NaN where a client was not evaluated.
+    """
+    if values.ndim == 1:
+        return np.asarray(values, np.float64)
+    evaluated = ~np.isnan(values)
+    count = evaluated.sum(axis=1)
+    total = np.where(evaluated, values, 0.0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def worst(values: Float, sign: int = 1) -> tuple[int, float]:
+    """Return index and value of the client with the lowest value; (-1, NaN) if none has one.
+
+    The highest where `sign` is -1: where lower values are better.
+    """
     if not len(_present(values)):
         return -1, math.nan
-    index = int(np.nanargmin(values))
+    index = int(np.nanargmin(sign * values))
     return index, float(values[index])
 
 
-def lowest_decile(values: Float) -> float:
-    """Return the mean over the ``ceil(n / 10)`` clients with the lowest values."""
-    present = np.sort(_present(values))
-    return float(present[: math.ceil(len(present) / 10)].mean()) if len(present) else math.nan
+def lowest_decile(values: Float, sign: int = 1) -> float:
+    """Return the mean over the ``ceil(n / 10)`` clients with the worst values; `sign` as for `worst`."""
+    present = np.sort(sign * _present(values))
+    return float(sign * present[: math.ceil(len(present) / 10)].mean()) if len(present) else math.nan
 
 
 def std_over_seeds(values: Float) -> float:

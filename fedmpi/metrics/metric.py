@@ -88,7 +88,17 @@ class Metric:
     def shown(self, value: float, signed: bool = False) -> str:
         """Return a value or a difference for people, percent without its sign."""
         sign = "+" if signed else ""
-        return f"{100 * value:{sign}.2f}" if self.percent else f"{value:{sign}.4f}"
+        return f"{self.scale * value:{sign}.{2 if self.percent else 4}f}"
+
+    @property
+    def scale(self) -> float:
+        """What a value is multiplied by for people: 100 for percent."""
+        return 100.0 if self.percent else 1.0
+
+    @property
+    def points(self) -> str:
+        """What follows a difference of values."""
+        return " points" if self.percent else ""
 
     @property
     def heading(self) -> str:

@@ -1,4 +1,4 @@
-"""What it cost to reach a target, an accuracy or another score: rounds, seconds, bytes, FLOPs."""
+"""What it cost to reach a target: rounds, seconds, bytes, FLOPs."""
 
 from __future__ import annotations
 
@@ -32,27 +32,12 @@ class ToTarget:
     model_flops: int
 
 
-def mean_accuracy(accuracy: Float) -> Float:
-    """Return the mean over the clients evaluated in each round [R]; NaN where none was.
-
-    Parameters
-    ----------
-    accuracy : float64 [R, n]
-        NaN where a client was not evaluated.
-    """
-    evaluated = ~np.isnan(accuracy)
-    count = evaluated.sum(axis=1)
-    total = np.where(evaluated, accuracy, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
 def first_round(scores: Float, target: float, higher: bool = True) -> int | None:
-    """Return the first round (0-based) whose mean score is at least `target`; None if never.
+    """Return the first round (0-based) whose score is at least `target`; None if never.
 
     At most, if not `higher`: where lower scores are better.
     """
-    mean = mean_accuracy(scores)
-    reached = np.flatnonzero(mean >= target if higher else mean <= target)
+    reached = np.flatnonzero(scores >= target if higher else scores <= target)
     return int(reached[0]) if len(reached) else None
 
 
@@ -61,10 +46,11 @@ def to_target(scores: Float, target: float, cost: Cost, higher: bool = True) -> 
 
     Parameters
     ----------
-    scores : float64 [R, n]
-        On validation data; on test data only for figures labelled so.
+    scores : float64 [R]
+        On validation data; on test data only for figures labelled so. NaN in rounds without evaluation.
+    cost : Cost
     target : float
-        In the score's unit: an accuracy between 0 and 1.
+        In the score's unit.
     higher : bool
         Whether higher scores are better.
     """

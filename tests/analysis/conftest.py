@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from fedmpi.engine.scores import task_fields
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+from tests.analysis.tasks import FIELDS, METRICS
 
 
 @pytest.fixture
@@ -31,7 +31,12 @@ def make_run(monkeypatch):
             if numerics is not None:
                 patch.setattr("fedmpi.store.record.NUMERICS_VERSION", numerics)
             record = RunRecord.create(
-                folder, config=config, clients=clients, rounds=len(accuracy), partition=partition or {}
+                folder,
+                config=config,
+                clients=clients,
+                rounds=len(accuracy),
+                partition=partition or {},
+                extra=FIELDS["accuracy"],
             )
         with record:
             record.begin_life(0, ranks, ["Bcast"], {})
@@ -39,8 +44,7 @@ def make_run(monkeypatch):
                 results, measurements = _rows(index, values, ranks)
                 for name in ("round_seconds", "phase_seconds"):
                     measurements[name] = measurements[name] * slowness
-                if correct is not None:
-                    results["test_correct"] = np.array(correct[index], np.uint8)
+                results["test_correct"] = np.array([] if correct is None else correct[index], np.uint8)
                 record.write_round(index, results, measurements)
             record.finish(status, "" if status == "complete" else "made up")
         return folder
@@ -58,17 +62,16 @@ def make_scored():
     def make(
         folder, name, test, val=None, seed=1, names=("toxic",), settings=None, slowness=1.0, constant=None
     ):
-        task = "multi-task" if name == "roc_auc" else "regression"
-        fields = task_fields(task, by_client=True)
+        fields = [field for field in FIELDS[name] if "loss" not in field.name]
         config = {"dataset": {"name": "BBBP"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
         partition = {"task_names": np.array(names)} | (
             {} if constant is None else {"constant_rmse": [constant]}
         )
         about = {"config": config, "clients": ["a", "b"], "rounds": len(test), "partition": partition}
-        with RunRecord.create(folder, **about, extra=fields) as record:
+        with RunRecord.create(folder, **about, extra=FIELDS[name], metrics=METRICS[name]) as record:
             record.begin_life(0, 2, ["Bcast"], {})
             for index, scores in enumerate(test):
-                results, measurements = _rows(index, [np.nan, np.nan])
+                results, measurements = _rows(index, [np.nan, np.nan], fields=FIELDS[name])
                 for part, values in (("test", scores), ("val", scores if val is None else val[index])):
                     results |= _scores(part, name, fields, np.broadcast_to(values, len(names)))
                 measurements["round_seconds"] = measurements["round_seconds"] * slowness
@@ -98,18 +101,40 @@ def _scores(part, headline, fields, by_task):
 
 
 @pytest.fixture
+def make_judged():
+    """Return a function that records a complete run of any metrics: the results of each round by field."""
+
+    def make(folder, metrics, fields, rounds, partition=None, settings=None):
+        clients = ["a", "b"]
+        config = {"dataset": {"name": "MADE-UP"}, "algorithm": "fedavg", "seed": 1, **(settings or {})}
+        about = {"config": config, "clients": clients, "rounds": len(rounds), "partition": partition or {}}
+        with RunRecord.create(folder, **about, extra=fields, metrics=metrics) as record:
+            record.begin_life(0, 2, ["Bcast"], {})
+            for index, found in enumerate(rounds):
+                results, measurements = _rows(index, clients, fields=fields)
+                results |= {name: np.asarray(values, results[name].dtype) for name, values in found.items()}
+                record.write_round(index, results, measurements)
+            record.finish("complete", "")
+        return folder
+
+    return make
+
+
+@pytest.fixture
 def make_rows():
     """Return a function that makes up one round's results and measurements, on some ranks."""
     return _rows
 
 
-def _rows(index, values, ranks=2):
-    sizes = axis_sizes(len(values), ranks, 1)
-    results = blank_round(result_fields(), sizes)
+def _rows(index, values, ranks=2, fields=FIELDS["accuracy"]):
+    sizes = axis_sizes(len(values), ranks, 1, tasks=1)
+    results = blank_round(result_fields(fields), sizes)
     results["participated"][:] = 1
-    results["test_accuracy"][:] = values
-    results["val_accuracy"][:] = values
-    results["val_loss"][:] = 1.0
+    if "val_loss" in results:
+        results["val_loss"][:] = 1.0
+    if "test_accuracy" in results:
+        results["test_accuracy"][:] = values
+        results["val_accuracy"][:] = values
     results["client_bytes_up"][:] = 1_000_000
     results["client_bytes_down"][:] = 500_000
     results["model_flops"][:] = 2_000_000_000

@@ -44,3 +44,15 @@ def test_accuracy_over_some_test_graphs():
     chosen = np.array([True, True, False, True, True, False])
     expected = [[0.5, 0.5, np.nan], [0.5, 0.0, np.nan]]
     assert np.array_equal(clients.subset_accuracy(correct, pointers, chosen), expected, equal_nan=True)
+
+
+def test_mean_over_the_clients_evaluated_in_each_round():
+    accuracy = np.array([[0.2, 0.4], [np.nan, np.nan], [np.nan, 0.25]])
+    np.testing.assert_allclose(clients.mean_by_round(accuracy), [0.3, np.nan, 0.25])
+    assert clients.mean_by_round(np.array([1.5, 2.0])).tolist() == [1.5, 2.0]
+
+
+def test_the_worst_of_errors_are_the_highest():
+    errors = np.array([3.0, np.nan, 1.0])
+    assert clients.worst(errors, sign=-1) == (0, 3.0)
+    assert clients.lowest_decile(np.arange(11.0), sign=-1) == 9.5

@@ -49,3 +49,7 @@ def test_a_split_counts_for_its_own_cluster_only():
     accuracy = np.array([[0.9, 0.9, 0.9, 0.9], [0.5, 0.5, 0.5, 0.5]])
     group = np.array([[0, 0, 1, 1], [0, 2, 1, 1]])
     assert as_published(accuracy, group).tolist() == [0.9, 0.9, 0.5, 0.5]
+
+
+def test_without_losses_the_earliest_of_equals_is_best():
+    assert best_rounds(np.array([[0.5], [NAN], [0.7], [0.7]])).tolist() == [2]

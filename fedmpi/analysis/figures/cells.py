@@ -9,24 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.analysis.summary import best_test_accuracy, published_test_accuracy, setting
+from fedmpi.analysis import scores
+from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import look_up
 from fedmpi.errors import BadInput
-from fedmpi.metrics import selection
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import canonical_json, config_differences
 
 Float = npt.NDArray[np.float64]
 Config = Mapping[str, Any]
-
-RULES: dict[str, Callable[[Run], Float]] = {
-    "last round": lambda run: selection.at_rounds(
-        run.results["test_accuracy"], selection.last_rounds(run.results["test_accuracy"])
-    ),
-    "best by validation": best_test_accuracy,
-    "as published": published_test_accuracy,
-}
-"""Test accuracy of each client [n] by selection rule; only the last one looks at test data to choose."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +51,11 @@ class Cell:
         """The clients' names, the same for every seed."""
         return next(iter(self.runs.values())).clients
 
+    @property
+    def metric(self) -> Metric:
+        """The headline of the runs."""
+        return next(iter(self.runs.values())).headline
+
     def mean(self, values: Callable[[Run], Float], seeds: Iterable[int] | None = None) -> Float:
         """Return the mean of `values` over `seeds`, by default all; NaN where one has none."""
         chosen = self.runs if seeds is None else seeds
@@ -88,6 +85,22 @@ def _cell(runs: Sequence[Run]) -> Cell:
         if run.clients != runs[0].clients:
             raise BadInput(f"{run.folder} has other clients than {runs[0].folder}, by the same configuration")
     return Cell(without(runs[0].config, "suite", "name", "seed"), by_seed)
+
+
+def by_rule(rule: str) -> Callable[[Run], Float]:
+    """Return a function that returns a run's headline by client [n] under a rule, as people read it.
+
+    It raises BadInput for runs whose clients have no value of their own.
+    """
+
+    def values(run: Run) -> Float:
+        if run.headline.scope != "client":
+            raise BadInput(
+                f"{run.folder}: its clients have no {run.headline.title} of their own; leave it out"
+            )
+        return run.headline.scale * scores.values(run, run.headline, rule)
+
+    return values
 
 
 def without(config: Config, *dotted: str) -> dict[str, Any]:
