@@ -17,10 +17,9 @@ from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.config.suite import CaseSettings
 from fedmpi.datasets import tu
-from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.federation import assemble
+from fedmpi.engine.federation import assemble, load
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.refinement.quotient import quotient, refinements
@@ -136,7 +135,7 @@ def _clients(name: str, source: DataSource) -> list[_Stage]:
     import sklearn.model_selection  # noqa: F401  (what the partition uses, so that its import is not timed)
 
     case, start, watch = _case(name, source), peak_bytes(), Stopwatch()
-    raws: tuple[RawGraphs, ...] = load_all(case.dataset, source)
+    raws: tuple[RawGraphs, ...] = load(case, source)
     stages = [_stage("load", watch, start)]
     partition = make(case.partition, raws)
     stages.append(_stage("partition", watch, start))
@@ -154,7 +153,7 @@ def _rows(name: str, source: DataSource) -> dict[str, list[float]]:
     these sum up. In evaluation: in layers 1, 2, 3.
     """
     case = _case(name, source)
-    raws = load_all(case.dataset, source)
+    raws = load(case, source)
     federation = assemble(case, raws, make(case.partition, raws), source.cache)
     counts = [_counts(*federation.data(case, client)) for client in range(federation.num_clients)]
     trained, evaluated = (np.sum(parts, axis=0) for parts in zip(*counts, strict=True))

@@ -10,10 +10,9 @@ import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.federation import Federation, assemble, deal
+from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.groups import Group
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rounds import Rounds
@@ -63,7 +62,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
     with deterministic(True):
         warm_up_anew(case)
         source.prepare(case.dataset.name)
-        raws = load_all(case.dataset, source)
+        raws = load(case, source)
         partition = deal(case, checked.algorithm, raws)
         federation = assemble(case, raws, partition, source.cache)
         hooks = Hooks(checked.algorithm, federation.num_clients, Whereabouts())

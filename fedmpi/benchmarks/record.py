@@ -21,6 +21,7 @@ from fedmpi.store.events import EventLog, Life, Round, Start
 from fedmpi.store.record import RunRecord
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import axis_sizes, measurement_fields, result_fields
+from fedmpi.tasks.graph_classification import FIELDS
 
 CLIENTS = (10, 100, 1000)
 
@@ -75,7 +76,7 @@ def _with_clients(folder: Path, clients: int, repetitions: int, warmup: int) -> 
     rows = _rows(clients)
     names = tuple(f"client-{number:04d}" for number in range(clients))
     rounds = warmup + repetitions
-    start = Start({}, names, rounds, {}, (), (ACCURACY,), "", 0, utc_stamp())
+    start = Start({}, names, rounds, {}, FIELDS, (ACCURACY,), "", 0, utc_stamp())
     life = Life(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
     parts = {
         "events": _events(folder / events.NAME, start, life, rows, repetitions, warmup),
@@ -100,7 +101,7 @@ def _rows(clients: int) -> tuple[Rows, Rows]:
             for name, field in fields.items()
         }
 
-    return filled(result_fields()), filled(measurement_fields())
+    return filled(result_fields(FIELDS)), filled(measurement_fields())
 
 
 def _figures(seconds: Samples, num_bytes: Sequence[float]) -> dict[str, Samples]:
@@ -151,7 +152,9 @@ def _record(
     """Write through `RunRecord`, `held` rounds a block: log, file, and the checks of every row."""
     rounds = held * (warmup + repetitions)
     index = iter(range(rounds))
-    with RunRecord.create(folder, config={}, clients=names, rounds=rounds, partition={}) as record:
+    with RunRecord.create(
+        folder, config={}, clients=names, rounds=rounds, partition={}, extra=FIELDS
+    ) as record:
         record.begin_life(0, _RANKS, _COLLECTIVES, {})
         log = folder / events.NAME
         before = log.stat().st_size

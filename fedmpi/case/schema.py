@@ -15,6 +15,7 @@ from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
+from fedmpi.tasks.known import find as find_task
 
 _MODEL: TypeAdapter[ModelOptions] = TypeAdapter(ModelOptions)
 _OBJECTIVE: TypeAdapter[ObjectiveOptions] = TypeAdapter(ObjectiveOptions)
@@ -109,7 +110,7 @@ def _has_classes(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin"})
+    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task"})
 
     suite: str
     name: str
@@ -119,6 +120,8 @@ class Case(Options):
     seed: int = Field(0, ge=0, lt=2**63)
     dataset: DatasetOptions = DatasetOptions()
     partition: PartitionOptions
+    task: str = ""
+    """What is predicted; by default what the dataset's own labels are for."""
     model: ModelOptions = GinOptions()
     objective: ObjectiveOptions = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]
@@ -154,6 +157,8 @@ class Case(Options):
         able = model.kernels & objective.kernels
         for axis in ("algorithm", "optimizer"):
             able &= getattr(values.get(axis), "kernels", able)
+        if values.get("task"):
+            able &= find_task(values["task"]).kernels
         if wanted not in able or not (model.any_task or _has_classes(values)):
             wanted = "csr"
         return {"kernels": wanted, **values}

@@ -13,7 +13,7 @@ from fedmpi.graphs.packed import Topology
 
 Int = npt.NDArray[np.int64]
 
-Task = Literal["classification", "multi-task", "regression"]
+LabelKind = Literal["classification", "multi-task", "regression"]
 """One class per graph; several yes-or-no labels, some missing; one or more numbers."""
 
 
@@ -58,7 +58,7 @@ class RawGraphs:
     node_attributes: npt.NDArray[np.float32] | None
     labels: npt.NDArray[Any]
     class_names: tuple[str, ...]
-    task: Task = "classification"
+    task: LabelKind = "classification"
     attribute_names: tuple[str, ...] = ()
     edge_attributes: npt.NDArray[np.uint8] | None = None
     scaffolds: Int | None = None

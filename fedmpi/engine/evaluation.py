@@ -8,7 +8,6 @@ import numpy.typing as npt
 from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.engine.clients import Client, Evaluation
-from fedmpi.engine.clustering import scores_of
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
@@ -25,8 +24,8 @@ class Evaluator:
 
     Attributes
     ----------
-    scores : GraphScores
-        What travels of single graphs.
+    task : Task
+        What travels of single examples.
     lost : int
         Client whose scores were not finite in the last round, else -1; rank 0 only.
     """
@@ -35,12 +34,12 @@ class Evaluator:
         self, case: Case, world: World, federation: Federation, states: States, meter: Meter
     ) -> None:
         self._case, self._world, self._states, self._meter = case, world, states, meter
-        self.scores = scores_of(case, federation)
+        self.task = federation.task
         splits = federation.partition.clients
         held_out = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
-        self._held_out = held_out if case.objective.supervised else np.zeros_like(held_out)
+        self._held_out = held_out if self.task.metrics[0].held_out else np.zeros_like(held_out)
         self._table = ClientTable(
-            world.collectives, states.hosts, EVALUATION, header=meter.width, flags=self.scores.lengths
+            world.collectives, states.hosts, EVALUATION, header=meter.width, flags=self.task.lengths
         )
         self.lost = -1
 
@@ -77,7 +76,7 @@ class Evaluator:
                     rows[place, :_DIGEST] = _row(outcomes[number])
                     self._meter.executed_flops += outcomes[number].executed_flops
                 rows[place, _DIGEST:] = _digest(client)
-        single = [self.scores.pack(number, outcomes.get(number)) for number in clients]
+        single = [self.task.pack(number, outcomes.get(number)) for number in clients]
         return rows, np.concatenate([np.zeros(0, np.uint8), *single])
 
     def _first_lost(self, closing: Gathered) -> int:

@@ -14,8 +14,8 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
+from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.views import view_of
-from fedmpi.engine.labels import Labels, labels_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
@@ -28,9 +28,12 @@ from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
+from fedmpi.tasks.base import Task
+from fedmpi.tasks.known import task_of
 
 if TYPE_CHECKING:
     from fedmpi.datasets.raw import RawGraphs
+    from fedmpi.datasets.source import DataSource
 
 Ints = npt.NDArray[np.int64]
 
@@ -50,8 +53,8 @@ class Federation:
         Graph numbers of each client's splits.
     shapes : tuple of Shape
         Model shape of each client.
-    labels : Labels
-        What the labels are.
+    task : Task
+        What is predicted of them.
     costs : tuple of int
         Counted cost of each client's round, by which clients are placed: FLOPs of training and
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
@@ -62,7 +65,7 @@ class Federation:
     raws: tuple[RawGraphs, ...]
     partition: Partition
     shapes: tuple[Shape, ...]
-    labels: Labels
+    task: Task
     costs: tuple[int, ...]
     view: WeightedTopology | None = None
 
@@ -117,6 +120,16 @@ def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     return build(raw, graphs, case.dataset.features, scaling=case.dataset.scaling)
 
 
+def _task_of(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
+    return task_of(case.task, raws[0].task, supervised=case.objective.supervised)
+
+
+def load(case: Case, source: DataSource) -> tuple[RawGraphs, ...]:
+    """Return the datasets of a case, with the labels that its task predicts."""
+    raws = load_all(case.dataset, source)
+    return tuple(_task_of(case, raws).examples(raw) for raw in raws)
+
+
 def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partition:
     """Return who holds what: the case's partition, or one client with all of it.
 
@@ -137,8 +150,8 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
     cache : Path
         Where views of datasets are kept.
     """
-    labels = labels_of(case, raws, partition)
     view = None if case.objective.supervised else _view(case, raws, partition, cache)
+    task = _task_of(case, raws)(case, raws, partition.clients)
     shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
     if case.share == "all" and len(set(shapes)) > 1:
         raise BadInput(
@@ -152,7 +165,7 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
         else _unsupervised_cost(case, raws[0], view, split, shape)
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
-    return Federation(raws, partition, shapes, labels, costs, view)
+    return Federation(raws, partition, shapes, task, costs, view)
 
 
 def _view(

@@ -20,6 +20,7 @@ from fedmpi.engine.hold import HeldFolder
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed
+from fedmpi.metrics.metric import Metric
 from fedmpi.store import checkpoint, embeddings
 from fedmpi.store.checkpoint import Checkpoint, Meta, Unfit
 from fedmpi.store.record import RunRecord
@@ -78,6 +79,7 @@ class Keeper:
         clients: Sequence[str],
         partition: Arrays,
         fields: Sequence[Field],
+        metrics: Sequence[Metric],
         *,
         resume: bool,
     ) -> Opening:
@@ -92,11 +94,18 @@ class Keeper:
             Arrays that say who holds which data; only rank 0's are read.
         fields : sequence of Field
             Fields of the record beyond the common ones.
+        metrics : sequence of Metric
+            By which the run is judged.
         """
-        return self._world.agree(lambda: self._open(clients, partition, fields, resume))
+        return self._world.agree(lambda: self._open(clients, partition, fields, metrics, resume))
 
     def _open(
-        self, clients: Sequence[str], partition: Arrays, fields: Sequence[Field], resume: bool
+        self,
+        clients: Sequence[str],
+        partition: Arrays,
+        fields: Sequence[Field],
+        metrics: Sequence[Metric],
+        resume: bool,
     ) -> Opening:
         held = self._stack.enter_context(HeldFolder(self._folder, self._world, self._where))
         if not holds_run(self._folder):
@@ -107,6 +116,7 @@ class Keeper:
                 rounds=self._case.rounds,
                 partition=partition,
                 extra=fields,
+                metrics=metrics,
             )
             self._held = held
             return Opening(0, False, "")

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.case.schema import OptimizerOptions
-from fedmpi.engine.labels import Labels
 from fedmpi.engine.optimizer import AdamState, steps_ahead
 from fedmpi.engine.passes import LARGEST_EVALUATION, Embedding, Pass, Supervised
 from fedmpi.graphs.packed import GraphSet, Int
@@ -19,9 +18,11 @@ from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
+from fedmpi.tasks.base import Task
+from fedmpi.tasks.regression import Regression
 
-TASKS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
-"""Kind of targets of each task."""
+TARGETS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
+"""Kernels' kind of targets by kind of labels."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +63,21 @@ class MoleculePasses(Supervised):
     kernels : FastMolecules
         Shared by all clients of a shape.
     flops : ModelFlops
-    labels : Labels
-        What the labels of the case are.
+    task : Task
+        What is predicted.
     """
 
     def __init__(
-        self, train: GraphSet, held_out: GraphSet, kernels: FastMolecules, flops: ModelFlops, labels: Labels
+        self, train: GraphSet, held_out: GraphSet, kernels: FastMolecules, flops: ModelFlops, task: Task
     ) -> None:
-        self._kernels, self._flops, self._labels = kernels, flops, labels
+        self._kernels, self._flops, self._task = kernels, flops, task
         self._train, self._held_out = self._part(train), self._part(held_out)
 
     def _part(self, graphs: GraphSet) -> _Part:
         labels = graphs.labels if graphs.labels.ndim == 2 else graphs.labels[:, None]
         targets = labels.astype(np.float32).astype(np.float64)
-        if self._labels.task == "regression":
-            targets = (targets - self._labels.center) / self._labels.scale
+        if isinstance(self._task, Regression):
+            targets = (targets - self._task.center) / self._task.scale
         topology = graphs.topology
         degrees = np.diff(topology.row_ptr[topology.graph_ptr])
         known = (~np.isnan(targets)).sum(axis=1)
@@ -127,11 +128,11 @@ class MoleculePasses(Supervised):
         return Pass(self._outcome(part, chosen, found), of_model.total, executed, steps=steps)
 
     def _outcome(self, part: _Part, chosen: Int, found: Found) -> Outcome:
-        if self._labels.task == "classification":
+        if self._task.labels == "classification":
             right = found.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
             return Outcome(found.losses, right.astype(np.uint8))
         scores: npt.NDArray[np.float32] = found.outputs
-        if self._labels.task == "regression":
-            scores = (scores * self._labels.scale + self._labels.center).astype(np.float32)
+        if isinstance(self._task, Regression):
+            scores = (scores * self._task.scale + self._task.center).astype(np.float32)
         nothing = np.zeros(len(chosen), np.uint8)
         return Outcome(found.losses, nothing, part.known[chosen], scores)

@@ -17,7 +17,7 @@ from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome, joined
-from fedmpi.objectives.tasks import Task
+from fedmpi.tasks.base import Task
 
 _MOST_SINGLE = 8192
 """Training graphs of a client up to which batches of one are kept; about 20 kB each."""

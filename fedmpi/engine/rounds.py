@@ -248,12 +248,14 @@ class Rounds:
         """Return the round as the record has it; `found` holds the algorithm's own fields."""
         shared = self.exchange.num_bytes if self.algorithm.communicates else 0
         traffic = shared + self.algorithm.report_size(self.case.model), shared
+        task = self._evaluator.task
         results = record_rows.results(trained, closing, self.group, participants, traffic)
+        results |= record_rows.by_client(task.fields, trained, closing)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
-            results |= self._evaluator.scores.rows(closing.flags)
+            results |= task.rows(closing.flags)
         measured = record_rows.measurements(trained, self.case.link, traffic)
         kept = round + 1 in self.case.evaluation.embeddings
-        embeddings = self._evaluator.scores.embeddings(closing.flags) if kept else {}
+        embeddings = task.embeddings(closing.flags) if kept else {}
         measured |= self.meter.table(closing.headers)
         return RoundReport(round, {**results, **found}, measured, embeddings)
 

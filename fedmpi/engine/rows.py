@@ -48,11 +48,15 @@ def results(
     }
     for field in ("samples", "steps", "model_flops"):
         found[field] = np.nan_to_num(training[field]).astype(np.int64)
-    for field in ("train_loss", "train_accuracy", "delta_norm", "gradient_norm"):
+    for field in ("delta_norm", "gradient_norm"):
         found[field] = training[field]
-    for field in ("val_loss", "val_accuracy", "test_loss", "test_accuracy"):
-        found[field] = closing[field]
     return found
+
+
+def by_client(fields: Sequence[Field], training: Gathered, closing: Gathered) -> Rows:
+    """Return the losses and accuracies that travel by client, of those that the task records."""
+    wanted = [field.name for field in fields]
+    return {name: table[name] for table in (training, closing) for name in wanted if name in table.columns}
 
 
 def measurements(training: Gathered, link: LinkOptions, traffic: tuple[int, int]) -> Rows:

@@ -26,8 +26,7 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
-from fedmpi.engine.clustering import scores_of
-from fedmpi.engine.federation import Federation, assemble, deal
+from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
@@ -41,8 +40,6 @@ from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
-from fedmpi.metrics import clustering
-from fedmpi.metrics.tasks import rmse
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
@@ -107,9 +104,9 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         check_start(case, hooks, federation, world)
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
-        scores = scores_of(case, federation)
-        fields = (*hooks.fields(federation.num_clients), *scores.fields)
-        opening = keeper.open(table.clients, partition, fields, resume=job.resume)
+        task = federation.task
+        fields = (*hooks.fields(federation.num_clients), *task.fields)
+        opening = keeper.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
@@ -131,8 +128,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         keeper.begin_life(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             hooks.warm_up()
-            if not case.objective.supervised:
-                clustering.warm_up()
+            task.warm_up()
             _announce(job, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, keeper, stop, observer, opening.first_round)
@@ -187,7 +183,7 @@ def _prepare(job: Job) -> None:
 
 def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     """Assemble the federation from prepared data: the same on every rank."""
-    raws = load_all(job.case.dataset, job.source)
+    raws = load(job.case, job.source)
     partition = deal(job.case, job.algorithm, raws)
     return assemble(job.case, raws, partition, job.source.cache), describe_partition(partition, raws)
 
@@ -197,15 +193,11 @@ def _stored_partition(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
     twins = leakage(federation.partition.clients, federation.raws).clients
-    labels = federation.labels
-    constant = {}
-    if labels.task == "regression":
-        constant["constant_rmse"] = rmse(labels.test, np.broadcast_to(labels.constant, labels.test.shape))
-    texts = {"task_names": federation.labels.names, "refused": federation.raws[0].refused}
+    refused = federation.raws[0].refused
     return {
         **table.arrays(),
-        **{name: np.array(values) for name, values in texts.items() if values},
-        **constant,
+        **({"refused": np.array(refused)} if refused else {}),
+        **federation.task.partition(),
         "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
         "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
         "dataset_digests": np.array([f"{name} {digest}" for name, digest in digests.items()]),

@@ -28,6 +28,11 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         On every rank.
     """
     mine = world.together(partial(_answers, case, hooks, federation))
+    own = {field.name for field in hooks.fields(federation.num_clients)}
+    if taken := sorted(own & {field.name for field in federation.task.fields}):
+        raise BadInput(
+            f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which there is already'
+        )
     theirs = world.agree(lambda: mine)
 
     def compare() -> None:

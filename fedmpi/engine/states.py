@@ -20,8 +20,7 @@ from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
-from fedmpi.engine.labels import Labels
-from fedmpi.engine.molecules import TASKS, MoleculePasses
+from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
@@ -37,7 +36,6 @@ from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.objectives import unsupervised
 from fedmpi.objectives.flops import ObjectiveFlops
-from fedmpi.objectives.tasks import Classification, MultiTask, Regression, Task
 from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
@@ -71,7 +69,7 @@ class States:
             shape: FlatModel(network_of(case.objective, case.model, shape), self.device)
             for shape in set(federation.shapes)
         }
-        self._task = _task(federation.labels)
+        self._task = federation.task
         self._keeps_optimizer = case.optimizer.state == "kept"
         self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
@@ -144,7 +142,7 @@ class States:
         if case.kernels == "compiled":
             kernels = self._compiled(case, federation, shape)
             if isinstance(kernels, FastMolecules):
-                return MoleculePasses(train, held_out, kernels, flops, federation.labels)
+                return MoleculePasses(train, held_out, kernels, flops, self._task)
             return CompiledPasses(train, held_out, kernels, flops)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
@@ -175,7 +173,7 @@ class States:
             return self._kernels[shape]
         model, made = self._models[shape], self._kernels
         if isinstance(case.model, FedGraphNNOptions):
-            made[shape] = FastMolecules(case.model, model, TASKS[federation.labels.task])
+            made[shape] = FastMolecules(case.model, model, TARGETS[federation.task.labels])
         else:
             made[shape] = fast_network(case.model, model, self._scratch)
         return made[shape]
@@ -261,13 +259,3 @@ class States:
                 behind = piece[len(piece) - self.size // 2 :] if self._controls else piece[:0]
                 models.setdefault(int(group[number]), np.concatenate([packed, behind]))
         return models
-
-
-def _task(labels: Labels) -> Task:
-    match labels.task:
-        case "classification":
-            return Classification()
-        case "multi-task":
-            return MultiTask()
-        case "regression":
-            return Regression(labels.center, labels.scale)

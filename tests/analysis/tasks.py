@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fedmpi.engine.scores import task_fields
 from fedmpi.metrics.metric import (
     ACCURACY,
     CLUSTERING_ACCURACY,
@@ -27,8 +26,17 @@ CLASSIFICATION = (
     *(field(f"{part}_accuracy") for part in ("train", "val", "test")),
     field("test_correct", "example", "u1"),
 )
-MULTI_LABEL = (*LOSSES, *task_fields("multi-task", by_client=True))
-REGRESSION = (*LOSSES, *task_fields("regression", by_client=True))
+
+
+def pooled(metrics, more=()):
+    """Return the fields of a task that is judged over all clients' examples: by column, and the headline by client."""
+    parts = ("val", "test")
+    every = [field(each.field(part), "") for part in parts for each in metrics]
+    columns = [field(f"{part}_task_{each.name}", "task") for part in parts for each in metrics]
+    own = [field(f"client_{metrics[0].field(part)}") for part in parts]
+    return (*LOSSES, *every, *columns, *own, *(field(name, "", "i4") for name in more))
+
+
 CLUSTERING = (training_loss("nat"), *(field(m.name, "") for m in (CLUSTERING_ACCURACY, CLUSTERING_F1)))
 
 METRICS = {
@@ -39,4 +47,9 @@ METRICS = {
 }
 """By name of the headline."""
 
-FIELDS = dict(zip(METRICS, (CLASSIFICATION, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))
+FIELDS = {
+    "accuracy": CLASSIFICATION,
+    "roc_auc": pooled(METRICS["roc_auc"], more=("val_tasks_left_out", "test_tasks_left_out")),
+    "rmse": pooled(METRICS["rmse"]),
+    "clustering_accuracy": CLUSTERING,
+}

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from fedmpi.case.schema import AdamOptions, AdamWOptions, SgdOptions
-from fedmpi.engine.labels import Labels
-from fedmpi.engine.molecules import TASKS, MoleculePasses
+from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import TorchPasses
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
@@ -18,7 +17,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNGcnOptions, FedGraphNNSageOptions, Shape
-from fedmpi.objectives.tasks import Classification, MultiTask, Regression
+from tests.tasks.making import make_task
 
 KINDS = {"gcn": FedGraphNNGcnOptions, "sage": FedGraphNNSageOptions, "gat": FedGraphNNGatOptions}
 TASK_NAMES = ("multi-task", "regression", "classification")
@@ -59,24 +58,16 @@ def both(kind: str, task: str = "multi-task", graphs: int = 12, held_out=range(3
     """Return the passes of both kernels on the same data, each with its model."""
     labels = labels_for(task, graphs)
     options, shape = KINDS[kind](**settings), Shape(8, 5)
-    columns = np.zeros(0 if task == "classification" else 5)
-    center, scale = (columns + 2.0, columns + 3.0) if task == "regression" else (columns, columns + 1)
-    table = np.zeros((0, len(columns)))
-    known = Labels(task, tuple("abcde"[: len(columns)]), center, scale, columns, table, table)
-    torch_task = {
-        "classification": Classification(),
-        "multi-task": MultiTask(),
-        "regression": Regression(center, scale),
-    }[task]
+    predicted = make_task(task, labels, targets="standardised" if task == "regression" else "raw")
     everything, flops = graph_set(labels), flops_of(options, shape)
     kept_back = everything.take(np.array(held_out, np.int64))
     models = [FlatModel(build(options, shape)) for _ in range(2)]
     for model in models:
         model.parameters.copy_(model.initialise(5, 1))
-    fast = FastMolecules(options, models[0], TASKS[task])
-    compiled = MoleculePasses(everything, kept_back, fast, flops, known)
+    fast = FastMolecules(options, models[0], TARGETS[task])
+    compiled = MoleculePasses(everything, kept_back, fast, flops, predicted)
     return (compiled, models[0]), (
-        TorchPasses(everything, kept_back, models[1], "csr", flops, torch_task),
+        TorchPasses(everything, kept_back, models[1], "csr", flops, predicted),
         models[1],
     )
 

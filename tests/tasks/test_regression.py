@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.engine.labels import standardisation
+from fedmpi.tasks.regression import standardisation
 
 
 def test_targets_are_scaled_by_the_labels_that_are_there():

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 from fedmpi.engine.clients import Evaluation
-from fedmpi.engine.labels import Labels
-from fedmpi.engine.scores import TaskScores
 from fedmpi.models.outcome import Outcome
 from fedmpi.partition.partition import ClientSplit
+from tests.tasks.making import make_task
 
 NAN = np.nan
-
-
-def split(val: int, test: int) -> ClientSplit:
-    return ClientSplit("client", 0, np.arange(3), np.arange(val), np.arange(test), True)
 
 
 def evaluation(val: list[list[float]], test: list[list[float]]) -> Evaluation:
@@ -29,9 +24,13 @@ def evaluation(val: list[list[float]], test: list[list[float]]) -> Evaluation:
 @pytest.fixture
 def scores():
     """Two clients: one has a validation and two test graphs, the other two validation graphs and no test graph."""
-    val, test = np.array([[1, 0], [0, 0], [1, NAN]]), np.array([[1.0, 0], [0, 1]])
-    labels = Labels("multi-task", ("a", "b"), np.zeros(2), np.ones(2), np.zeros(2), val, test)
-    return TaskScores([split(1, 2), split(2, 0)], labels)
+    labels = np.array([[0, 1], [1, 0], [0, 0], [1, NAN], [1, 0], [0, 1]])
+    first, second = ([0], [1], [4, 5]), ([0], [2, 3], [])
+    return make_task("multi-task", labels, [_split(*first), _split(*second)])
+
+
+def _split(*parts: list[int]) -> ClientSplit:
+    return ClientSplit("client", 0, *(np.array(part, np.int64) for part in parts), True)
 
 
 FIRST = evaluation([[2, 1]], [[1, 5], [0, 7]])
@@ -66,4 +65,5 @@ def test_lengths_are_four_bytes_per_graph_and_task(scores):
 
 def test_every_field_is_written(scores):
     found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
-    assert {field.name for field in scores.fields} | {"test_correct"} == set(found)
+    losses = {"train_loss", "val_loss", "test_loss"}
+    assert {field.name for field in scores.fields} == set(found) | losses

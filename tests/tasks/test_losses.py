@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.objectives.tasks import MultiTask, Regression
+from tests.tasks.making import make_task
 
 NAN = math.nan
+MULTI_LABEL = make_task("multi-task", np.array([[1.0, 0.0]]))
 
 
 def test_multi_task_loss_is_the_mean_over_the_labels_there_are():
     outputs = torch.tensor([[0.0, 5.0], [2.0, -1.0]], requires_grad=True)
     labels = torch.tensor([[1.0, NAN], [0.0, 1.0]])
-    loss = MultiTask().loss(outputs, labels)
+    loss = MULTI_LABEL.loss(outputs, labels)
     nats = [math.log(2), math.log1p(math.exp(2)), math.log1p(math.exp(1))]
     assert loss.item() == pytest.approx(sum(nats) / 3)
     loss.backward()
@@ -27,7 +28,7 @@ def test_multi_task_loss_is_the_mean_over_the_labels_there_are():
 
 def test_multi_task_outcome_counts_labels():
     outputs = torch.tensor([[0.0, 5.0], [2.0, -1.0]])
-    found = MultiTask().outcome(outputs, torch.tensor([[1.0, NAN], [NAN, NAN]]))
+    found = MULTI_LABEL.outcome(outputs, torch.tensor([[1.0, NAN], [NAN, NAN]]))
     np.testing.assert_allclose(found.losses, [math.log(2), 0])
     assert (found.weights.tolist(), found.weight) == ([1, 0], 1)
     assert found.mean_loss == pytest.approx(math.log(2))
@@ -36,7 +37,8 @@ def test_multi_task_outcome_counts_labels():
 
 
 def test_regression_learns_standardised_targets_and_predicts_in_their_own_units():
-    task = Regression(np.array([10.0, 0.0]), np.array([2.0, 1.0]))
+    task = make_task("regression", np.array([[8.0, -1], [12, 1]]), targets="standardised")
+    assert (task.center.tolist(), task.scale.tolist()) == ([10, 0], [2, 1])
     outputs, labels = torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[14.0, 1.0], [12.0, NAN]])
     assert task.loss(outputs, labels).item() == pytest.approx(
         ((1 - 2) ** 2 + (3 - 1) ** 2 + (0 - 1) ** 2) / 3
@@ -48,6 +50,6 @@ def test_regression_learns_standardised_targets_and_predicts_in_their_own_units(
 
 
 def test_no_graph_has_no_loss():
-    found = MultiTask().outcome(torch.zeros(0, 3), torch.zeros(0, 3))
+    found = MULTI_LABEL.outcome(torch.zeros(0, 3), torch.zeros(0, 3))
     assert math.isnan(found.mean_loss)
     assert found.scores.shape == (0, 3)

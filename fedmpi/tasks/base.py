@@ -1,0 +1,112 @@
+"""The base of all tasks (imports without torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import Metric
+from fedmpi.store.schema import Field
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fedmpi.case.schema import Case
+    from fedmpi.datasets.raw import LabelKind, RawGraphs
+    from fedmpi.engine.clients import Evaluation
+    from fedmpi.models.outcome import Outcome
+    from fedmpi.partition.partition import ClientSplit
+
+Bytes = npt.NDArray[np.uint8]
+Rows = dict[str, npt.NDArray[Any]]
+
+
+class Task:
+    """What is predicted of each example, its loss, what travels of it, and by which metrics it is judged.
+
+    Parameters
+    ----------
+    case : Case
+    raws : sequence of RawGraphs
+        The datasets, with the labels that `examples` gave them.
+    splits : sequence of ClientSplit
+        Examples of each client.
+
+    Attributes
+    ----------
+    name : str
+    labels : str
+        Kind of the labels that it needs, as `RawGraphs.task`.
+    metrics : tuple of Metric
+        The first is the headline.
+    kernels : frozenset of str
+        Kernels that can compute its loss: torch's, unless they bring it themselves.
+    lengths : int64 [clients]
+        Bytes of `pack`.
+    fields : tuple of Field
+        Of the record: losses and scores.
+    """
+
+    name: ClassVar[str]
+    labels: ClassVar[LabelKind]
+    kernels: ClassVar[frozenset[str]] = frozenset({"csr", "reference"})
+    metrics: tuple[Metric, ...]
+    lengths: npt.NDArray[np.int64]
+    fields: tuple[Field, ...]
+
+    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+        kinds = {raw.task for raw in raws}
+        if kinds != {self.labels}:
+            raise BadInput(
+                f'task "{self.name}" predicts {KINDS[self.labels]}, {raws[0].name} has {KINDS[raws[0].task]}'
+            )
+
+    @classmethod
+    def examples(cls, raw: RawGraphs) -> RawGraphs:
+        """Return a dataset with the labels that are predicted; by default its own."""
+        return raw
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean loss over the batch, a scalar."""
+        raise NotImplementedError
+
+    def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
+        """Return each example's loss, in float64, and what it is scored by."""
+        raise NotImplementedError
+
+    def pack(self, client: int, found: Evaluation | None) -> Bytes:
+        """Return what travels of a client's examples to rank 0; None if it was not evaluated."""
+        raise NotImplementedError
+
+    def rows(self, gathered: Bytes) -> Rows:
+        """Return the record's rows from the bytes of all clients, in client order."""
+        raise NotImplementedError
+
+    def embeddings(self, gathered: Bytes) -> Rows:
+        """Return what is kept beside the record in rounds that ask for it."""
+        return {}
+
+    def partition(self) -> Rows:
+        """Return what the record holds of the labels, as arrays under /partition."""
+        return {}
+
+    def warm_up(self) -> None:
+        """Do what the first use of a library costs, before rounds are timed; on rank 0."""
+
+
+def refuse_scaled_targets(case: Case, what: str) -> None:
+    """Raise BadInput where labels that are no numbers are to be standardised."""
+    if case.dataset.targets != "raw":
+        raise BadInput(f'dataset.targets = "{case.dataset.targets}" is for regression, this is {what}')
+
+
+KINDS = {
+    "classification": "one class per graph",
+    "multi-task": "yes-or-no labels",
+    "regression": "numbers",
+}
+"""Kinds of labels in words."""

@@ -1,0 +1,81 @@
+"""Graph classification: one class per graph, cross-entropy of the head's logits, accuracy by client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fedmpi.metrics.metric import ACCURACY, Metric
+from fedmpi.models.outcome import Outcome
+from fedmpi.store.schema import Field, held_out_losses, training_loss
+from fedmpi.tasks.base import Bytes, Rows, Task, refuse_scaled_targets
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fedmpi.case.schema import Case
+    from fedmpi.datasets.raw import LabelKind, RawGraphs
+    from fedmpi.engine.clients import Evaluation
+    from fedmpi.partition.partition import ClientSplit
+
+
+def _accuracy(part: str, meaning: str) -> Field:
+    return Field(f"{part}_accuracy", ("round", "client"), "f8", "1", meaning, "result", "higher")
+
+
+FIELDS = (
+    training_loss("nat"),
+    _accuracy("train", "running mean of the accuracy over the round's batches"),
+    *held_out_losses("nat"),
+    _accuracy("val", "validation accuracy of the new model"),
+    _accuracy("test", "test accuracy of the new model"),
+    Field(
+        "test_correct",
+        ("round", "example"),
+        "u1",
+        "1",
+        "1 if its client's new model classifies the test graph rightly, in the order of "
+        "partition/test_index; 0 too where the client was not evaluated",
+        "result",
+        "higher",
+    ),
+)
+
+
+class GraphClassification(Task):
+    """What travels is a flag for every test graph."""
+
+    name: ClassVar[str] = "graph-classification"
+    labels: ClassVar[LabelKind] = "classification"
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
+    metrics: tuple[Metric, ...] = (ACCURACY,)
+    fields = FIELDS
+
+    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+        super().__init__(case, raws, splits)
+        refuse_scaled_targets(case, "classification")
+        self.lengths = np.array([len(split.test) for split in splits], np.int64)
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean negative log-likelihood over the batch, a scalar."""
+        from torch.nn.functional import cross_entropy
+
+        return cross_entropy(outputs, labels)
+
+    def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
+        """Return losses (float64) and right predictions of logits [B, C] against labels [B]."""
+        from torch.nn.functional import cross_entropy
+
+        losses = cross_entropy(outputs.detach().double(), labels, reduction="none")
+        hits = (outputs.argmax(dim=1) == labels).cpu().numpy().astype(np.uint8)
+        return Outcome(losses.cpu().numpy(), hits)
+
+    def pack(self, client: int, found: Evaluation | None) -> Bytes:
+        """Return the flags; 0 where the client was not evaluated."""
+        return np.zeros(self.lengths[client], np.uint8) if found is None else found.test.hits
+
+    def rows(self, gathered: Bytes) -> Rows:
+        """Return the flags; accuracies and losses travel by client."""
+        return {"test_correct": gathered}

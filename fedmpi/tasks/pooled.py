@@ -1,0 +1,173 @@
+"""Tasks that are judged by one score over the held-out examples of all clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import Metric
+from fedmpi.metrics.tasks import mean_over_tasks
+from fedmpi.models.outcome import Outcome
+from fedmpi.store.schema import Field, held_out_losses, training_loss
+from fedmpi.tasks.base import Bytes, Rows, Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fedmpi.case.schema import Case
+    from fedmpi.datasets.raw import RawGraphs
+    from fedmpi.engine.clients import Evaluation
+    from fedmpi.partition.partition import ClientSplit
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_SCORED = 4096
+"""Clients times label columns up to which every client has a score of its own, computed every round."""
+
+
+class PooledTask(Task):
+    """A float32 per held-out example and label column travels; rank 0 has the scores over all of them.
+
+    A task of this kind names its metrics and says what they score (`score`), its loss for each label
+    (`losses`), and, where outputs are no predictions, what they predict (`predictions`). A missing label
+    (NaN) counts for nothing.
+    """
+
+    loss_unit = "1"
+
+    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+        super().__init__(case, raws, splits)
+        if len(raws) > 1:
+            raise BadInput(f"{', '.join(raw.name for raw in raws)}: molecules are one dataset per case")
+        if getattr(case.model, "head", None) == "own":
+            raise BadInput('model.head = "own" is for graphs with one class each; use model.head = "dataset"')
+        raw, values = raws[0], np.asarray(raws[0].labels)
+        self._names, self._width = raw.class_names, values.shape[1]
+        for split in splits:
+            if len(split.train) and np.isnan(values[split.train]).all():
+                raise BadInput(
+                    f"{raw.name}: {split.name} has no label in training: use fewer clients or another seed"
+                )
+        self._trained = values[np.concatenate([split.train for split in splits])]
+        self._held_out = {
+            part: values[np.concatenate([getattr(split, part) for split in splits])]
+            for part in ("val", "test")
+        }
+        self._sizes = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
+        self.lengths = 4 * self._width * self._sizes.sum(axis=1)
+        self._by_client = len(splits) * self._width <= _MOST_SCORED
+        self.fields = self._fields()
+
+    def score(self, metric: Metric, labels: Floats, predicted: npt.NDArray[np.floating]) -> Floats:
+        """Return a metric of each label column, float64 [T]; NaN where it has none."""
+        raise NotImplementedError
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of each output [B, T], in its type; missing labels are 0, their losses unused."""
+        raise NotImplementedError
+
+    def predictions(self, outputs: Tensor) -> Tensor:
+        """Return what is scored of outputs [B, T]; float64."""
+        return outputs.double()
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean over the labels of the batch; outputs and labels [B, T]."""
+        known, filled = _filled(labels)
+        return self.losses(outputs, filled)[known].mean()
+
+    def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
+        """Return each example's sum over its labels, their number, and the predictions as scores."""
+        outputs = outputs.detach()
+        known, filled = _filled(labels)
+        losses = self.losses(outputs.double(), filled.double()) * known
+        found, counted = losses.sum(dim=1).cpu().numpy(), known.sum(dim=1).cpu().numpy()
+        scores = self.predictions(outputs).float().cpu().numpy()
+        return Outcome(found, np.zeros(len(found), np.uint8), counted, scores)
+
+    def pack(self, client: int, found: Evaluation | None) -> Bytes:
+        """Return the predictions of validation and test examples; NaN where the client was not evaluated."""
+        if found is None:
+            return np.full(int(self.lengths[client]) // 4, np.nan, np.float32).view(np.uint8)
+        parts = [part.scores for part in (found.val, found.test) if part.scores is not None]
+        return np.concatenate(parts).ravel().view(np.uint8)
+
+    def rows(self, gathered: Bytes) -> Rows:
+        """Return scores over all evaluated examples, by label column and as means, and each client's own."""
+        table = gathered.view(np.float32).reshape(-1, self._width)
+        place = np.repeat(np.arange(self._sizes.size), self._sizes.ravel())
+        found: Rows = {}
+        for number, (part, labels) in enumerate(self._held_out.items()):
+            chosen = place % 2 == number
+            values, client = table[chosen], place[chosen] // 2
+            scored = ~np.isnan(values[:, 0])
+            for metric in self.metrics:
+                by_column = self.score(metric, labels[scored], values[scored])
+                found[f"{part}_task_{metric.name}"] = by_column
+                found[metric.field(part)] = np.array(mean_over_tasks(by_column))
+            found |= self._more(part, found, bool(scored.any()))
+            if self._by_client:
+                found[f"client_{self.metrics[0].field(part)}"] = np.array(
+                    [self._own(labels, values, client == number) for number in range(len(self._sizes))]
+                )
+        return found
+
+    def _more(self, part: str, found: Rows, scored: bool) -> Rows:
+        """Return further rows of a part; `scored`: whether any of its examples was evaluated."""
+        return {}
+
+    def _own(self, labels: Floats, values: npt.NDArray[np.float32], mine: npt.NDArray[np.bool_]) -> float:
+        """Return the mean over label columns of a client's headline; NaN where it was not evaluated."""
+        if not mine.any() or np.isnan(values[mine, 0]).any():
+            return float("nan")
+        return mean_over_tasks(self.score(self.metrics[0], labels[mine], values[mine]))
+
+    def _fields(self) -> tuple[Field, ...]:
+        found = [training_loss(self.loss_unit), *held_out_losses(self.loss_unit)]
+        for part, of in (("val", "all clients' validation graphs"), ("test", "all clients' test graphs")):
+            for number, metric in enumerate(self.metrics):
+                mean = (
+                    f"{metric.meaning} over {of}, each under its client's new model; "
+                    "mean over the tasks that have one"
+                )
+                each = (
+                    "the same for each task of partition/task_names; NaN where a task has none: "
+                    f"{metric.meaning}"
+                )
+                found.append(_field(metric, metric.field(part), ("round",), mean))
+                found.append(_field(metric, f"{part}_task_{metric.name}", ("round", "task"), each))
+                if self._by_client and not number:
+                    own = f"{metric.meaning} over the client's own graphs; mean over the tasks that have one"
+                    found.append(_field(metric, f"client_{metric.field(part)}", ("round", "client"), own))
+        return tuple(found)
+
+    def partition(self) -> Rows:
+        """Return the names of the label columns, and what predicting the mean training label scores."""
+        arrays: Rows = {"task_names": np.array(self._names)}
+        headline, test = self.metrics[0], self._held_out["test"]
+        if np.isnan(headline.constant):
+            constant = np.broadcast_to(means(self._trained), test.shape)
+            arrays[f"constant_{headline.name}"] = self.score(headline, test, constant)
+        return arrays
+
+
+def _field(metric: Metric, name: str, axes: tuple[str, ...], meaning: str) -> Field:
+    return Field(name, axes, "f8", metric.unit, meaning, "result", metric.better)
+
+
+def _filled(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where labels are known, and the labels with 0 in place of those that are missing."""
+    known = ~labels.isnan()
+    return known, labels.masked_fill(~known, 0.0)
+
+
+def means(values: Floats) -> Floats:
+    """Return the mean of each column over the labels that are there; NaN where none is."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=0)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    found: Floats = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    return found
