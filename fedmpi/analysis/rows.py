@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from fedmpi.analysis import scores
 from fedmpi.analysis.options import option_text
 from fedmpi.analysis.summary import per_client, setting, summarise
 from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
-from fedmpi.metrics.headline import headline
 from fedmpi.store.reader import Run
 
 COLUMNS = (
@@ -30,13 +29,15 @@ COLUMNS = (
     "client",
     "train_graphs",
     "test_graphs",
-    "test_accuracy",
-    "test_accuracy_best_by_validation",
-    "test_accuracy_as_published",
+    "metric",
+    "score",
+    "score_best_by_validation",
+    "score_as_published",
+    "constant_score",
     "test_graphs_without_twins",
-    "test_accuracy_without_twins",
-    "test_accuracy_without_twins_best_by_validation",
-    "test_accuracy_without_twins_as_published",
+    "score_without_twins",
+    "score_without_twins_best_by_validation",
+    "score_without_twins_as_published",
     "test_loss",
     "parameters",
     "shared_parameters",
@@ -50,43 +51,32 @@ COLUMNS = (
     "numerics_version",
     "config_digest",
 )
-"""Columns in file order; accuracies are shares of 1, see docs/metrics.md. What begins with ``run_`` is of
-the whole run and stands in each of its rows."""
-
-CLUSTERING = ("clustering_accuracy", "clustering_f1")
-"""Further columns, where a run has them: scores of the whole run in each of its rows."""
-
-SCORED = ("score", "constant_score")
-"""Further columns, where a run has one score over all clients' graphs: its name, and what a constant
-prediction scores. Such a run has one row, client `ALL`, and the score stands in the columns of accuracy."""
+"""Columns in file order; `metric` names the run's headline, whose values the scores are, see docs/metrics.md.
+What begins with ``run_`` is of the whole run and stands in each of its rows. Further metrics stand behind, in
+columns of their own names."""
 
 ALL = "all clients"
+"""Client of the one row of a run whose headline is over all clients' held-out examples."""
+
+RULES = {rule: f"score{suffix}" for rule, suffix in scores.RULES.items()}
+"""Columns of the score by selection rule; only the last rule looks at test data to choose."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 """What makes a spreadsheet read text as a formula; the apostrophe so that `read` gives back the text."""
 
-_FURTHER = (CLUSTERING, SCORED)
-
-_TEXTS = ("suite", "case", "dataset", "algorithm", "options", "client", "commit", "config_digest", "score")
-
-RULES = {
-    "last round": "test_accuracy",
-    "best by validation": "test_accuracy_best_by_validation",
-    "as published": "test_accuracy_as_published",
-}
-"""Columns of the accuracy by selection rule; only the last rule looks at test data to choose."""
+_TEXTS = ("suite", "case", "dataset", "algorithm", "options", "client", "commit", "config_digest", "metric")
 
 _WHOLE = ("rounds", "split_seed", "seed")
 """Whole numbers. The other columns that are no text hold any number."""
 
-_NEVER_BLANK = (*_WHOLE, "run_wall_seconds", *RULES.values())
+_NEVER_BLANK = (*_WHOLE, "run_wall_seconds", "metric", "score")
 
 _LARGEST = 1e39
 """Above what float32 holds, in which losses and scores are; sums and squares of it are still numbers."""
 
 
 def client_rows(run: Run) -> list[dict[str, Any]]:
-    """Return a complete run's rows in client order.
+    """Return a complete run's rows in client order; one row where the headline is of all clients together.
 
     Raises
     ------
@@ -97,30 +87,45 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
         raise BadInput(f"{run.folder}: {run.status}, not complete; finish it first or leave it out")
     if "sizes" not in run.partition:
         raise BadInput(f"{run.folder}: its record does not say how many graphs each client has")
-    sizes = run.partition["sizes"]
-    provenance = run.lives[-1].provenance
-    parameters = provenance.get("parameters", [""] * len(run.clients))
-    cpu, wall = (np.nansum(run.measured(f"client_{name}_seconds"), axis=0) for name in ("cpu", "wall"))
-    common = _common(run)
-    if headline(run.results) is not None:
-        return [{**common, **_of_all(run), "parameters": max(parameters)}]
+    whole = summarise(run)
+    parameters = run.lives[-1].provenance.get("parameters", [""] * len(run.clients))
+    columns = {
+        **{f"{part}_graphs": run.partition["sizes"][:, place] for part, place in (("train", 0), ("test", 2))},
+        **{
+            f"train_{kind}_seconds": np.nansum(run.measured(f"client_{kind}_seconds"), axis=0)
+            for kind in ("cpu", "wall")
+        },
+    }
+    found = per_client(run)
+    if run.headline.scope == "pooled":
+        found, parameters = [{"client": ALL}], [max(parameters)]
+        columns = {name: values.sum(keepdims=True) for name, values in columns.items()}
     return [
         {
-            **{name: row[name] for name in COLUMNS if name in row},
-            **common,
-            "train_graphs": int(sizes[place, 0]),
-            "test_graphs": int(sizes[place, 2]),
+            **_figures(run, whole | row),
+            **_common(run, whole),
+            **{name: round(values[place].item(), 3) for name, values in columns.items()},
             "parameters": parameters[place],
-            "train_cpu_seconds": round(float(cpu[place]), 3),
-            "train_wall_seconds": round(float(wall[place]), 3),
         }
-        for place, row in enumerate(per_client(run))
+        for place, row in enumerate(found)
     ]
 
 
-def _common(run: Run) -> dict[str, Any]:
+def _figures(run: Run, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns made of a run's figures, where a client has its own of the client's."""
+    field = run.headline.field()
+    names = [f"{kind}{suffix}" for kind in ("", "_without_twins") for suffix in scores.RULES.values()]
+    return {
+        **{name: figures[name] for name in COLUMNS if name in figures},
+        **{f"score{name}": figures[f"{field}{name}"] for name in names if f"{field}{name}" in figures},
+        **{metric.field(): figures[metric.field()] for metric in run.metrics[1:]},
+        "constant_score": "" if math.isnan(figures["constant"]) else figures["constant"],
+    }
+
+
+def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that are the same for all clients of a run."""
-    provenance, whole = run.lives[-1].provenance, summarise(run)
+    provenance = run.lives[-1].provenance
     return {
         "suite": run.config["suite"],
         "case": run.config["name"],
@@ -131,7 +136,6 @@ def _common(run: Run) -> dict[str, Any]:
         "split_seed": run.config["partition"]["seed"],
         "seed": run.config["seed"],
         "shared_parameters": provenance.get("shared_parameters", ""),
-        **{name: whole[name] for name in CLUSTERING if name in whole},
         "run_wall_seconds": round(whole["total_seconds"], 3),
         "run_executed_gflop": whole["executed_gflop"],
         "commit": provenance.get("source", {}).get("commit", ""),
@@ -140,30 +144,11 @@ def _common(run: Run) -> dict[str, Any]:
     }
 
 
-def _of_all(run: Run) -> dict[str, Any]:
-    """Return what the one row of a run says whose score is over all clients' graphs."""
-    sizes, whole = run.partition["sizes"], summarise(run)
-    cpu, wall = (float(np.nansum(run.measured(f"client_{name}_seconds"))) for name in ("cpu", "wall"))
-    rules = ("", "_best_by_validation", "_as_published")
-    return {
-        "client": ALL,
-        "score": whole["score"],
-        "constant_score": whole["test_score_constant"],
-        **{f"test_accuracy{rule}": whole[f"test_score{rule}"] for rule in rules},
-        "train_graphs": int(sizes[:, 0].sum()),
-        "test_graphs": int(sizes[:, 2].sum()),
-        "train_cpu_seconds": round(cpu, 3),
-        "train_wall_seconds": round(wall, 3),
-        "model_gflop": whole["model_gflop"],
-        "client_megabytes": whole["client_megabytes"],
-    }
-
-
 def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
     """Write rows under `COLUMNS`, and what further columns one has; floats in full: nothing is lost."""
     listed = list(rows)
-    more = [name for names in _FURTHER for name in names if any(names[0] in row for row in listed)]
-    writer = csv.DictWriter(stream, (*COLUMNS, *more), lineterminator="\n")
+    further = dict.fromkeys(name for row in listed for name in row if name not in COLUMNS)
+    writer = csv.DictWriter(stream, (*COLUMNS, *further), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _as_text(value) for name, value in row.items()} for row in listed)
 
@@ -199,9 +184,12 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def _refuse_other_columns(names: tuple[str, ...], path: Path) -> None:
-    chosen = itertools.product(*(((), names) for names in _FURTHER))
-    if names not in [(*COLUMNS, *itertools.chain(*further)) for further in chosen]:
-        raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ")
+    whole = names[: len(COLUMNS)] == COLUMNS and len(set(names)) == len(names)
+    if whole and all(name.isidentifier() for name in names[len(COLUMNS) :]):
+        return
+    advice = f"; rename those of an older fedmpi: python results/new_columns.py {path}"
+    old = "test_accuracy" in names
+    raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ{advice if old else ''}")
 
 
 def _checked(row: Mapping[Any, Any], place: str) -> dict[str, str]:
@@ -211,8 +199,7 @@ def _checked(row: Mapping[Any, Any], place: str) -> dict[str, str]:
     for name, cell in row.items():
         if name not in _TEXTS and not _fits(name, cell):
             raise BadInput(f"{place}: {name} = {short(cell)}; the file is damaged, make it again")
-    further = dict.fromkeys(itertools.chain(*_FURTHER), "")
-    return {**further, **{name: _as_written(cell) for name, cell in row.items()}}
+    return {name: _as_written(cell) for name, cell in row.items()}
 
 
 def _fits(name: str, cell: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Better = Literal["higher", "lower"]
@@ -45,8 +45,8 @@ class Metric:
     low: float = 0.0
     high: float = 1.0
     percent: bool = False
-    constant: float = math.nan
-    meaning: str = ""
+    constant: float = field(default=math.nan, compare=False)  # NaN is not equal to itself
+    meaning: str = field(default="", compare=False)
 
     @property
     def higher(self) -> bool:

@@ -12,7 +12,7 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.judgement import Judgement, Question, judge
-from fedmpi.reproduction.published import CLUSTERING, ERRORS, REFERENCE, SCORES, Published
+from fedmpi.reproduction.published import CLUSTERING, POOLED, REFERENCE, SCORES, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
 from fedmpi.reproduction.statistics import Estimate, bartlett, pool
 
@@ -165,7 +165,8 @@ def _subtract(found: list[Compared], places: Sequence[int], rule: str) -> None:
 def _question(each: Compared, rule: str) -> Question:
     clients = each.published.clients
     margin = MARGIN if clients is None else 1 / clients
-    if each.published.metric in ERRORS:
+    scored = POOLED.get(each.published.metric)
+    if scored is not None and not scored.bounded:
         margin = RELATIVE_MARGIN * each.published.value
     return Question(each.differences[rule], -margin, margin, each.published.unpublished)
 

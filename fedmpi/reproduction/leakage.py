@@ -38,7 +38,7 @@ def clean_table(cells: Sequence[Cell]) -> str:
 
 
 def _clean(rule: str) -> str:
-    return RULES[rule].replace("test_accuracy", "test_accuracy_without_twins")
+    return RULES[rule].replace("score", "score_without_twins")
 
 
 def _graphs(cell: Cell, column: str) -> str:

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, METRICS
 
-CLUSTERING = {"clustering accuracy": "clustering_accuracy", "macro F1": "clustering_f1"}
-"""Columns of the metrics of a whole run; they are the last round's under every rule."""
+CLUSTERING = {"clustering accuracy": CLUSTERING_ACCURACY.name, "macro F1": CLUSTERING_F1.name}
+"""What papers call metrics of all graphs of a run; they are the last round's under every rule."""
 
-ERRORS = ("RMSE", "MAE", "MSE")
-"""Lower is better, in units of their own."""
+POOLED = {metric.title: metric for metric in METRICS.values() if metric.scope == "pooled"}
+"""What papers call metrics over all clients' test graphs."""
 
-SCORES = ("ROC-AUC", "micro F1", *ERRORS)
-"""Scores over all clients' test graphs, which rows have in place of accuracy."""
+SCORES = ("micro F1", "MSE", *POOLED)
+"""The same, and two that only papers have."""
 
-METRICS = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
+KNOWN = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
 """Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0;
 scores of one k-means over all clients' graphs; scores of one model over them."""
 
@@ -62,7 +63,7 @@ class Published:
     Attributes
     ----------
     paper, table, reading, row, column, metric : str
-        Where it stands; `metric` is one of `METRICS`. `reading` names what sets its runs apart from the
+        Where it stands; `metric` is one of `KNOWN`. `reading` names what sets its runs apart from the
         table's, where the paper's text can be read in another way; blank for the table's own.
     printed : str
         As printed: an accuracy, a difference of accuracies, clients as ``14/30``, or ``diverge``.
@@ -203,7 +204,7 @@ def read_claims(path: Path) -> list[Claim]:
 
 def _figure(row: dict[str, str]) -> Published:
     metric, printed = row["metric"], row["value"]
-    for name, known in (("metric", METRICS), ("spread_of", SPREADS)):
+    for name, known in (("metric", KNOWN), ("spread_of", SPREADS)):
         if row[name] not in known:
             raise BadInput(f"{name} {row[name]}: there are {', '.join(filter(None, known))}")
     if not row["suite"] and not row["lacks"]:

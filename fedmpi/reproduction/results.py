@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis.options import option_text
-from fedmpi.analysis.rows import CLUSTERING, RULES
+from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations, suite
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import METRICS
 from fedmpi.registry.check import check_suite
 
 Float = npt.NDArray[np.float64]
 Row = Mapping[str, str]
 
-_RESULTS = ("test_graphs", *RULES.values(), *CLUSTERING)
+_RESULTS = ("test_graphs", *RULES.values(), *(metric.field() for metric in METRICS.values()))
 
 
 class Key(NamedTuple):
@@ -59,7 +60,9 @@ class Cell:
     runs: Runs
 
     def values(self, column: str, repetitions: Iterable[Repetition] | None = None) -> Float:
-        """Return a column as float64 [repetitions, clients], clients by name; NaN where a row is blank.
+        """Return a column as float64 [repetitions, clients], clients by name; NaN where a row has no value.
+
+        The name of a metric stands for the score where that is the rows' metric.
 
         Raises
         ------
@@ -67,7 +70,7 @@ class Cell:
             Repetitions have different numbers of clients.
         """
         chosen = self.runs if repetitions is None else list(repetitions)
-        table = [[_number(row[column]) for _, row in sorted(self.runs[one].items())] for one in chosen]
+        table = [[_number(row, column) for _, row in sorted(self.runs[one].items())] for one in chosen]
         if len({len(line) for line in table}) > 1:
             raise BadInput(f"rows of {self.key.algorithm} on {self.key.dataset}: not always the same clients")
         return np.array(table, np.float64)
@@ -188,5 +191,5 @@ def plan(name: str, overrides: Sequence[str]) -> Plan:
     return found
 
 
-def _number(text: str) -> float:
-    return float(text) if text else float("nan")
+def _number(row: Row, column: str) -> float:
+    return float(row.get("score" if row["metric"] == column else column) or "nan")

@@ -80,7 +80,7 @@ def lay_out(file: h5py.File, start: Start) -> None:
     _add(file, Field("clients", ("client",), "O", meanings.TEXT, _NAMES, "result"), texts(start.clients))
     partition = file.create_group("partition")
     for name, array in start.partition.items():
-        unit, meaning = meanings.PARTITION.get(name, ("1", f"partition: {name}"))
+        unit, meaning = meanings.of_partition(name)
         field = Field(name, (), array.dtype.str, unit, meaning, "result")
         _add(partition, field, texts(array) if array.dtype.kind == "U" else array)
     file.create_group("lives")

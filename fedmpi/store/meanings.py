@@ -17,10 +17,6 @@ PARTITION: dict[str, tuple[str, str]] = {
     "emd": ("1", "1-norm of each client's class shares minus those of all clients together"),
     "total_emd": ("1", "mean of emd over clients, weighted by their graphs"),
     "task_names": (TEXT, "names of the label columns"),
-    "constant_rmse": (
-        "1",
-        "test RMSE of predicting the mean of all training labels, for each task, in the labels' own units",
-    ),
     "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
     "test_twin_own": (
         "1",
@@ -36,7 +32,16 @@ PARTITION: dict[str, tuple[str, str]] = {
         )
     },
 }
-"""Arrays under /partition; others are explained by their name alone."""
+"""Arrays under /partition."""
+
+
+def of_partition(name: str) -> tuple[str, str]:
+    """Return unit and meaning of an array under /partition; one that a plug-in brings has its name alone."""
+    if name.startswith("constant_"):
+        metric = name.removeprefix("constant_")
+        return "label", f"test {metric} of predicting the mean of all training labels, by label column"
+    return PARTITION.get(name, ("1", f"partition: {name}"))
+
 
 OTHERS: dict[str, tuple[str, str]] = {
     "config": (TEXT, "the configuration as JSON: everything that decides the results"),

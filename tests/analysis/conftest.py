@@ -60,13 +60,22 @@ def make_scored():
     """
 
     def make(
-        folder, name, test, val=None, seed=1, names=("toxic",), settings=None, slowness=1.0, constant=None
+        folder,
+        name,
+        test,
+        val=None,
+        seed=1,
+        names=("toxic",),
+        settings=None,
+        slowness=1.0,
+        constant=None,
+        partition=None,
     ):
         fields = [field for field in FIELDS[name] if "loss" not in field.name]
         config = {"dataset": {"name": "BBBP"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
-        partition = {"task_names": np.array(names)} | (
-            {} if constant is None else {"constant_rmse": [constant]}
-        )
+        partition = {"task_names": np.array(names)} | (partition or {})
+        if constant is not None:
+            partition["constant_rmse"] = [constant]
         about = {"config": config, "clients": ["a", "b"], "rounds": len(test), "partition": partition}
         with RunRecord.create(folder, **about, extra=FIELDS[name], metrics=METRICS[name]) as record:
             record.begin_life(0, 2, ["Bcast"], {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fedmpi.metrics.metric import (
     ACCURACY,
     CLUSTERING_ACCURACY,
@@ -13,6 +15,8 @@ from fedmpi.metrics.metric import (
     ROC_AUC,
 )
 from fedmpi.store.schema import Field, held_out_losses, training_loss
+from fedmpi.tasks import graph_classification
+from tests.tasks.making import make_task
 
 
 def field(name, axis="client", dtype="f8"):
@@ -21,22 +25,7 @@ def field(name, axis="client", dtype="f8"):
 
 
 LOSSES = (training_loss("nat"), *held_out_losses("nat"))
-CLASSIFICATION = (
-    *LOSSES,
-    *(field(f"{part}_accuracy") for part in ("train", "val", "test")),
-    field("test_correct", "example", "u1"),
-)
-
-
-def pooled(metrics, more=()):
-    """Return the fields of a task that is judged over all clients' examples: by column, and the headline by client."""
-    parts = ("val", "test")
-    every = [field(each.field(part), "") for part in parts for each in metrics]
-    columns = [field(f"{part}_task_{each.name}", "task") for part in parts for each in metrics]
-    own = [field(f"client_{metrics[0].field(part)}") for part in parts]
-    return (*LOSSES, *every, *columns, *own, *(field(name, "", "i4") for name in more))
-
-
+MULTI_LABEL, REGRESSION = (make_task(kind, np.array([[1.0]])).fields for kind in ("multi-task", "regression"))
 CLUSTERING = (training_loss("nat"), *(field(m.name, "") for m in (CLUSTERING_ACCURACY, CLUSTERING_F1)))
 
 METRICS = {
@@ -47,9 +36,4 @@ METRICS = {
 }
 """By name of the headline."""
 
-FIELDS = {
-    "accuracy": CLASSIFICATION,
-    "roc_auc": pooled(METRICS["roc_auc"], more=("val_tasks_left_out", "test_tasks_left_out")),
-    "rmse": pooled(METRICS["rmse"]),
-    "clustering_accuracy": CLUSTERING,
-}
+FIELDS = dict(zip(METRICS, (graph_classification.FIELDS, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))

@@ -1,16 +1,28 @@
 """Rows as CSV: what a spreadsheet would take for a formula stays text, and reading gives back what was written."""
 
 import csv
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedmpi.analysis import rows
 from fedmpi.errors import BadInput
+from fedmpi.store.reader import load_run
+from tests.analysis.tasks import FIELDS, METRICS
+
+ROOT = Path(__file__).parents[2]
 
 WHOLE = {
     **{"rounds": 200, "split_seed": 123, "seed": 10, "run_wall_seconds": 60},
+    **{"metric": "accuracy"},
     **dict.fromkeys(rows.RULES.values(), 0.7),
 }
+OLD = [name.replace("score", "test_accuracy") for name in rows.COLUMNS[12:20] if name != "constant_score"]
+SIZES = {"sizes": np.array([[3, 1, 1], [4, 1, 1]])}
+SETTINGS = {"suite": "made-up", "name": "case", "partition": {"name": "chunks", "seed": 1}, "rounds": 1}
 CASES = ["=1+1", "+1", "-1", "@x", "'=1", "'", "plain", "a=b", ""]
 
 
@@ -49,7 +61,7 @@ def stored(tmp_path):
         (lambda text: text.replace(",0.5,", ",half,", 1), "line 2: test_loss = half"),
         (lambda text: text.replace(",0.5,", ",1e300,", 1), "line 2: test_loss = 1e300"),
         (lambda text: text.replace(",60,", ",,", 1), "line 2: run_wall_seconds = "),
-        (lambda text: text.replace(",0.7,", ",,", 1), "line 2: test_accuracy = "),
+        (lambda text: text.replace(",0.7,", ",,", 1), "line 2: score = "),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_line(stored, damage, reason):
@@ -57,3 +69,61 @@ def test_a_damaged_file_is_refused_with_its_line(stored, damage, reason):
     with pytest.raises(BadInput, match=reason) as refused:
         rows.read(stored)
     assert len(str(refused.value).replace(str(stored), "")) < 150
+
+
+def test_a_further_metric_has_a_column_of_its_own(tmp_path):
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="") as stream:
+        rows.write([{**WHOLE, "spread": 0.25}, {**WHOLE, "case": "b"}], stream)
+    assert [row["spread"] for row in rows.read(path)] == ["0.25", ""]
+
+
+def test_columns_of_an_older_fedmpi_are_renamed_by_a_script(tmp_path):
+    path = tmp_path / "old.csv"
+    old = [*rows.COLUMNS[:11], *OLD, *rows.COLUMNS[20:], "clustering_accuracy", "clustering_f1", "score"]
+    cells = dict.fromkeys(old, "") | {"run_wall_seconds": "60"}
+    cells |= {name: str(value) for name, value in WHOLE.items() if name in rows.COLUMNS[:11]}
+    kinds = [
+        {"test_accuracy": "0.7", "test_accuracy_without_twins_as_published": "0.5"},
+        {"test_accuracy": "2.5", "score": "RMSE"},
+        {"test_accuracy": "nan", "test_graphs_without_twins": "0", "clustering_accuracy": "0.6"},
+    ]
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, old)
+        writer.writeheader()
+        writer.writerows(cells | kind for kind in kinds)
+    with pytest.raises(BadInput, match=r"python results/new_columns\.py"):
+        rows.read(path)
+    subprocess.run([sys.executable, ROOT / "results" / "new_columns.py", path], check=True)
+    first, second, third = rows.read(path)
+    assert (first["metric"], first["score"], first["score_without_twins_as_published"]) == (
+        "accuracy",
+        "0.7",
+        "0.5",
+    )
+    assert (second["metric"], second["score"]) == ("rmse", "2.5")
+    assert (third["metric"], third["score"], third["test_graphs_without_twins"]) == (
+        "clustering_accuracy",
+        "0.6",
+        "",
+    )
+
+
+def test_rows_of_the_runs_of_every_scope(tmp_path, make_run, make_scored, make_judged):
+    made = [
+        make_run(tmp_path / "a", [[0.5, 0.75]], partition=SIZES, settings=SETTINGS),
+        make_scored(tmp_path / "b", "rmse", [2.0, 1.5], constant=3.0, partition=SIZES, settings=SETTINGS),
+    ]
+    name = "clustering_accuracy"
+    rounds = [{"clustering_accuracy": 0.75, "clustering_f1": 0.5}]
+    made.append(make_judged(tmp_path / "c", METRICS[name], FIELDS[name], rounds, SIZES, SETTINGS))
+    found = [row for folder in made for row in rows.client_rows(load_run(folder))]
+    columns = ("client", "metric", "score", "score_as_published", "constant_score", "train_graphs")
+    assert [tuple(row.get(name) for name in columns) for row in found] == [
+        ("client-0", "accuracy", 0.5, 0.5, "", 3),
+        ("client-1", "accuracy", 0.75, 0.75, "", 4),
+        (rows.ALL, "rmse", 1.5, 1.5, 3.0, 7),
+        ("a", "clustering_accuracy", 0.75, None, "", 3),
+        ("b", "clustering_accuracy", 0.75, None, "", 4),
+    ]
+    assert found[2]["test_mae"] == 0.75 and found[3]["clustering_f1"] == 0.5

@@ -19,9 +19,10 @@ def make_rows():
                 **{"rounds": "200", "options": "partition=chunks", "split_seed": "123"},
                 **{"test_graphs": "10", "run_wall_seconds": "60", "numerics_version": "2"},
                 **{"algorithm": algorithm, "seed": str(seed), "client": f"client-{place}"},
-                "test_accuracy": str(value),
-                "test_accuracy_best_by_validation": str((best or accuracies)[seed][place]),
-                "test_accuracy_as_published": str((published or accuracies)[seed][place]),
+                "metric": "accuracy",
+                "score": str(value),
+                "score_best_by_validation": str((best or accuracies)[seed][place]),
+                "score_as_published": str((published or accuracies)[seed][place]),
                 **columns,
             }
             for seed, values in accuracies.items()

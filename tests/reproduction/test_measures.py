@@ -15,12 +15,12 @@ OURS = {1: [0.8, 0.5], 2: [0.6, 0.6]}
 
 def test_only_seeds_that_both_have_are_paired(cell):
     # Differences of the averages 0 and 0.05: t(0.975, 1) = 12.706, std 0.03536, over the root of 2.
-    found = lead(cell("fedavg", OURS), cell("self-train", ALONE), "test_accuracy")
+    found = lead(cell("fedavg", OURS), cell("self-train", ALONE), "score")
     assert (found.signed, found.count) == ("+0.0250 ± 0.3177", 2)
 
 
 def test_gains_are_client_by_client(cell):
-    found = gains(cell("fedavg", OURS), cell("self-train", ALONE), "test_accuracy")
+    found = gains(cell("fedavg", OURS), cell("self-train", ALONE), "score")
     assert (found.client, found.ratio, found.clients) == ("client-1", "1/2", 2)
     assert found.least.value == pytest.approx(-0.05)
     assert found.mean.signed == "+0.0250 ± 0.3177"
@@ -28,32 +28,32 @@ def test_gains_are_client_by_client(cell):
 
 def test_no_gain_counts_as_improved_also_in_floating_point(cell):
     ours, alone = {1: [0.1], 2: [0.2], 3: [0.3]}, {1: [0.3], 2: [0.1], 3: [0.2]}
-    found = gains(cell("fedavg", ours), cell("self-train", alone), "test_accuracy")
+    found = gains(cell("fedavg", ours), cell("self-train", alone), "score")
     assert (found.least.value, found.ratio) == (0.0, "1/1")
 
 
 def test_a_ratio_is_not_surer_than_half_a_client(cell):
-    found = gains(cell("fedavg", {1: [0.9, 0.9], 2: [0.9, 0.9]}), cell("self-train", ALONE), "test_accuracy")
+    found = gains(cell("fedavg", {1: [0.9, 0.9], 2: [0.9, 0.9]}), cell("self-train", ALONE), "score")
     assert (found.ratio, found.improved.error) == ("2/2", 0.25)
 
 
 def test_without_a_shared_seed_there_is_nothing(cell):
     ours, alone = cell("fedavg", {9: [0.5, 0.5]}), cell("self-train", ALONE)
-    assert lead(ours, alone, "test_accuracy") is None
-    assert gains(ours, alone, "test_accuracy") is None
+    assert lead(ours, alone, "score") is None
+    assert gains(ours, alone, "score") is None
 
 
 def test_clients_without_a_value_are_left_out(cell):
     ours = cell("fedavg", {1: ["0.5", ""], 2: ["0.7", ""]})
-    assert average(ours, "test_accuracy").value == 0.6
+    assert average(ours, "score").value == 0.6
 
 
 def test_a_gain_as_a_part_of_self_trains_average(cell):
     # 0.66 / 0.6 and 0.55 / 0.5 in either seed: a tenth, always.
     ours, alone = {1: [0.66], 2: [0.55]}, {1: [0.60], 2: [0.50], 3: [0.1]}
-    found = part_gained(cell("gcfl", ours), cell("self-train", alone), "test_accuracy")
+    found = part_gained(cell("gcfl", ours), cell("self-train", alone), "score")
     assert (found.value, found.error, found.count) == (pytest.approx(0.1), 0.0, 2)
-    assert part_gained(cell("gcfl", {9: [0.5]}), cell("self-train", alone), "test_accuracy") is None
+    assert part_gained(cell("gcfl", {9: [0.5]}), cell("self-train", alone), "score") is None
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def trio(cell):
 
 def test_clients_improved_beyond_another_methods(trio):
     # Three of four against one of four; twice that is two of four.
-    found = more_improved(trio, "test_accuracy")
+    found = more_improved(trio, "score")
     assert (found.value, found.error, found.count) == (0.5, 0.125, 2)
-    assert more_improved(trio, "test_accuracy", times=2).value == 0.25
+    assert more_improved(trio, "score", times=2).value == 0.25
 
 
 def test_the_smallest_gain_over_another_methods(trio):
-    assert least_lead(trio, "test_accuracy").value == pytest.approx(0.1)
+    assert least_lead(trio, "score").value == pytest.approx(0.1)

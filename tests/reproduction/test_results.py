@@ -10,7 +10,7 @@ def test_repetitions_make_a_cell(make_rows):
     rows = make_rows("fedavg", {42: [0.7, 0.8], 10: [0.5, 0.6]})
     cell = Results(rows).cell(FEDAVG)
     assert list(cell.runs) == [Repetition(123, 10), Repetition(123, 42)]
-    assert cell.values("test_accuracy").tolist() == [[0.5, 0.6], [0.7, 0.8]]
+    assert cell.values("score").tolist() == [[0.5, 0.6], [0.7, 0.8]]
     assert cell.clients() == ["client-0", "client-1"]
 
 
@@ -30,7 +30,7 @@ def test_other_options_and_rounds_are_other_cells(make_rows):
 
 def test_the_same_case_of_two_suites_counts_once(make_rows):
     rows = make_rows("fedavg", {10: [0.5]}) + make_rows("fedavg", {10: [0.5]}, suite="other")
-    assert Results(rows).cell(FEDAVG).values("test_accuracy").tolist() == [[0.5]]
+    assert Results(rows).cell(FEDAVG).values("score").tolist() == [[0.5]]
 
 
 def test_the_same_case_with_other_results_is_refused(make_rows):
@@ -55,7 +55,7 @@ def test_other_clients_are_refused(make_rows):
 
 def test_a_blank_is_no_number(make_rows):
     cell = Results(make_rows("fedavg", {10: [0.5]})).cell(FEDAVG)
-    assert str(cell.values("test_accuracy_without_twins")) == "[[nan]]"
+    assert str(cell.values("score_without_twins")) == "[[nan]]"
 
 
 def test_a_suite_says_what_is_missing(make_rows):

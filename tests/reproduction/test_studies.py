@@ -101,9 +101,7 @@ def test_the_paper_s_protocol_is_one_switch(make_rows):
 
 
 def test_graphs_with_twins_are_left_out(make_rows):
-    clean = {
-        f"test_accuracy_without_twins{rule}": "0.5" for rule in ("", "_best_by_validation", "_as_published")
-    }
+    clean = {f"score_without_twins{rule}": "0.5" for rule in ("", "_best_by_validation", "_as_published")}
     rows = make_rows("fedavg", {10: [0.7, 0.9]}, **clean, test_graphs_without_twins="4")
     rows[1] |= dict.fromkeys(clean, "") | {"test_graphs_without_twins": "0"}
     (line,) = lines(leakage.clean_table(pairs.cells_of(Results(rows), "gcfl/table3")))

@@ -5,6 +5,7 @@ import pytest
 
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+from fedmpi.tasks.graph_classification import FIELDS
 
 CLIENTS = ("alpha", "beta")
 COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
@@ -13,7 +14,7 @@ COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
 def rows(index, ranks=3, extra=()):
     """Return results and measurements of round `index` of a made-up run with two clients."""
     sizes = axis_sizes(len(CLIENTS), ranks, len(COLLECTIVES))
-    results = blank_round(result_fields(extra), sizes)
+    results = blank_round(result_fields((*FIELDS, *extra)), sizes)
     results["participated"][:] = 1
     results["test_accuracy"][:] = [0.1 * index, 1 / 3]
     results["val_loss"][:] = [np.nan, np.inf]
@@ -32,13 +33,14 @@ def make_rows():
 
 @pytest.fixture
 def new_record():
-    def make(folder, rounds=6, config=None, **options):
+    def make(folder, rounds=6, config=None, extra=(), **options):
         return RunRecord.create(
             folder,
             config=config or {"algorithm": "fedavg", "seed": 7},
             clients=CLIENTS,
             rounds=rounds,
             partition={"alpha/train": np.array([3, 1, 2]), "share": np.array([0.5, np.nan])},
+            extra=(*FIELDS, *extra),
             **options,
         )
 

@@ -95,11 +95,13 @@ from pathlib import Path
 from fedmpi.errors import RunFailed
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, result_fields
-record = RunRecord.create(Path(sys.argv[1]), config={}, clients=["a"], rounds=1000, partition={})
+from fedmpi.tasks.graph_classification import FIELDS
+about = dict(config={}, clients=["a"], rounds=1000, partition={}, extra=FIELDS)
+record = RunRecord.create(Path(sys.argv[1]), **about)
 record.begin_life(0, 1, [], {})
 try:
     for index in range(1000):
-        record.write_round(index, blank_round(result_fields(), axis_sizes(1)), {})
+        record.write_round(index, blank_round(result_fields(FIELDS), axis_sizes(1)), {})
 except RunFailed as failure:
     print(index, failure)
 """

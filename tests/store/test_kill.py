@@ -20,11 +20,12 @@ import sys
 from pathlib import Path
 import numpy as np
 from fedmpi.store.record import RunRecord
-from fedmpi.store.schema import axis_sizes, blank_round, result_fields
-record = RunRecord.create(Path(sys.argv[1]), config={}, clients=["a", "b"], rounds=100000, partition={})
+from fedmpi.store.schema import axis_sizes, blank_round, held_out_losses, result_fields
+about = dict(config={}, clients=["a", "b"], partition={}, extra=held_out_losses("nat"))
+record = RunRecord.create(Path(sys.argv[1]), rounds=100000, **about)
 record.begin_life(0, 2, ["Bcast"], {})
 for index in range(100000):
-    results = blank_round(result_fields(), axis_sizes(2))
+    results = blank_round(result_fields(about["extra"]), axis_sizes(2))
     results["test_loss"][:] = [index / 7, index / 11]
     record.write_round(index, results, {"round_seconds": index / 3})
     print(index, flush=True)

@@ -115,7 +115,7 @@ def _in_measurements(name, value):
         (0, _set(clients=[]), "start.clients: List should have at least 1 item"),
         (0, _set(partition={"a": 5}), "start.partition.a: Input should be a valid dictionary"),
         (0, _set(partition={"test_ptr": {"dtype": "<i8", "shape": [1], "data": [-1]}}), "test_ptr"),
-        (0, _set(schema_version=2), "written in schema 2, this fedmpi writes 3"),
+        (0, _set(schema_version=2), "written in schema 2, this fedmpi writes 4"),
     ],
 )
 def test_what_no_run_says_is_refused_whatever_its_digest(log, number, change, words):

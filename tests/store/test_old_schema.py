@@ -9,6 +9,6 @@ from fedmpi.store.record import RunRecord
 def test_an_older_event_log_is_not_continued(tmp_path, finished_run):
     finished_run(tmp_path / "run")
     log = tmp_path / "run" / "events.jsonl"
-    log.write_text(log.read_text().replace('"schema_version": 3', '"schema_version": 1', 1))
-    with pytest.raises(BadInput, match="written in schema 1, this fedmpi writes 3: only `report` reads it"):
+    log.write_text(log.read_text().replace('"schema_version": 4', '"schema_version": 1', 1))
+    with pytest.raises(BadInput, match="written in schema 1, this fedmpi writes 4: only `report` reads it"):
         RunRecord.reopen(tmp_path / "run")

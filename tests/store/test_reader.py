@@ -51,8 +51,8 @@ def test_foreign_files(tmp_path):
 def test_a_newer_schema_is_refused(tmp_path, finished_run):
     folder = finished_run(tmp_path / "case")
     with h5py.File(folder / "run.h5", "r+") as file:
-        file.attrs["schema_version"] = 4
-    with pytest.raises(BadInput, match="written in schema 4, this fedmpi reads up to 3; update fedmpi"):
+        file.attrs["schema_version"] = 5
+    with pytest.raises(BadInput, match="written in schema 5, this fedmpi reads up to 4; update fedmpi"):
         load_run(folder)
 
 

@@ -2,13 +2,15 @@ import numpy as np
 import pytest
 
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store.chain import Chain
 from fedmpi.store.events import NAME, EventLog, Life, Start, Status, body_of
 from fedmpi.store.tail import Tail
+from fedmpi.tasks.graph_classification import FIELDS
 
 
 def start(rounds=3):
-    return Start({}, ("c",), rounds, {"test_ptr": np.array([0, 1])}, (), "0", 1, "now")
+    return Start({}, ("c",), rounds, {"test_ptr": np.array([0, 1])}, FIELDS, (ACCURACY,), "0", 1, "now")
 
 
 def lines_of(*events):

@@ -12,7 +12,7 @@ from fedmpi.analysis.discovery import each_run, folder_of
 from fedmpi.analysis.names import known_objective, unsupervised_name
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.errors import BadInput
-from fedmpi.metrics.headline import NAMES
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 
 
@@ -26,6 +26,8 @@ class Outcome:
         Its place below the side's folder, or its folder's name.
     config : dict
         With `numerics_version`.
+    metrics : tuple of Metric
+        By which it is judged, the headline first.
     figures : dict
         Figures of merit by name (docs/metrics.md), and `rounds_to_target`, `seconds_to_target`.
     reached : bool
@@ -44,6 +46,7 @@ class Outcome:
     status: str
     reason: str
     clients: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     figures: dict[str, float]
     reached: bool
     data: str
@@ -92,6 +95,7 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
         status=run.status,
         reason=run.reason,
         clients=run.clients,
+        metrics=run.metrics,
         figures=_figures(run, summary),
         reached=target is None or summary["to_target"] is not None,
         data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
@@ -103,7 +107,6 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
 
 def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
     figures = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
-    figures |= _by_score(summary)
     reached = summary.get("to_target")
     if reached is not None:
         figures |= {f"{name}_to_target": float(value) for name, value in reached.items()}
@@ -117,15 +120,6 @@ def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
             counted = run.results["model_flops"].sum() + run.results["evaluation_flops"].sum()
             figures["model_rate"] = float(counted) / 1e9 / busy
     return figures
-
-
-def _by_score(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return the headline score's figures under its own name: those of two scores never meet."""
-    field = next((field for field, (name, _) in NAMES.items() if name == summary.get("score")), None)
-    if field is None:
-        return {}
-    rules = ("", "_best_by_validation", "_as_published")
-    return {f"test_{field}{rule}": float(summary[f"test_score{rule}"]) for rule in rules}
 
 
 def _sum(run: Run, name: str) -> float:
