@@ -143,7 +143,7 @@ def last_evaluated(run: Run) -> int | None:
 
 def _columns(stored: npt.NDArray[Any]) -> Float:
     """Return what is stored by round as [R, n], or [R, 1] where it is of the whole run."""
-    return np.asarray(stored.reshape(len(stored), -1), np.float64)
+    return np.asarray(stored if stored.ndim > 1 else stored[:, None], np.float64)
 
 
 def _selected(run: Run, metric: Metric, rule: str, scores: Float) -> Float:

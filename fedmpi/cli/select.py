@@ -63,8 +63,8 @@ def select(
     axes = by.split(",")
     found = winners(runs, axes)
     console(sys.stdout).print(_table(found, axes))
-    if any(each.score.startswith("clustering") for each in found):
-        say("Clusters are scored by labels, and by these the settings were chosen: report other seeds.")
+    if not all(each.metric.held_out for each in found):
+        say("Nothing was held out: settings were chosen by all labels. Report other seeds.")
     complete = sum(run.status == "complete" for run in runs)
     if complete < (cases or len(runs)):
         say(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
@@ -130,8 +130,8 @@ def seed_list(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-_FIGURES = ("score", "val", "test", "tried", "best test of any")
-_SPARE = ("best test of any", "tried", "score")
+_FIGURES = ("metric", "val", "test", "tried", "best test of any")
+_SPARE = ("best test of any", "tried", "metric")
 
 
 def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
@@ -140,5 +140,5 @@ def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
     for each in found:
         numbers = (f"{each.val:.4f}", f"{each.test:.4f}", each.candidates, f"{each.test_maximum:.4f}")
         settings = " ".join(part for part in each.options.split() if not part.startswith("plugin"))
-        table.add_line(*each.group, each.score, *numbers, settings)
+        table.add_line(*each.group, each.metric.title, *numbers, settings)
     return table

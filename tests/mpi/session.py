@@ -56,7 +56,7 @@ class Silent:
     def __init__(self):
         self.notes = []
 
-    def begin(self, case, table, opening, facts):
+    def begin(self, case, metrics, table, opening, facts):
         pass
 
     def note(self, text):

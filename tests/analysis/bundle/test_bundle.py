@@ -108,10 +108,7 @@ def test_a_table_that_does_not_follow_from_the_records_is_found(here, bundle):
         return "\n".join([head, ",".join(values), *others, ""]).encode()
 
     done = here("verify", repacked(bundle, change))
-    assert (
-        "WRONG: tables/clients.csv: fedavg, synthetic-0, score: '0.99', the record gives"
-        in done.stdout
-    )
+    assert "WRONG: tables/clients.csv: fedavg, synthetic-0, score: '0.99', the record gives" in done.stdout
 
 
 def test_the_order_of_its_files_says_nothing(here, bundle):
