@@ -22,6 +22,7 @@ _ALGORITHMS = {
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
     "scaffold": "SCAFFOLD",
+    "krum": "Krum",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",

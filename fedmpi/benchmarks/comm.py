@@ -113,7 +113,7 @@ def _reduction(world: World, name: str, delta: Array) -> _Exchange:
     """Return a weighted mean of one delta per rank: encode, sum, decode; pickled: gather, then the mean."""
     weights = [_WEIGHT + rank for rank in range(world.size)]
     exponent = int(np.ceil(np.log2(max(weights))))
-    maker = reductions.make(name, _CLIP, world.size, exponent, sum(weights))
+    maker = reductions.make(name, world.size, exponent, sum(weights), _CLIP)
     pickled, held = Pickled(world.comm), {"sum": np.zeros(len(delta), maker.dtype)}
 
     def encode() -> None:

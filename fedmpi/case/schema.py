@@ -68,16 +68,43 @@ OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOpt
 """Option classes by name."""
 
 
-class ReductionOptions(Options):
-    """How weighted deltas are summed over clients and ranks."""
-
-    name: Literal["exact", "float32", "fixed32"] = "exact"
-    clip: float = Field(1.0, gt=0)
-    """fixed32 only: each element of a delta is clipped to [-clip, clip]."""
+class _Reduction(Options):
     buffers: Literal["host", "device"] = "host"
     """What MPI is handed: copies in host memory, or the device's own, which takes a GPU-aware MPI."""
 
     added: ClassVar[frozenset[str]] = frozenset({"buffers"})
+
+
+class _Unclipped(_Reduction):
+    removed: ClassVar[Mapping[str, Any]] = {"clip": 1.0}
+
+
+class ExactOptions(_Unclipped):
+    """Sums in 64-bit integers, the same bits in any order."""
+
+    name: Literal["exact"] = "exact"
+
+
+class Float32Options(_Unclipped):
+    """Plain sums in single precision, whose last bits depend on the ranks."""
+
+    name: Literal["float32"] = "float32"
+
+
+class Fixed32Options(_Reduction):
+    """Sums in 32-bit integers; each element of a delta is clipped to [-clip, clip]."""
+
+    name: Literal["fixed32"] = "fixed32"
+    clip: float = Field(1.0, gt=0)
+
+
+ReductionOptions = Annotated[ExactOptions | Float32Options | Fixed32Options, Field(discriminator="name")]
+REDUCTIONS: dict[str, type[Options]] = {
+    "exact": ExactOptions,
+    "float32": Float32Options,
+    "fixed32": Fixed32Options,
+}
+"""Option classes by name."""
 
 
 class EvaluationOptions(Options):
@@ -126,7 +153,7 @@ class Case(Options):
     objective: ObjectiveOptions = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]
     optimizer: OptimizerOptions = AdamOptions()
-    reduction: ReductionOptions = ReductionOptions()
+    reduction: ReductionOptions = ExactOptions()
     share: Literal["conv", "all"] = "conv"
     participation: float = Field(1.0, gt=0, le=1)
     local_epochs: int = Field(1, ge=1, le=10_000)

@@ -87,6 +87,11 @@ class Collectives:
         return self._comm.rank == 0
 
     @property
+    def rank(self) -> int:
+        """Number of this rank."""
+        return self._comm.rank
+
+    @property
     def size(self) -> int:
         """Number of ranks."""
         return self._comm.size

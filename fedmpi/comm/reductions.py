@@ -143,10 +143,25 @@ class Fixed32:
 Reduction = Exact | Float32 | Fixed32
 
 
-def make(name: str, clip: float, num_clients: int, exponent: int, total_weight: int) -> Reduction:
-    """Return the reduction `name` for one group of one round."""
+def make(
+    name: str, num_clients: int, exponent: int, total_weight: int, clip: float | None = None
+) -> Reduction:
+    """Return the reduction `name` for one group of one round.
+
+    Parameters
+    ----------
+    name : str
+    num_clients : int
+        Clients behind the sum.
+    exponent : int
+        Largest exponent of their weighted deltas; read by "exact".
+    total_weight : int
+    clip : float, optional
+        Of "fixed32", and of no other.
+    """
     if name == "exact":
         return Exact(num_clients, exponent, total_weight)
     if name == "float32":
         return Float32(total_weight)
+    assert clip is not None
     return Fixed32(total_weight, clip)

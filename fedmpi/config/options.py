@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
@@ -12,12 +13,14 @@ class Options(BaseModel):
 
     Fields named in `added` came after runs had been recorded: they are left out of the dump while
     they have their default, so that a case that could be stated before still has the configuration
-    of those runs.
+    of those runs. `removed` names options that there are no more, and the value that the dump goes on
+    to hold for the same reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
     added: ClassVar[frozenset[str]] = frozenset()
+    removed: ClassVar[Mapping[str, Any]] = {}
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -25,4 +28,9 @@ class Options(BaseModel):
         for name in self.added:
             if name in dumped and getattr(self, name) == type(self).model_fields[name].default:
                 del dumped[name]
-        return dumped
+        return {**dumped, **self.removed}
+
+    @classmethod
+    def recorded(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a dumped table without what it holds for `removed` options."""
+        return {key: value for key, value in table.items() if (key, value) not in cls.removed.items()}

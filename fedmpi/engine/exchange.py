@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +11,12 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.case.schema import ReductionOptions
-from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
+from fedmpi.engine.aggregation import Aggregation, Groups
+from fedmpi.engine.buffers import Buffers, Delta, on_host
 
 Ints = npt.NDArray[np.int64]
-Row = npt.NDArray[np.float32]
-Rows = Row | Tensor
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -67,45 +65,40 @@ class RoundPlan:
 class Exchange:
     """Group models on the ranks that need them, and how they move on.
 
-    A group whose members live on several ranks is summed by one integer `Reduce`
-    and updated on rank 0; a group on one rank is summed and updated there, by the
-    same arithmetic. New rows go once to each rank that hosts members.
+    A group whose members live on several ranks is updated on rank 0, one on a single rank there, unless
+    the algorithm is `central`. New models go once to each rank that hosts members.
 
     Attributes
     ----------
     models : dict of int to float32 [shared]
-        Model of each group that this rank hosts members of; rank 0 has all that span ranks.
-    device : torch.device or None
-        Where deltas and models stay on their way to MPI; None: in host memory, as on rank 0 always.
+        Model of each group that this rank hosts members of; rank 0 has all that it updates.
     """
 
     def __init__(
         self,
         collectives: Collectives,
-        rank: int,
         hosts: Ints,
-        reduction: ReductionOptions,
+        aggregation: Aggregation,
         algorithm: Algorithm,
         size: int,
-        models: dict[int, Rows],
-        device: torch.device | None = None,
+        buffers: Buffers,
     ) -> None:
-        self._collectives = collectives
-        self._rank = rank
-        self._hosts = hosts
-        self._options, self._blocking = reduction, reduction.buffers == "device"
-        self._algorithm = algorithm
-        self._size = size
-        self.models = models
-        on_device = reduction.buffers == "device" and not collectives.is_root
-        self.device = device if on_device else None
+        self._collectives, self._hosts = collectives, hosts
+        self._aggregation, self._algorithm = aggregation, algorithm
+        self._size, self._buffers = size, buffers
+        self.models: dict[int, Delta] = {}
 
     @property
-    def num_bytes(self) -> int:
-        """Bytes of the shared parameters in single precision: a client's upload or download."""
-        return 4 * self._size
+    def on_device(self) -> bool:
+        """Whether updates stay on the device until MPI takes them."""
+        return self._buffers.device is not None
 
-    def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]) -> None:
+    @property
+    def client_bytes(self) -> tuple[int, int]:
+        """Bytes that a client's update takes on its way up, and its group's model on its way down."""
+        return self._aggregation.upload_bytes, 4 * self._size
+
+    def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]) -> None:
         """Average the participants' deltas (models, if the algorithm regroups) by group; update `models`.
 
         Parameters
@@ -117,32 +110,24 @@ class Exchange:
             Of the participants that this rank hosts.
         """
         active = [int(group) for group in np.unique(plan.group[participants])]
-        spans = {g: self._spans(plan.group == g) for g in active}
-        needed = [g for g in active if spans[g] or self._hosts_alone(plan, g)]
-        sums = {g: self._sum(plan, g, participants, weights, deltas) for g in needed}
-        self._update_spanning([g for g in active if spans[g]], sums, plan, participants)
-        for group in active:
-            if not spans[group] and self._hosts_alone(plan, group):
-                self._update(group, *sums[group], plan, participants)
+        updater = {group: self._updater(plan.group == group) for group in active}
+        groups = Groups(plan.group, plan.exponent, updater)
+        for group, mean in self._aggregation.means(groups, participants, weights, deltas).items():
+            self._update(group, mean, len(groups.members(group, participants)))
+        if travelling := groups.travelling(self._hosts):
+            self._distribute(travelling, plan)
 
-    def _hosts_alone(self, plan: RoundPlan, group: int) -> bool:
-        """Return whether this rank hosts a group that lives on one rank."""
-        return bool(self._hosts[np.argmax(plan.group == group)] == self._rank)
+    def _updater(self, members: npt.NDArray[np.bool_]) -> int:
+        """Return the rank that updates a group."""
+        hosts = set(self._hosts[members].tolist())
+        return 0 if len(hosts) > 1 or self._algorithm.central else hosts.pop()
 
-    def _update(
-        self, group: int, reduction: reductions.Reduction, total: Any, plan: RoundPlan, participants: Ints
-    ) -> None:
-        """Set a group's model from the sum of its members' updates, or of their models."""
-        members = int((plan.group[participants] == group).sum())
+    def _update(self, group: int, mean: Floats, num_clients: int) -> None:
+        """Set a group's model from the mean of its members' updates, or of their models."""
         present = np.zeros(self._size, np.float32)
         if not self._algorithm.regroups:
             present = on_host(self.models[group])
-        self.models[group] = self._algorithm.update(present, reduction.decode(on_host(total)), members)
-
-    def _spans(self, members: npt.NDArray[np.bool_]) -> bool:
-        """Return whether a group's update runs on rank 0: it has members on several ranks, or must."""
-        hosts = set(self._hosts[members].tolist())
-        return len(hosts) > 1 or (self._algorithm.central and hosts != {0})
+        self.models[group] = self._algorithm.update(present, mean, num_clients)
 
     def regroup(self, before: Ints, after: Ints) -> None:
         """Give the groups that came of a split the model of the group that they came from."""
@@ -151,62 +136,17 @@ class Exchange:
             if origin in self.models and group not in self.models:
                 self.models[group] = _copy(self.models[origin])
 
-    def _sum(
-        self, plan: RoundPlan, group: int, participants: Ints, weights: Ints, deltas: Mapping[int, Rows]
-    ) -> tuple[reductions.Reduction, Any]:
-        """Return the group's reduction and this rank's share of its sum."""
-        members = participants[plan.group[participants] == group]
-        options = self._options
-        reduction = reductions.make(
-            options.name, options.clip, len(members), int(plan.exponent[group]), int(weights[members].sum())
-        )
-        total: Any = np.zeros(self._size, reduction.dtype)
-        if self.device is not None:
-            total = torch.from_numpy(total).to(self.device)
-        for member in members:
-            if int(member) in deltas:
-                delta, weight = deltas[int(member)], int(weights[member])
-                if isinstance(delta, Tensor):
-                    total += reduction.encode_tensor(delta, weight)
-                else:
-                    reduction.add(delta, weight, total)
-        return reduction, total
-
-    def _update_spanning(
-        self,
-        groups: list[int],
-        sums: Mapping[int, tuple[reductions.Reduction, Any]],
-        plan: RoundPlan,
-        participants: Ints,
-    ) -> None:
-        if not groups:
-            return
-        total = self._collectives.reduce(self._ready([sums[g][1] for g in groups]), blocking=self._blocking)
-        if total is not None:
-            for group, row in zip(groups, total, strict=True):
-                self._update(group, sums[group][0], row, plan, participants)
-        self._distribute(groups, plan)
-
-    def _ready(self, rows: Sequence[Rows]) -> Any:
-        """Return rows stacked where MPI shall find them, the device's work on them done."""
-        if self.device is None:
-            return np.stack(rows)
-        stacked = torch.stack([torch.as_tensor(row, device=self.device) for row in rows])
-        if self.device.type == "cuda":
-            torch.cuda.current_stream(self.device).synchronize()
-        return stacked
-
     def _distribute(self, groups: list[int], plan: RoundPlan) -> None:
         """Send each new row once to the ranks that host members: one Bcast if all need all, else Scatterv."""
         needed = [
             [g for g in groups if np.any(self._hosts[plan.group == g] == rank)]
             for rank in range(self._collectives.size)
         ]
-        mine = needed[self._rank]
+        mine = needed[self._collectives.rank]
         if all(rows == groups for rows in needed[1:]):
             nothing = np.empty(self._size, np.float32)
             sent = [self.models[g] if self._collectives.is_root else nothing for g in groups]
-            rows = self._collectives.bcast(self._ready(sent), blocking=self._blocking)
+            rows = self._collectives.bcast(self._buffers.ready(sent), blocking=self._buffers.blocking)
             mine = groups
         else:
             whole = None
@@ -214,18 +154,15 @@ class Exchange:
                 whole = np.concatenate([self.models[g] for rows in needed for g in rows])
             counts = [len(rows) * self._size for rows in needed]
             place = None
-            if self.device is not None:
-                place = self._ready([torch.empty(counts[self._rank], device=self.device)])[0]
-            rows = self._collectives.scatterv(whole, counts, np.float32, place, blocking=self._blocking)
+            if self._buffers.device is not None:
+                empty = torch.empty(len(mine) * self._size, device=self._buffers.device)
+                place = self._buffers.ready([empty])[0]
+            blocking = self._buffers.blocking
+            rows = self._collectives.scatterv(whole, counts, np.float32, place, blocking=blocking)
             rows = rows.reshape(len(mine), self._size)
         for group, row in zip(mine, rows, strict=True):
             self.models[group] = _copy(row)
 
 
-def on_host(row: Any) -> Any:
-    """Return a row as a NumPy array, wherever it is."""
-    return row.cpu().numpy() if isinstance(row, Tensor) else row
-
-
-def _copy(row: Rows) -> Rows:
+def _copy(row: Delta) -> Delta:
     return row.clone() if isinstance(row, Tensor) else row.copy()

@@ -106,6 +106,13 @@ def model(value: Any, size: int) -> npt.NDArray[np.float32]:
     return value
 
 
+def mean(value: Any, size: int) -> npt.NDArray[np.float64]:
+    """Return what stands for a group's mean, float64 [shared]."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != (size,):
+        raise Breach(f"returned {_described(value)}: it must be float64 [{size}]")
+    return value
+
+
 def like(value: Any, other: Any) -> Any:
     """Return a vector of the type and shape of another; of torch."""
     same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)

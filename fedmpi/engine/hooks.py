@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm, Bytes, Division, Floats, Ints, Trained, Vector
+from fedmpi.algorithms.row_aggregate import RowAggregate
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_checks import Breach
 from fedmpi.engine.whereabouts import Whereabouts
@@ -55,6 +56,8 @@ class Hooks(Algorithm):
         self._algorithm, self._num_clients, self.where = algorithm, num_clients, where
         self._settled: dict[tuple[Any, ...], Any] = {}
         vars(self).update({flag: getattr(algorithm, flag) for flag in FLAGS})
+        self.aggregates_rows = isinstance(algorithm, RowAggregate)
+        vars(self)["central"] |= self.aggregates_rows  # the rows are on rank 0, and so is what comes of them
 
     def _call(self, hook: str, *arguments: Any) -> Any:
         """Call a hook and note that it runs."""
@@ -179,6 +182,11 @@ class Hooks(Algorithm):
         """See `Algorithm.update`."""
         found = self._call("update", model, mean, num_clients)
         return self._checked("update", checks.model, found, len(model))
+
+    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+        """See `RowAggregate.aggregate`."""
+        found = self._call("aggregate", rows, weights)
+        return self._checked("aggregate", checks.mean, found, rows.shape[1])
 
     def group(self, seed: int, round: int, reports: Bytes) -> Ints:
         """See `Algorithm.group`."""

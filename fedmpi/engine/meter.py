@@ -48,14 +48,17 @@ class Meter:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to a phase."""
+        """Add the time spent inside to a phase, and take it from the phase around it."""
         start, before = time.perf_counter(), self._where.phase
         self._where.phase = name
         try:
             yield
         finally:
             self._where.phase = before
-            self._phases[name] += time.perf_counter() - start
+            spent = time.perf_counter() - start
+            self._phases[name] += spent
+            if before:
+                self._phases[before] -= spent
 
     def snapshot(self) -> npt.NDArray[np.float64]:
         """Return the row [width] of the round that ends here and start the next."""

@@ -15,8 +15,10 @@ from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine import training
+from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
+from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.evaluation import Evaluator
-from fedmpi.engine.exchange import Exchange, RoundPlan, Rows, on_host
+from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.fitting import refuse_unfit
 from fedmpi.engine.hook_checks import digest
@@ -71,22 +73,25 @@ class Rounds:
         self._domains = domains_of(datasets)
         algorithm.where.names = self.names
         self.meter = Meter(world.collectives, algorithm.where)
-        self.exchange = Exchange(
-            world.collectives,
-            world.rank,
-            states.hosts,
-            case.reduction,
-            algorithm,
-            states.size,
-            {},
-            states.device,
-        )
-        self._splitter = Splitter(
-            world.collectives, states.hosts, case.reduction, algorithm, federation.weights, states.trained
-        )
+        self.exchange = self._exchange()
+        self._splitter = self._make_splitter(federation.weights)
         sizes = np.full(federation.num_clients, algorithm.report_size(case.model), np.int64)
         self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=2, flags=sizes)
         self._evaluator = Evaluator(case, world, federation, states, self.meter)
+
+    def _exchange(self) -> Exchange:
+        collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
+        buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
+        aggregation: Aggregation = Plain(collectives, hosts, self.case.reduction, size, buffers)
+        if self.algorithm.aggregates_rows:
+            aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm, size, self.meter)
+        return Exchange(collectives, hosts, aggregation, self.algorithm, size, buffers)
+
+    def _make_splitter(self, samples: Ints) -> Splitter:
+        """Return the splitter, whose criterion is about the parameters without running statistics."""
+        collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.trained
+        plain = Plain(collectives, hosts, self.case.reduction, size, Buffers())
+        return Splitter(collectives, plain, Rows(collectives, hosts, size), self.algorithm, samples)
 
     def refuse_unfit(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise Unfit unless `begin` can take these arrays of a checkpoint; for rank 0, before `begin`."""
@@ -129,7 +134,7 @@ class Rounds:
             self.case.seed, round, len(self.names), self.case.participation
         )
         with self.meter.phase("train"):
-            on_device = self.exchange.device is not None
+            on_device = self.exchange.on_device
             trained = training.train(
                 self.case, self.algorithm, self.states, round, participants, self.weights, on_device
             )
@@ -215,7 +220,7 @@ class Rounds:
         self,
         plan: RoundPlan,
         participants: Ints,
-        deltas: dict[int, Rows],
+        deltas: dict[int, Delta],
         gathered: Gathered | None,
     ) -> tuple[RoundPlan, Findings]:
         """Divide the groups that are due; their parts start from the model that they shared."""
@@ -232,7 +237,7 @@ class Rounds:
         self.group = plan.group
         return plan, findings
 
-    def _average(self, plan: RoundPlan, participants: Ints, deltas: dict[int, Rows]) -> None:
+    def _average(self, plan: RoundPlan, participants: Ints, deltas: dict[int, Delta]) -> None:
         """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
         if not self.algorithm.communicates:
             return
@@ -246,9 +251,9 @@ class Rounds:
         self, round: int, participants: Ints, trained: Gathered, closing: Gathered, found: record_rows.Rows
     ) -> RoundReport:
         """Return the round as the record has it; `found` holds the algorithm's own fields."""
-        shared = self.exchange.num_bytes if self.algorithm.communicates else 0
-        traffic = shared + self.algorithm.report_size(self.case.model), shared
         task = self._evaluator.task
+        up, down = self.exchange.client_bytes if self.algorithm.communicates else (0, 0)
+        traffic = up + self.algorithm.report_size(self.case.model), down
         results = record_rows.results(trained, closing, self.group, participants, traffic)
         results |= record_rows.by_client(task.fields, trained, closing)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row

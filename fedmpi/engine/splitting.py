@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.case.schema import ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
+from fedmpi.engine.aggregation import Aggregation, Groups, Rows
 from fedmpi.engine.exchange import RoundPlan
 
 Ints = npt.NDArray[np.int64]
@@ -38,22 +38,31 @@ class Findings:
 class Splitter:
     """Finds out whether suspected groups are due, and divides those that are.
 
-    The means come from one `Reduce` of the suspects' sums; one small `Bcast` says
-    which are due. Only then may updates travel (`Gatherv`), and a second `Bcast`
-    brings the new groups. The averages that follow are those of any other round.
+    Rank 0 gets the suspects' means; one small `Bcast` says which are due. Only then may updates travel,
+    and a second `Bcast` brings the new groups. The averages that follow are those of any other round.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    aggregation : Aggregation
+        Of the elements that the criterion is about.
+    rows : Rows
+        Of the same elements.
+    algorithm : Algorithm
+    samples : int64 [clients]
+        Training graphs of each client.
     """
 
     def __init__(
         self,
         collectives: Collectives,
-        hosts: Ints,
-        reduction: ReductionOptions,
+        aggregation: Aggregation,
+        rows: Rows,
         algorithm: Algorithm,
         samples: Ints,
-        size: int,
     ) -> None:
-        self._collectives, self._hosts, self._options = collectives, hosts, reduction
-        self._algorithm, self._size = algorithm, size
+        self._collectives, self._aggregation, self._rows = collectives, aggregation, rows
+        self._algorithm = algorithm
         self._weights = samples if algorithm.criterion_is_weighted else np.ones_like(samples)
 
     def run(
@@ -70,78 +79,48 @@ class Splitter:
         exponents : int64 [clients] or None
             Exponent of each client's weighted delta; known on rank 0.
         """
-        suspects = [int(group) for group in np.flatnonzero(plan.suspects)]
-        findings = Findings()
+        suspects = dict.fromkeys(np.flatnonzero(plan.suspects).tolist(), 0)
+        findings, groups = Findings(), Groups(plan.group, plan.exponent, suspects)
         if not suspects:
             return plan, findings
-        due = self._find_due(plan, suspects, participants, deltas, findings)
+        due = self._find_due(groups, participants, deltas, findings)
         if not due:
             return plan, findings
-        rows = self._gather_rows(plan, due, participants, deltas)
+        rows: Mapping[int, Row] | None = {}
+        if self._algorithm.wants_rows:
+            rows = self._rows.gather(participants[np.isin(plan.group[participants], due)], deltas)
         message = np.concatenate([plan.group, plan.exponent])
-        if exponents is not None:
-            group = self._divide(plan, due, participants, rows, findings)
+        if exponents is not None and rows is not None:
+            group = self._divide(groups, due, participants, rows, findings)
             message = np.concatenate([group, _largest(group, exponents, participants)])
         self._collectives.bcast(message)
         group, exponent = np.split(message, 2)
         return replace(plan, group=group, exponent=exponent), findings
 
-    def _members(self, plan: RoundPlan, group: int, participants: Ints) -> Ints:
-        members: Ints = participants[plan.group[participants] == group]
-        return members
-
     def _find_due(
         self,
-        plan: RoundPlan,
-        suspects: list[int],
+        groups: Groups,
         participants: Ints,
         deltas: Mapping[int, Row],
         findings: Findings,
     ) -> list[int]:
         """Return the groups whose mean update is short enough, on every rank."""
-        sums, makers = [], []
-        for group in suspects:
-            members = self._members(plan, group, participants)
-            total = int(self._weights[members].sum())
-            exponent = int(plan.exponent[group])
-            maker = reductions.make(self._options.name, self._options.clip, len(members), exponent, total)
-            held = {int(m): deltas[int(m)][: self._size] for m in members if int(m) in deltas}
-            mine = [maker.encode(delta, int(self._weights[m])) for m, delta in held.items()]
-            sums.append(np.sum([np.zeros(self._size, maker.dtype), *mine], axis=0, dtype=maker.dtype))
-            makers.append(maker)
-        totals = self._collectives.reduce(np.stack(sums))
-        flags = np.zeros(len(suspects), np.int64)
-        if totals is not None:
-            for place, (group, maker) in enumerate(zip(suspects, makers, strict=True)):
-                mean = maker.decode(totals[place])
-                findings.delta_mean[group] = float(np.sqrt(np.sum(np.square(mean))))
+        flags = np.zeros(len(groups.updater), np.int64)
+        means = self._aggregation.means(groups, participants, self._weights, deltas)
+        for place, group in enumerate(groups.updater):
+            if group in means:
+                findings.delta_mean[group] = float(np.sqrt(np.sum(np.square(means[group]))))
                 flags[place] = self._algorithm.is_due(findings.delta_mean[group])
         self._collectives.bcast(flags)
-        return [group for group, flag in zip(suspects, flags, strict=True) if flag]
-
-    def _gather_rows(
-        self, plan: RoundPlan, due: list[int], participants: Ints, deltas: Mapping[int, Row]
-    ) -> dict[int, Row]:
-        """Bring the updates of the groups that are due to rank 0, if the algorithm wants them."""
-        if not self._algorithm.wants_rows:
-            return {}
-        wanted = participants[np.isin(plan.group[participants], due)]
-        held = [wanted[self._hosts[wanted] == rank] for rank in range(self._collectives.size)]
-        mine = [deltas[int(client)][: self._size] for client in wanted if int(client) in deltas]
-        part = np.concatenate([np.empty(0, np.float32), *mine])
-        found = self._collectives.gatherv(part, [len(clients) * self._size for clients in held])
-        if found is None:
-            return {}
-        rows = [row for piece in found for row in piece.reshape(-1, self._size)]
-        return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
+        return [group for group, flag in zip(groups.updater, flags, strict=True) if flag]
 
     def _divide(
-        self, plan: RoundPlan, due: list[int], participants: Ints, rows: Mapping[int, Row], findings: Findings
+        self, groups: Groups, due: list[int], participants: Ints, rows: Mapping[int, Row], findings: Findings
     ) -> Ints:
         """Return the new group of each client; the first part of a group keeps its number."""
-        group = plan.group.copy()
+        group = groups.group.copy()
         for number in due:
-            members = self._members(plan, number, participants)
+            members = groups.members(number, participants)
             updates = [rows[int(client)] for client in members if int(client) in rows]
             table = np.stack(updates) if updates else np.empty((len(members), 0), np.float32)
             division = self._algorithm.divide(members, table)

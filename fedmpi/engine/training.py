@@ -12,8 +12,8 @@ from torch import Tensor
 
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
+from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.clients import Client, Training, two_norm
-from fedmpi.engine.exchange import Rows, on_host
 from fedmpi.engine.groups import Found
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import TRAINING
@@ -35,7 +35,7 @@ class Trained:
     executed_flops : int
     """
 
-    deltas: dict[int, Rows]
+    deltas: dict[int, Delta]
     rows: npt.NDArray[np.float64]
     reports: npt.NDArray[np.uint8]
     executed_flops: int
@@ -92,7 +92,7 @@ def _started(
 
 def _result(
     algorithm: Hooks, client: Client, before: Tensor, done: Training, heaviest: int, on_device: bool
-) -> tuple[Rows, npt.NDArray[np.float64]]:
+) -> tuple[Delta, npt.NDArray[np.float64]]:
     """Return a trained client's delta, or its model, and its row of the training table."""
     after = client.shared.pack(client.row)
     change = after - before

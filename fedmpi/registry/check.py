@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.case.schema import OPTIMIZERS, Case, ReductionOptions
+from fedmpi.algorithms.row_aggregate import RowAggregate
+from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
@@ -36,9 +37,7 @@ PARTITIONS: dict[str, type[BaseModel]] = {
 }
 """Option classes of the partitions by name."""
 
-REDUCTIONS: dict[str, type[BaseModel]] = dict.fromkeys(("exact", "float32", "fixed32"), ReductionOptions)
-
-AXES = {
+AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "partition": (PARTITIONS, "per-dataset"),
     "model": (MODELS, "gin"),
     "objective": (OBJECTIVES, "supervised"),
@@ -103,6 +102,9 @@ def check_stored(config: Mapping[str, Any], folder: Path) -> Checked:
     """
     settings = {key: value for key, value in config.items() if key not in ("suite", "name", "plugin")}
     suite, name = (str(config.get(key, "")) for key in ("suite", "name"))
+    reduction = settings.get("reduction")
+    if isinstance(reduction, Mapping) and reduction.get("name") in REDUCTIONS:
+        settings["reduction"] = REDUCTIONS[reduction["name"]].recorded(reduction)
     try:
         return build(suite, CaseSettings(name, settings))
     except _Refused as refused:
@@ -241,6 +243,8 @@ def _suits(algorithm: Algorithm, case: Case) -> None:
             "reduction",
             f'{algorithm.name} averages models, which "fixed32" would clip, not updates: use "exact"',
         )
+    if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
+        raise _Refused("reduction", f"{algorithm.name} sums nothing, it takes every row: leave reduction out")
     if case.algorithm.pf == "shared" and "graph" not in case.model.norms:
         raise _Refused("algorithm.pf", 'is read for a model with GraphNorm only: model.norm = "graph"')
 
@@ -272,8 +276,6 @@ def _fits(case: Case) -> None:
         raise _Refused("subnormals", '"flushed" is for one thread of a CPU: use "kept"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
-    if case.reduction.name != "fixed32" and case.reduction.clip != ReductionOptions().clip:
-        raise _Refused("reduction.clip", 'is read by "fixed32" only')
 
 
 def _fits_kernels(case: Case) -> None:

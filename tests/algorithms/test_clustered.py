@@ -7,9 +7,11 @@ from pydantic import ValidationError
 from fedmpi.algorithms.clustered import minimum_cut
 from fedmpi.algorithms.gcfl import Gcfl, GcflOptions, cosine
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
-from fedmpi.case.schema import ReductionOptions
+from fedmpi.case.schema import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
+from fedmpi.engine.aggregation import Plain, Rows
+from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import RoundPlan
 from fedmpi.engine.splitting import Splitter
 
@@ -177,15 +179,12 @@ def split(algorithm, deltas, samples, group=None, suspects=(0,)):
     exponent = np.full(count, reductions.ZERO_EXPONENT)
     np.maximum.at(exponent, group, exponents)
     flags = np.isin(np.arange(count), suspects).astype(np.int64)
-    world = World()
-    splitter = Splitter(
-        world.collectives,
-        np.zeros(count, np.int64),
-        ReductionOptions(),
-        algorithm,
-        np.array(samples),
-        deltas.shape[1],
+    collectives, hosts, size = World().collectives, np.zeros(count, np.int64), deltas.shape[1]
+    plain, gathered = (
+        Plain(collectives, hosts, ExactOptions(), size, Buffers()),
+        Rows(collectives, hosts, size),
     )
+    splitter = Splitter(collectives, plain, gathered, algorithm, np.array(samples))
     plan = RoundPlan(group, exponent, flags, -1, -1, False, False)
     return splitter.run(plan, np.arange(count), dict(enumerate(deltas)), exponents)
 

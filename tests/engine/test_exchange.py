@@ -6,9 +6,11 @@ import pytest
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
-from fedmpi.case.schema import ReductionOptions
+from fedmpi.case.schema import REDUCTIONS
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
+from fedmpi.engine.aggregation import Plain
+from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import Exchange, RoundPlan
 
 
@@ -18,17 +20,11 @@ def average(group, participants, weights, deltas, models, reduction="exact", alg
     for client in participants:
         mine = reductions.weighted_exponent(deltas[client], weights[client])
         exponent[group[client]] = max(exponent[group[client]], mine)
-    exchange = Exchange(
-        World().collectives,
-        0,
-        np.zeros(len(group), np.int64),
-        ReductionOptions(name=reduction),
-        FedCch(FedCchOptions(name="fedcch"))
-        if algorithm == "fedcch"
-        else FedAvg(AlgorithmOptions(name="fedavg")),
-        2,
-        {number: np.array(model, np.float32) for number, model in models.items()},
-    )
+    collectives, hosts = World().collectives, np.zeros(len(group), np.int64)
+    plain = Plain(collectives, hosts, REDUCTIONS[reduction](), 2, Buffers())
+    kind = FedCch(FedCchOptions()) if algorithm == "fedcch" else FedAvg(AlgorithmOptions(name="fedavg"))
+    exchange = Exchange(collectives, hosts, plain, kind, 2, Buffers())
+    exchange.models = {number: np.array(model, np.float32) for number, model in models.items()}
     plan = RoundPlan(group, exponent, np.zeros_like(group), -1, -1, False, False)
     exchange.run(plan, np.array(participants), np.array(weights), deltas)
     return {number: model.tolist() for number, model in exchange.models.items()}

@@ -9,6 +9,7 @@ import torch
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
+from fedmpi.algorithms.row_aggregate import RowAggregate
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
@@ -47,6 +48,22 @@ def test_a_penalty_may_change_the_gradient_only():
     hooks(penalty=lambda self, parameters, reference, gradient: gradient.add_(1)).penalty(*vectors)
     with pytest.raises(RankFailed, match=r"hook penalty .* changed `reference`"):
         hooks(penalty=lambda self, parameters, reference, gradient: reference.add_(1)).penalty(*vectors)
+
+
+def test_an_algorithm_that_takes_rows_is_central_wherever_it_names_the_mix_in():
+    class Last(Algorithm, RowAggregate):
+        name = "last"
+
+        def aggregate(self, rows, weights):
+            return rows[-1]
+
+    last = Hooks(Last(AlgorithmOptions(name="last")), 3, Whereabouts())
+    assert (last.aggregates_rows, last.central) == (True, True)
+    assert (hooks().aggregates_rows, hooks().central) == (False, False)
+    with pytest.raises(
+        RankFailed, match=r"hook aggregate .* returned float32 \[2\]: it must be float64 \[2\]"
+    ):
+        last.aggregate(np.zeros((3, 2), np.float32), np.ones(3, np.int64))
 
 
 def test_what_is_recorded_of_reports_cannot_be_changed():

@@ -46,7 +46,7 @@ from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
-INTERRUPTED = ("fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar")
+INTERRUPTED = ("fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "median", "krum")
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
 

@@ -32,6 +32,9 @@ CASES = (
     "fclg-sampled",
     "infograph",
     "mvgrl",
+    "median",
+    "trimmed-mean",
+    "krum",
     "gcn",
     "sage",
 )

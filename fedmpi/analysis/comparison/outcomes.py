@@ -96,7 +96,7 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
         reason=run.reason,
         clients=run.clients,
         metrics=run.metrics,
-        figures=_figures(run, summary),
+        figures=_figures(summary),
         reached=target is None or summary["to_target"] is not None,
         data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
         partition=_partition(run),
@@ -105,34 +105,10 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
     )
 
 
-def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
+def _figures(summary: Mapping[str, Any]) -> dict[str, float]:
     figures = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
-    reached = summary.get("to_target")
-    if reached is not None:
-        figures |= {f"{name}_to_target": float(value) for name, value in reached.items()}
-    if run.lives:
-        figures["cpu_seconds"] = _sum(run, "cpu_seconds")
-        peaks = [life.measurements["peak_host_bytes"].max(initial=0) for life in run.lives]
-        figures["peak_host_gigabytes"] = float(max(peaks)) / 1e9
-        busy = _busy_seconds(run)
-        if busy:
-            figures["executed_rate"] = figures["executed_gflop"] / busy
-            counted = run.results["model_flops"].sum() + run.results["evaluation_flops"].sum()
-            figures["model_rate"] = float(counted) / 1e9 / busy
-    return figures
-
-
-def _sum(run: Run, name: str) -> float:
-    return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
-
-
-def _busy_seconds(run: Run) -> float:
-    """Return the seconds of all ranks in training and evaluation."""
-    total = 0.0
-    for life, kept in run.kept_rounds():
-        places = [life.phases.index(name) for name in ("train", "evaluate")]
-        total += float(life.measurements["phase_seconds"][kept][:, :, places].sum())
-    return total
+    reached = summary.get("to_target") or {}
+    return figures | {f"{name}_to_target": float(value) for name, value in reached.items()}
 
 
 def _partition(run: Run) -> str:

@@ -1,0 +1,28 @@
+"""Coordinate-wise median: the server takes the median of the clients' updates in each coordinate.
+
+Yin, Chen, Ramchandran and Bartlett, "Byzantine-robust distributed learning: towards optimal statistical
+rates", ICML 2018, Definition 1 and Algorithm 1, option I. There clients send gradients; here they send
+the updates of their local training. All participants count alike, however many graphs they have.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.algorithms.base import Algorithm, Floats, Ints
+from fedmpi.algorithms.row_aggregate import RowAggregate, ascending
+
+
+class Median(RowAggregate, Algorithm):
+    """One global model that moves by the median; of an even number, the mean of the two in the middle."""
+
+    name: ClassVar[str] = "median"
+
+    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+        """Return the median of each coordinate."""
+        ordered, half = ascending(rows), len(rows) // 2
+        median: Floats = (ordered[half] + ordered[-half - 1]) / 2
+        return median

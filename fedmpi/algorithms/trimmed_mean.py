@@ -1,0 +1,39 @@
+"""Coordinate-wise trimmed mean: in each coordinate the largest and the smallest updates are left out.
+
+Yin, Chen, Ramchandran and Bartlett, "Byzantine-robust distributed learning: towards optimal statistical
+rates", ICML 2018, Definition 2 and Algorithm 1, option II. There clients send gradients; here they send
+the updates of their local training. All participants count alike, however many graphs they have.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.row_aggregate import RowAggregate, ascending
+
+
+class TrimmedMeanOptions(AlgorithmOptions):
+    """``beta`` is the share of the participants that is left out at each end, rounded down to clients."""
+
+    name: Literal["trimmed-mean"] = "trimmed-mean"
+    beta: float = Field(0.1, ge=0, lt=0.5)
+
+
+class TrimmedMean(RowAggregate, Algorithm):
+    """One global model that moves by the mean of what is left in each coordinate."""
+
+    name: ClassVar[str] = "trimmed-mean"
+    Options: ClassVar[type[AlgorithmOptions]] = TrimmedMeanOptions
+    options: TrimmedMeanOptions
+
+    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+        """Return the trimmed mean of each coordinate, added in ascending order."""
+        left_out = int(self.options.beta * len(rows) + 1e-9)  # 0.29 * 100 is 28.999999999999996
+        ordered = ascending(rows)[left_out : len(rows) - left_out]
+        mean: Floats = np.add.reduce(ordered, axis=0) / len(ordered)
+        return mean

@@ -1,0 +1,227 @@
+"""From the participants' updates to the means of their groups: step 5 of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.case.schema import Fixed32Options, ReductionOptions
+from fedmpi.comm import reductions
+from fedmpi.comm.collectives import Collectives
+from fedmpi.engine.buffers import Buffers, Delta, Row, on_host
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.meter import Meter
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups whose means are wanted; the same on every rank.
+
+    Attributes
+    ----------
+    group : int64 [clients]
+        Group of each client.
+    exponent : int64 [clients]
+        Largest exponent of the weighted deltas of group g at place g.
+    updater : dict of int to int
+        Rank that needs the mean of each group; these groups have participants.
+    """
+
+    group: Ints
+    exponent: Ints
+    updater: Mapping[int, int]
+
+    def members(self, group: int, participants: Ints) -> Ints:
+        """Return a group's participants, ascending."""
+        found: Ints = participants[self.group[participants] == group]
+        return found
+
+    def travelling(self, hosts: Ints) -> list[int]:
+        """Return the groups with members on other ranks than the one that updates them."""
+        return [g for g, rank in self.updater.items() if (hosts[self.group == g] != rank).any()]
+
+
+class Aggregation(Protocol):
+    """How the participants' updates become means; all means of a run are made by one.
+
+    Its collectives count their bytes themselves; time that is no communication it spends in phases of its
+    own.
+    """
+
+    @property
+    def upload_bytes(self) -> int:
+        """Bytes that a participant sends to have its update averaged."""
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """Return the means of the groups that this rank updates, float64 [shared] each (a collective call).
+
+        Parameters
+        ----------
+        groups : Groups
+        participants : int64 [k]
+        weights : int64 [clients]
+        deltas : mapping of client to float32 [shared or more]
+            Of the participants that this rank hosts; elements behind those of the means are left out.
+        """
+
+
+class Plain:
+    """Weighted means by the case's reduction.
+
+    Groups with members on other ranks than the one that updates them: one `Reduce` of all their sums.
+    The others are summed on their rank, by the same arithmetic.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    options : ReductionOptions
+    size : int
+        Elements of a mean.
+    buffers : Buffers
+    """
+
+    def __init__(
+        self,
+        collectives: Collectives,
+        hosts: Ints,
+        options: ReductionOptions,
+        size: int,
+        buffers: Buffers,
+    ) -> None:
+        self._collectives, self._hosts, self._options = collectives, hosts, options
+        self._size, self._buffers = size, buffers
+
+    @property
+    def upload_bytes(self) -> int:
+        """See `Aggregation`; in single precision, whatever the sums are made of."""
+        return 4 * self._size
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """See `Aggregation`."""
+
+        def summed(group: int) -> tuple[reductions.Reduction, Any]:
+            members = groups.members(group, participants)
+            reduction = self._reduction(members, int(groups.exponent[group]), weights)
+            return reduction, self._sum(reduction, members, weights, deltas)
+
+        found: dict[int, Floats] = {}
+        travelling = groups.travelling(self._hosts)
+        if travelling:
+            makers, sums = zip(*map(summed, travelling), strict=True)
+            ready = self._buffers.ready(sums)
+            totals = self._collectives.reduce(ready, blocking=self._buffers.blocking)
+            if totals is not None:
+                for group, maker, total in zip(travelling, makers, totals, strict=True):
+                    found[group] = maker.decode(total)
+        for group, rank in groups.updater.items():
+            if rank == self._collectives.rank and group not in travelling:
+                maker, total = summed(group)
+                found[group] = maker.decode(on_host(total))
+        return found
+
+    def _reduction(self, members: Ints, exponent: int, weights: Ints) -> reductions.Reduction:
+        clip = self._options.clip if isinstance(self._options, Fixed32Options) else None
+        total = int(weights[members].sum())
+        return reductions.make(self._options.name, len(members), exponent, total, clip)
+
+    def _sum(
+        self, reduction: reductions.Reduction, members: Ints, weights: Ints, deltas: Mapping[int, Delta]
+    ) -> Any:
+        """Return this rank's share of a group's sum."""
+        total: Any = np.zeros(self._size, reduction.dtype)
+        if self._buffers.device is not None:
+            total = torch.from_numpy(total).to(self._buffers.device)
+        for member in members:
+            if int(member) in deltas:
+                delta, weight = deltas[int(member)][: self._size], int(weights[member])
+                if isinstance(delta, Tensor):
+                    total += reduction.encode_tensor(delta, weight)
+                else:
+                    reduction.add(delta, weight, total)
+        return total
+
+
+class Rows:
+    """Brings the updates of some clients to rank 0, in one `Gatherv`.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    size : int
+        Elements of an update that travel.
+    """
+
+    def __init__(self, collectives: Collectives, hosts: Ints, size: int) -> None:
+        self._collectives, self._hosts, self._size = collectives, hosts, size
+
+    def gather(self, clients: Ints, deltas: Mapping[int, Delta]) -> dict[int, Row] | None:
+        """Return the clients' updates, float32 [size] each; None away from rank 0 (a collective call).
+
+        Parameters
+        ----------
+        clients : int64 [k]
+        deltas : mapping of client to float32 [size or more]
+            Of those that this rank hosts, at least.
+        """
+        held = [clients[self._hosts[clients] == rank] for rank in range(self._collectives.size)]
+        mine = [on_host(deltas[int(n)])[: self._size] for n in held[self._collectives.rank]]
+        part = np.concatenate([np.empty(0, np.float32), *mine])
+        found = self._collectives.gatherv(part, [len(each) * self._size for each in held])
+        if found is None:
+            return None
+        rows = [row for piece in found for row in piece.reshape(-1, self._size)]
+        return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
+
+
+class RowMeans:
+    """What stands for the mean is computed on rank 0 from the rows of all participants (`RowAggregate`).
+
+    Parameters
+    ----------
+    rows : Rows
+    algorithm : Hooks
+        One that has `aggregate`, and is `central`.
+    size : int
+        Elements of a row.
+    meter : Meter
+    """
+
+    def __init__(self, rows: Rows, algorithm: Hooks, size: int, meter: Meter) -> None:
+        self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter
+
+    @property
+    def upload_bytes(self) -> int:
+        """See `Aggregation`."""
+        return 4 * self._size
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """See `Aggregation`."""
+        rows = self._rows.gather(participants, deltas)
+        if rows is None:
+            return {}
+        found: dict[int, Floats] = {}
+        with self._meter.phase("server"):
+            for group in groups.updater:
+                members = groups.members(group, participants)
+                table = np.stack([rows[int(client)] for client in members])
+                found[group] = self._algorithm.aggregate(table, weights[members])
+        return found

@@ -1,0 +1,108 @@
+"""Median, trimmed mean and Krum on updates whose results are computed by hand."""
+
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.krum import Krum, KrumOptions, scores
+from fedmpi.algorithms.median import Median
+from fedmpi.algorithms.trimmed_mean import TrimmedMean, TrimmedMeanOptions
+from fedmpi.errors import BadInput
+
+
+def rows(*values):
+    return np.array(values, np.float32)
+
+
+def aggregate(algorithm, table, trained=None):
+    algorithm.begin(table.shape[1] if trained is None else trained, len(table))
+    weights = np.arange(1, len(table) + 1)  # all clients count alike
+    found = algorithm.aggregate(table, weights)
+    assert found.dtype == np.float64
+    return found.tolist()
+
+
+def median():
+    return Median(Median.Options(name="median"))
+
+
+def test_the_median_of_an_odd_number_is_the_one_in_the_middle_of_each_coordinate():
+    assert aggregate(median(), rows([1, 900], [3, 2], [2, -1])) == [2.0, 2.0]
+
+
+def test_the_median_of_an_even_number_lies_between_the_two_in_the_middle():
+    assert aggregate(median(), rows([1, 0], [4, 0], [2, 8], [1000, 4])) == [3.0, 2.0]
+
+
+def test_the_median_of_one_client_is_its_update():
+    assert aggregate(median(), rows([1.5, -2])) == [1.5, -2.0]
+
+
+def test_the_mean_of_two_floats_is_exact():
+    # In single precision 1 + 2^-23 and 1 have no number between them.
+    assert aggregate(median(), rows([1 + 2**-23], [1])) == [1 + 2**-24]
+
+
+def trimmed(beta):
+    return TrimmedMean(TrimmedMeanOptions(beta=beta))
+
+
+def test_a_fifth_trimmed_of_five_leaves_out_the_largest_and_the_smallest():
+    table = rows([1, 0], [2, 0], [3, 3], [6, 6], [-500, 500])
+    assert aggregate(trimmed(0.2), table) == [2.0, 3.0]
+
+
+def test_clients_to_leave_out_are_rounded_down():
+    table = rows([0], [1], [2], [9])
+    assert aggregate(trimmed(0.24), table) == [3.0]  # 0.96 clients: none
+    assert aggregate(trimmed(0.25), table) == [1.5]
+    assert aggregate(trimmed(0.49), table) == [1.5]
+
+
+def test_a_share_that_is_a_whole_number_of_clients_is_not_rounded_below_it():
+    table = np.zeros((100, 1), np.float32)
+    table[:29], table[71:] = -1e6, 1e6  # 0.29 * 100 is 28.999999999999996 in floats
+    table[0] = -2e6
+    assert aggregate(trimmed(0.29), table) == [0.0]
+
+
+def krum(**options):
+    return Krum(KrumOptions(**options))
+
+
+FIVE = rows([0, 0], [1, 0], [0, 2], [-1, 0], [100, 100])
+"""Squared distances: 0-1 1, 0-2 4, 0-3 1, 1-2 5, 1-3 4, 2-3 5; to the last, 19,000 or more."""
+
+
+def test_scores_are_sums_of_squared_distances_to_the_nearest():
+    # Five rows, f = 1: the two nearest. 0: 1 + 1; 1: 1 + 4; 2: 4 + 5; 3: 1 + 4.
+    assert scores(FIVE, 1)[:4].tolist() == [2.0, 5.0, 9.0, 5.0]
+    assert scores(FIVE, 1)[4] == (99**2 + 100**2) + (100**2 + 98**2)
+    assert scores(FIVE, 0)[:4].tolist() == [6.0, 10.0, 14.0, 10.0]
+
+
+def test_krum_takes_the_update_with_the_least_score():
+    assert aggregate(krum(f=1), FIVE) == [0.0, 0.0]
+
+
+def test_multi_krum_averages_the_best_alike():
+    assert aggregate(krum(f=1, m=4), FIVE) == [0.0, 0.5]
+
+
+def test_of_equal_scores_the_lower_client_is_taken():
+    # Rows 1 and 3 share the score 5: row 1 is the second of the best two.
+    assert aggregate(krum(f=1, m=2), FIVE) == [0.5, 0.0]
+
+
+def test_running_statistics_count_in_no_distance_and_follow_the_choice():
+    statistics = rows([7], [0], [0], [0], [0])
+    assert aggregate(krum(f=1), np.hstack([FIVE, statistics]), trained=2) == [0.0, 0.0, 7.0]
+
+
+def test_too_few_clients_for_f_or_m_are_refused():
+    krum(f=1).participants(0, 0, 5, 1.0)
+    with pytest.raises(BadInput, match=r"f = 1 and m = 1 need 5 clients in a round or more .* there are 4"):
+        krum(f=1).participants(0, 0, 4, 1.0)
+    with pytest.raises(BadInput, match=r"need 5 clients in a round or more .* there are 3"):
+        krum(f=1).participants(0, 0, 5, 0.6)
+    with pytest.raises(BadInput, match="f = 0 and m = 6 need 6 clients"):
+        krum(f=0, m=6).participants(0, 0, 5, 1.0)

@@ -1,0 +1,51 @@
+"""The configuration of a case that was once recorded stays the same, byte for byte."""
+
+import csv
+from pathlib import Path
+
+import h5py
+import pytest
+
+from fedmpi.config.suite import read
+from fedmpi.registry.check import check_stored, check_suite
+from fedmpi.store.reader import load_run
+
+ROOT = Path(__file__).parents[2]
+RUNS = sorted((ROOT / "results/reference/runs").rglob("run.h5"))
+
+REDUCTIONS = """
+[case]
+algorithm = "fedavg"
+[matrix]
+sums = [
+    { label = "exact", reduction = "exact" },
+    { label = "float32", reduction = { name = "float32" } },
+    { label = "fixed32", reduction = { name = "fixed32", clip = 0.5 } },
+]
+"""
+
+
+@pytest.mark.parametrize("record", RUNS, ids=lambda path: path.parent.name)
+def test_a_committed_record_has_the_digest_of_its_case(record):
+    folder = record.parent
+    with h5py.File(record) as file:
+        stored = file.attrs["config_digest"]
+    assert check_stored(load_run(folder).config, folder).case.digest() == stored
+
+
+def test_a_suites_cases_have_the_digests_of_the_committed_table():
+    with (ROOT / "results/reference/gcfl-table3.csv").open() as table:
+        stored = {row["case"]: row["config_digest"] for row in csv.DictReader(table)}
+    cases = [checked.case for checked in check_suite(read(ROOT / "bench/gcfl/table3.toml"))]
+    assert {case.name: case.digest() for case in cases} == stored
+    assert len(stored) == 105
+
+
+def test_a_reduction_is_recorded_as_it_was_when_all_had_one_table(tmp_path):
+    (tmp_path / "sums.toml").write_text(REDUCTIONS)
+    found = [checked.case.config()["reduction"] for checked in check_suite(read(tmp_path / "sums.toml"))]
+    assert found == [
+        {"name": "exact", "clip": 1.0},
+        {"name": "float32", "clip": 1.0},
+        {"name": "fixed32", "clip": 0.5},
+    ]
