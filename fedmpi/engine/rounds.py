@@ -127,7 +127,7 @@ class Rounds:
         Diverged
             On every rank, when a participant's loss or update is not finite.
         RankFailed
-            On this rank, or on all alike: a hook of the algorithm returned what it must not.
+            On this rank, or on all node_classes: a hook of the algorithm returned what it must not.
         """
         self.algorithm.where.round = round
         participants = self.algorithm.participants(

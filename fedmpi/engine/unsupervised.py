@@ -93,7 +93,7 @@ class UnsupervisedPasses:
         loss = self._objective.loss(self._network, batch.views, frozen)
         loss.backward()  # type: ignore[no-untyped-call]
         counts = counts_of(batch.views)
-        copies = (frozen.received is not None) + 2 * (frozen.away is not None)
+        copies = (frozen.received is not None) + 2 * (frozen.difference is not None)
         counted = self._flops.step(*counts, executed=False).total
         for _ in range(copies):
             counted += self._flops.encoding(counts[0], executed=False).total
@@ -117,7 +117,7 @@ class UnsupervisedPasses:
             return Frozen()
         said_of = self._batches.said_of(step)
         if self._away is not None:
-            return Frozen(away=_rows(self._away, said_of))
+            return Frozen(difference=_rows(self._away, said_of))
         if self._heard is None:
             self._heard = torch.cat(list(self._said(self._received, executed)))
         if self._previous is None:
@@ -130,7 +130,7 @@ class UnsupervisedPasses:
         self._away = torch.cat(parts)
         if not self._by_epoch:
             self._heard = None  # the previous model stays, so nothing is apart from it again
-        return Frozen(away=_rows(self._away, said_of))
+        return Frozen(difference=_rows(self._away, said_of))
 
     @torch.no_grad()
     def _said(self, copy: Tensor, executed: _Tally) -> Iterator[Tensor]:

@@ -138,7 +138,7 @@ class TorchBatches:
 
 
 class CompiledBatches:
-    """Batches as the compiled encoder takes them: rows of nodes alike.
+    """Batches as the compiled encoder takes them: rows of node classes.
 
     Parameters
     ----------
@@ -199,24 +199,24 @@ class CompiledBatches:
         """Return the batch's graphs, or the places of its classes of nodes."""
         if not self._by_node:
             return step.numbers
-        assert isinstance(step.views.original, Rows) and step.views.original.alike is not None
-        return self._place_of_node[step.views.original.alike.first]
+        assert isinstance(step.views.original, Rows) and step.views.original.node_classes is not None
+        return self._place_of_node[step.views.original.node_classes.first]
 
     @cached_property
     def _place_of_node(self) -> Int:
         """Place of each training node's class in what a copy says, [N]."""
         places, classes = [], 0
         for rows in self.train_parts:
-            assert rows.alike is not None
-            places.append(classes + rows.alike.class_of_node.astype(np.int64))
-            classes += len(rows.alike.first)
+            assert rows.node_classes is not None
+            places.append(classes + rows.node_classes.class_of_node.astype(np.int64))
+            classes += len(rows.node_classes.first)
         return np.concatenate(places)
 
     def step_flops(self, views: Views) -> int:
         """Count the rows of every layer, and the loss by the vectors there are."""
         rows = views.original
         assert isinstance(rows, Rows)
-        vectors = rows.num_nodes if rows.alike is None else len(rows.alike.first)
+        vectors = rows.num_nodes if rows.node_classes is None else len(rows.node_classes.first)
         total = self._flops.loss(GraphCounts(rows.num_graphs, vectors, rows.num_edges)).total
         for view in (rows, views.diffused):
             if isinstance(view, Rows):

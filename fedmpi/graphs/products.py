@@ -165,7 +165,7 @@ def combine(
 
 @compiled
 def add_bias_relu(out: Floats, first: int, count: int, bias: Floats) -> None:
-    """Add a bias to rows of `out` and cut at 0, in place; NaN stays."""
+    """Add a bias to rows of `out` and apply ReLU, in place; NaN stays."""
     width = out.shape[1]
     for i in range(first, first + count):
         row = out[i]
@@ -191,7 +191,7 @@ def scale_rows(out: Floats, first: int, count: int, factors: Floats) -> None:
 
 
 @compiled
-def cut_rows(out: Floats, count: int, active: Floats) -> None:
+def relu_backward(out: Floats, count: int, active: Floats) -> None:
     """Set the first rows of `out` to 0 where `active` is not above 0; NaN counts as above."""
     for i in range(count):
         for j in range(out.shape[1]):

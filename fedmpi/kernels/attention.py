@@ -11,9 +11,10 @@ import numpy.typing as npt
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import padded
+from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels import attention_loops as kernels
-from fedmpi.kernels.layers import identity, matrices_of, places_of, split
+from fedmpi.kernels.layers import NO_NORMS, identity, matrices_of, places_of, split
 from fedmpi.kernels.linear_map import LinearMap, add_gradients, view
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel, Slot
@@ -49,6 +50,7 @@ class FastAttention:
     """
 
     steps = 1
+    norm_flops = NO_NORMS
     keeps_input = True
 
     def __init__(
@@ -76,10 +78,10 @@ class FastAttention:
         names = [f"{name} {number}" for name in ("states", "scores", "shares", "out")]
         return self._run(names, matrices_of(number, batch)[0], x, places_of(number, batch))
 
-    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
+    def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """Run the layer without dropout."""
         names = ("states", "scores", "shares", f"level {number % 2}")
-        return self._run(names, matrices[0], x, np.zeros(0, np.int32)).out
+        return self._run(names, graphs.layers[first], x, np.zeros(0, np.int32)).out
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended
@@ -111,7 +113,7 @@ class FastAttention:
         counts = (len(x), len(x), len(near.columns), len(near.own))
         room = [self._scratch(*each) for each in zip(names, counts, widths, strict=True)]
         states, scores, shares, out = room
-        self._states.apply(x, states, cut=False)
+        self._states.apply(x, states, relu=False)
         products.multiply(states, np.ascontiguousarray(self._scores.T), scores)
         kernels.attend(near, self._heads, states, scores, self._bias, shares, out)
         return Attended(states, scores, shares, out, row_of)

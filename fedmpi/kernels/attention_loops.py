@@ -46,7 +46,7 @@ class Heads(NamedTuple):
 def attend(
     near: Near, heads: Heads, states: Floats, scores: Floats, bias: Floats, shares: Floats, out: Floats
 ) -> None:
-    """Set `out` [n, h] to the sums of the states that each receiver sees, weighted by attention, cut at 0.
+    """Set `out` [n, h] to the sums of the states that each receiver sees, weighted by attention, after ReLU.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def attend_back(
     states_gradient: Floats,
     scores_gradient: Floats,
 ) -> None:
-    """Set the gradients of states and scores from that of the sums, before bias and cut.
+    """Set the gradients of states and scores from that of the sums, before bias and ReLU.
 
     Parameters
     ----------
@@ -113,20 +113,20 @@ def attend_back(
     states_gradient[:] = _ZERO
     scores_gradient[:] = _ZERO
     lanes = np.zeros(LANES, np.float32)
-    slopes = np.empty(np.max(np.diff(near.pointers)) if len(near.own) else 0, np.float32)
+    share_gradients = np.empty(np.max(np.diff(near.pointers)) if len(near.own) else 0, np.float32)
     for i in range(len(near.own)):
         start, upstream = near.pointers[i], gradient[i]
         for head in range(heads.number):
             first, mean = head * heads.width, _ZERO
             for entry in range(start, near.pointers[i + 1]):
                 sender, share = near.columns[entry], shares[entry, head]
-                slope = dot(upstream, states[sender], first, heads.width, lanes)
-                slopes[entry - start] = slope
-                mean += share * slope
+                share_gradient = dot(upstream, states[sender], first, heads.width, lanes)
+                share_gradients[entry - start] = share_gradient
+                mean += share * share_gradient
                 line = states_gradient[sender]
                 for j in range(first, first + heads.width):
                     line[j] += share * upstream[j]
-            _scores_back(near, heads, i, head, scores, shares, slopes, mean, scores_gradient)
+            _scores_back(near, heads, i, head, scores, shares, share_gradients, mean, scores_gradient)
 
 
 @compiled
@@ -137,16 +137,16 @@ def _scores_back(
     head: int,
     scores: Floats,
     shares: Floats,
-    slopes: Floats,
+    share_gradients: Floats,
     mean: np.float32,
     gradient: Floats,
 ) -> None:
-    """Add a receiver's part of a head to the gradients of scores, from slopes of shares and their mean."""
+    """Add a receiver's part of a head to the gradients of scores, from those of shares and their mean."""
     start, own = near.pointers[i], near.own[i]
     for entry in range(start, near.pointers[i + 1]):
         sender = near.columns[entry]
-        slope = shares[entry, head] * (slopes[entry - start] - mean)
+        share_gradient = shares[entry, head] * (share_gradients[entry - start] - mean)
         if scores[own, head] + scores[sender, heads.number + head] <= _ZERO:
-            slope *= heads.leak
-        gradient[own, head] += slope
-        gradient[sender, heads.number + head] += slope
+            share_gradient *= heads.leak
+        gradient[own, head] += share_gradient
+        gradient[sender, heads.number + head] += share_gradient

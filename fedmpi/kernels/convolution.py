@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Given:
+class Added:
     """What the first linear map's outputs get from elsewhere: row i gets ``rows[of[i]]``; by default nothing.
 
     Attributes
@@ -32,7 +32,7 @@ class Given:
     of: Ints
 
 
-NOTHING = Given(np.zeros((1, 1), np.float32), np.zeros(0, np.int32))
+NOTHING = Added(np.zeros((1, 1), np.float32), np.zeros(0, np.int32))
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class FastConvolution:
         Of the layer; layers share no buffers that a backward pass reads.
     first, second : LinearMap
     scratch : Scratch
-    cut : bool
-        Whether the output is cut at 0.
+    relu : bool
+        Whether the output goes through ReLU.
     mapped : bool, optional
         Whether rows are mapped before they are summed, for a layer that reads few rows often.
     """
@@ -66,10 +66,10 @@ class FastConvolution:
         second: LinearMap,
         scratch: Scratch,
         *,
-        cut: bool,
+        relu: bool,
         mapped: bool = False,
     ) -> None:
-        self._number, self._first, self._second, self._cut = number, first, second, cut
+        self._number, self._first, self._second, self._relu = number, first, second, relu
         self._mapped = mapped
         self._width, self._depth, self._scratch = first.width, len(first.transposed), scratch
 
@@ -78,33 +78,33 @@ class FastConvolution:
         self._first.load()
         self._second.load()
 
-    def apply(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Convolved:
+    def apply(self, matrix: Csr, x: Floats, added: Added = NOTHING) -> Convolved:
         """Convolve the rows of `x` [p, h] by a matrix [n, p], and keep what `back` needs."""
         widths = {"summed": self._depth, "inner": self._width, "out": self._width}
         done = Convolved(
             *(self._scratch(f"{name} {self._number}", matrix.num_rows, each) for name, each in widths.items())
         )
-        self._convolve(matrix, x, done, given)
+        self._convolve(matrix, x, done, added)
         return done
 
-    def evaluate(self, matrix: Csr, x: Floats, given: Given = NOTHING) -> Floats:
+    def evaluate(self, matrix: Csr, x: Floats, added: Added = NOTHING) -> Floats:
         """Return the convolution, [n, h]; the next layer but one overwrites it."""
         widths = {"tile a": self._depth, "tile b": self._width}
         summed, inner = (self._scratch(name, TILE, each) for name, each in widths.items())
         out = self._scratch(f"level {self._number % 2}", matrix.num_rows, self._width)
-        self._convolve(matrix, x, Convolved(summed, inner, out), given)
+        self._convolve(matrix, x, Convolved(summed, inner, out), added)
         return out
 
-    def back(self, gradient: Floats, done: Convolved, given: Given = NOTHING) -> Floats:
-        """Return the gradient of the sums from that of the output before it was cut, [n, h].
+    def back(self, gradient: Floats, done: Convolved, added: Added = NOTHING) -> Floats:
+        """Return the gradient of the sums from that of the output before ReLU, [n, h].
 
-        The gradients of the maps are stored, that of what was given is added to ``given.rows``.
+        The gradients of the maps are stored, that of what was added is added to ``added.rows``.
         """
         first, second = self._first, self._second
         result = self._scratch(f"summed gradient {self._number % 2}", len(gradient), self._depth)
         kernels.convolve_back(
             gradient, done.inner, done.summed, first.weight, second.weight, first.weight_gradient,
-            first.bias_gradient, second.weight_gradient, second.bias_gradient, result, given.rows, given.of,
+            first.bias_gradient, second.weight_gradient, second.bias_gradient, result, added.rows, added.of,
             self._mapped,
         )  # fmt: skip
         first.store()
@@ -126,7 +126,7 @@ class FastConvolution:
         self._first.apply_back(rows, result)
         return result
 
-    def _convolve(self, matrix: Csr, x: Floats, into: Convolved, given: Given) -> None:
+    def _convolve(self, matrix: Csr, x: Floats, into: Convolved, added: Added) -> None:
         first, second = self._first, self._second
         if self._mapped:
             rows = self._scratch("mapped", len(x), self._width)
@@ -134,7 +134,7 @@ class FastConvolution:
             x = rows
         kernels.convolve(
             *entries(matrix), x, first.transposed, first.bias, second.transposed, second.bias,
-            into.summed, into.inner, into.out, self._cut, given.rows, given.of,
+            into.summed, into.inner, into.out, self._relu, added.rows, added.of,
             self._mapped,
         )  # fmt: skip
 

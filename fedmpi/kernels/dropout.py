@@ -49,7 +49,7 @@ class FastDropout:
     def back(
         self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts, name: str
     ) -> Floats:
-        """Return the gradient of rows [n, width] that were cut at 0, then dropped, then read.
+        """Return the gradient of rows [n, width] that went through ReLU, then dropout, then read.
 
         Parameters
         ----------
@@ -59,5 +59,5 @@ class FastDropout:
         """
         gradient = self._scratch(name, len(rows), self._width)
         gradient[:] = 0
-        kernels.undrop(*entries(matrix), upstream, row_of, kept, self._scale, rows, gradient)
+        kernels.dropout_backward(*entries(matrix), upstream, row_of, kept, self._scale, rows, gradient)
         return gradient

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.products import cut_rows, padded
+from fedmpi.graphs.products import padded, relu_backward
 from fedmpi.graphs.refinement.colours import Layer, Rows
 from fedmpi.kernels import encoder_loops as kernels
 from fedmpi.kernels.convolution import Convolved, FastConvolution, entries, multiply
@@ -82,15 +82,15 @@ class FastEncoder:
         layers = range(options.layers)
         maps = [(linear(layer, "first"), linear(layer, "second")) for layer in layers]
         self._convolutions = [
-            [FastConvolution(layer, *maps[layer], each, cut=True) for layer in layers] for each in scratch
+            [FastConvolution(layer, *maps[layer], each, relu=True) for layer in layers] for each in scratch
         ]
-        self._norms = [FastNorm(model, f"conv.{layer}.norm", self._width, cut=False) for layer in layers]
+        self._norms = [FastNorm(model, f"conv.{layer}.norm", self._width, relu=False) for layer in layers]
         self._anchor = torch.zeros(0, requires_grad=True)
         self.layers = options.layers
 
     def encode(self, rows: Rows, *, training: bool) -> Encoding:
-        """Return the vectors of classes of nodes (see `Rows.alike`) and of graphs; as `GinEncoder.encode`."""
-        counts = None if rows.alike is None else torch.from_numpy(rows.alike.counts)
+        """Return vectors of node classes (`Rows.node_classes`) and of graphs; as `GinEncoder.encode`."""
+        counts = None if rows.node_classes is None else torch.from_numpy(rows.node_classes.counts)
         if training:
             nodes, graphs = _Encode.apply(self._anchor, self, rows)  # type: ignore[no-untyped-call]
         else:
@@ -100,7 +100,7 @@ class FastEncoder:
     def passed(self, rows: Rows, *, training: bool) -> tuple[Tensor, Tensor, list[_Done]]:
         """Return the vectors of classes of nodes [C, L h] and graphs [B, L h], and what `back` needs."""
         o, scratch, done = self._options, self._scratch[rows.weighted], []
-        classes = 0 if rows.alike is None else len(rows.alike.first)
+        classes = 0 if rows.node_classes is None else len(rows.node_classes.first)
         nodes, graphs = (torch.empty(count, o.dimension) for count in (classes, rows.num_graphs))
         x = rows.inputs
         for number, layer in enumerate(rows.layers):
@@ -117,8 +117,8 @@ class FastEncoder:
             pooled = scratch("pooled", rows.num_graphs, self._width)
             multiply(layer.pooling, x, pooled)
             graphs.numpy()[:, number * o.hidden : (number + 1) * o.hidden] = pooled[:, : o.hidden]
-            if rows.alike is not None:
-                row_of = rows.alike.rows[number]
+            if rows.node_classes is not None:
+                row_of = rows.node_classes.rows[number]
                 kernels.gather_columns(x, row_of, nodes.numpy(), number * o.hidden, o.hidden)
         return nodes, graphs, done
 
@@ -139,13 +139,13 @@ class FastEncoder:
             else:
                 nodes = layer.pooling.pointers, layer.pooling.columns
                 kernels.spread_graphs(of_graphs, *nodes, first, o.hidden, gradient)
-            if of_nodes is not None and rows.alike is not None:
-                kernels.add_columns(of_nodes, rows.alike.rows[number], first, o.hidden, gradient)
+            if of_nodes is not None and rows.node_classes is not None:
+                kernels.add_columns(of_nodes, rows.node_classes.rows[number], first, o.hidden, gradient)
             if following is not None:
                 line = scratch("line", 1, self._width)
                 kernels.add_sums(*entries(following[0].transposed), following[1], line, gradient)
             self._norms[number].back(gradient, done[number].normalised)
-            cut_rows(gradient, len(gradient), done[number].convolved.out)
+            relu_backward(gradient, len(gradient), done[number].convolved.out)
             back = self._convolutions[rows.weighted][number].back(gradient, done[number].convolved)
             following = layer.sums, back
 

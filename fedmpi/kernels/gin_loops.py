@@ -37,12 +37,12 @@ def convolve(
     summed: Floats,
     inner: Floats,
     out: Floats,
-    cut: bool,
-    given: Floats,
-    given_of: Ints,
+    relu: bool,
+    added: Floats,
+    added_of: Ints,
     mapped: bool,
 ) -> None:
-    """Apply one convolution: ``relu((M x) W1^T + g + b1) W2^T + b2``, cut at 0 on request.
+    """Apply one convolution: ``relu((M x) W1^T + g + b1) W2^T + b2``, relu at 0 on request.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def convolve(
     summed, inner : float32 [n, h] or [TILE, h]
         Kept for the backward pass if they have n rows; scratch otherwise.
     out : float32 [n, h]
-    given : float32 [*, h]
-    given_of : int32 [n] or [0]
-        Row of `given` that row g is for each row; without any g is 0.
+    added : float32 [*, h]
+    added_of : int32 [n] or [0]
+        Row of `added` that row g is for each row; without any g is 0.
     mapped : bool
         Whether W1 was applied to `x` before; then `summed` is not used.
     """
@@ -70,14 +70,14 @@ def convolve(
         else:
             combine(pointers, columns, weights, x, first, count, summed, at)
             rows_times(summed, at, count, first_t, inner, at)
-        if len(given_of) > 0:
+        if len(added_of) > 0:
             for i in range(count):
-                source, target = given[given_of[first + i]], inner[at + i]
+                source, target = added[added_of[first + i]], inner[at + i]
                 for j in range(inner.shape[1]):
                     target[j] += source[j]
         add_bias_relu(inner, at, count, first_bias)
         rows_times(inner, at, count, second_t, out, first)
-        if cut:
+        if relu:
             add_bias_relu(out, first, count, second_bias)
         else:
             add_bias(out, first, count, second_bias)
@@ -104,7 +104,7 @@ def drop(x: Floats, row_of: Ints, kept: np.ndarray, scale: float, out: Floats) -
 
 
 @compiled
-def undrop(
+def dropout_backward(
     pointers: Ints,
     columns: Ints,
     weights: Floats,
@@ -118,7 +118,7 @@ def undrop(
     """Add to `out` the gradient of what was dropped, from that of what follows.
 
     Row q gets the rows that read it, ``M gradient``, times its dropout factors,
-    and adds them to row ``row_of[q]`` where the activation `x` is not cut at 0.
+    and adds them to row ``row_of[q]`` where the activation `x` is above 0.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def convolve_back(
     second_bias_gradient: Floats,
     out: Floats,
     given_gradient: Floats,
-    given_of: Ints,
+    added_of: Ints,
     mapped: bool,
 ) -> None:
     """Take a convolution's gradient back through its two linear maps, or the second if `mapped`.
@@ -166,8 +166,8 @@ def convolve_back(
     out : float32 [n, h]
         Gradient with respect to the sums over neighbours.
     given_gradient : float32 [*, h]
-        With respect to what `convolve` was given; added to.
-    given_of : int32 [n] or [0]
+        With respect to what `convolve` was added; added to.
+    added_of : int32 [n] or [0]
     """
     width = gradient.shape[1]
     tile = np.empty((TILE, width), np.float32)
@@ -179,9 +179,9 @@ def convolve_back(
         for i in range(count):
             for j in range(width):
                 tile[i, j] = np.float32(0.0) if inner[start + i, j] <= 0.0 else tile[i, j]
-        if len(given_of) > 0:
+        if len(added_of) > 0:
             for i in range(count):
-                source, target = tile[i], given_gradient[given_of[start + i]]
+                source, target = tile[i], given_gradient[added_of[start + i]]
                 for j in range(width):
                     target[j] += source[j]
         add_column_sums(tile, 0, count, first_bias_gradient)

@@ -60,7 +60,7 @@ class FastHead:
         kept = self._dropout.kept("kept in head", streams, self._layer, own, own[:-1], 1)
         dropped = self._dropout.apply(hidden, own[:-1], kept, "dropped in head")
         logits = self._scratch("logits", size, readout.width)
-        readout.apply(dropped, logits, cut=False)
+        readout.apply(dropped, logits, relu=False)
         gradient = self._scratch("logits gradient", size, readout.width)
         gradient[:] = 0
         outcome = self._score(logits, labels, gradient)
@@ -85,12 +85,12 @@ class FastHead:
 
     def _logits(self, pooled: Floats) -> Floats:
         logits = self._scratch("logits", len(pooled), self._readout.width)
-        self._readout.apply(self._hidden(pooled), logits, cut=False)
+        self._readout.apply(self._hidden(pooled), logits, relu=False)
         return logits
 
     def _hidden(self, pooled: Floats) -> Floats:
         hidden = self._scratch("head", len(pooled), self._width)
-        self._post.apply(pooled, hidden, cut=True)
+        self._post.apply(pooled, hidden, relu=True)
         return hidden
 
     def _score(self, logits: Floats, labels: npt.NDArray[np.int64], gradient: Floats) -> Outcome:

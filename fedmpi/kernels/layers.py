@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels.convolution import multiply
 from fedmpi.kernels.linear_map import LinearMap
@@ -20,8 +21,11 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
 
+NO_NORMS = (0, 0)
+
+
 class Layered(Protocol):
-    """What a layer keeps of a forward pass: its output [n, h], cut at 0, with a row per class."""
+    """What a layer keeps of a forward pass: its output [n, h] after ReLU, with a row per class."""
 
     @property
     def out(self) -> Floats:
@@ -47,13 +51,25 @@ class Layer(Protocol):
     def apply(self, number: int, batch: Quotient, x: Floats) -> Any:
         """Run layer `number` on what dropout left of the one before, or on the feature rows; `Layered`."""
 
-    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
-        """Return the output for rows without dropout, [n, h]; the next layer but one overwrites it."""
+    norm_flops: tuple[int, int]
+    """FLOPs of its normalisations per row and column, in evaluation and in training."""
+
+    def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
+        """Return the output for rows without dropout, [n, h]; the next layer but one overwrites it.
+
+        Parameters
+        ----------
+        number : int
+        graphs : Levels
+        first : int
+            Place of the layer's first matrix in ``graphs.layers``.
+        x : float32 [m, h]
+        """
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Any
     ) -> tuple[Csr, Floats]:
-        """Store the maps' gradients from that of the output before it was cut, [n, h].
+        """Store the maps' gradients from that of the output before ReLU, [n, h].
 
         Returns
         -------
@@ -109,6 +125,7 @@ class FastSums:
 
     steps = 1
     keeps_input = False
+    norm_flops = NO_NORMS
 
     def __init__(self, maps: Sequence[LinearMap], scratch: Scratch) -> None:
         self._maps, self._width, self._scratch = maps, maps[0].width, scratch
@@ -123,9 +140,9 @@ class FastSums:
         sums = self._sums(f"sums {number}", matrices_of(number, batch)[0], x)
         return Summed(sums, self._mapped(f"out {number}", sums), places_of(number, batch))
 
-    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
+    def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """Run the layer, or several sums and then the maps, without dropout."""
-        for step, matrix in enumerate(matrices):
+        for step, matrix in enumerate(graphs.layers[first : first + self.steps]):
             x = self._sums(f"level sums {step % 2}", matrix, x)
         return self._mapped(f"level {number % 2}", x)
 
@@ -147,14 +164,14 @@ class FastSums:
         return found
 
     def _mapped(self, name: str, sums: Floats) -> Floats:
-        """Return the maps of their parts of `sums`, added and cut at 0, [n, h]."""
+        """Return the maps of their parts of `sums`, added, after ReLU, [n, h]."""
         first, *others = self._maps
         count = len(sums) // len(self._maps)
         out = self._scratch(name, count, self._width)
-        first.apply(sums[:count], out, cut=not others)
+        first.apply(sums[:count], out, relu=not others)
         for number, other in enumerate(others, 1):
             part = self._scratch("mapped part", count, self._width)
-            other.apply(sums[number * count : (number + 1) * count], part, cut=False)
+            other.apply(sums[number * count : (number + 1) * count], part, relu=False)
             np.maximum(np.add(out, part, out=out), 0, out=out)
         return out
 

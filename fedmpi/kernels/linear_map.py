@@ -91,9 +91,9 @@ class LinearMap:
             self._gradients[0][:] = self.weight_gradient[:outputs, :inputs]
             self._gradients[1][:] = self.bias_gradient[:outputs]
 
-    def apply(self, x: Floats, out: Floats, *, cut: bool) -> None:
-        """Set `out` [n, width] to the map of x [n, in], cut at 0 on request."""
-        _apply(x, self.transposed, self.bias, out, cut)
+    def apply(self, x: Floats, out: Floats, *, relu: bool) -> None:
+        """Set `out` [n, width] to the map of x [n, in], relu at 0 on request."""
+        _apply(x, self.transposed, self.bias, out, relu)
 
     def apply_back(self, gradient: Floats, out: Floats) -> None:
         """Set `out` [n, in] to the gradient of the input from that of the output [n, width]."""
@@ -126,11 +126,11 @@ def _transpose(weight: Floats, out: Floats) -> None:
 
 
 @compiled
-def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, cut: bool) -> None:
+def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool) -> None:
     for first in range(0, len(x), TILE):
         count = min(TILE, len(x) - first)
         products.rows_times(x, first, count, transposed, out, first)
-        if cut:
+        if relu:
             products.add_bias_relu(out, first, count, bias)
         else:
             products.add_bias(out, first, count, bias)

@@ -76,15 +76,15 @@ def send_back(
             other_gradient, bond_gradient = of_gradient[sender], bonds_gradient[kind]
             for j in range(len(upstream)):
                 value = receiver[j] + other[j] + bond[j]
-                slope = _ZERO if value <= _ZERO else count * upstream[j]
-                receiver_gradient[j] += slope
-                other_gradient[j] += slope
-                bond_gradient[j] += slope
+                passed = _ZERO if value <= _ZERO else count * upstream[j]
+                receiver_gradient[j] += passed
+                other_gradient[j] += passed
+                bond_gradient[j] += passed
 
 
 @compiled
 def add_own(out: Floats, rows: Floats, own: Ints) -> None:
-    """Add to row i of `out` [n, h] row ``own[i]`` of `rows` [p, h], and cut at 0; NaN stays."""
+    """Add to row i of `out` [n, h] row ``own[i]`` of `rows` [p, h], and apply ReLU; NaN stays."""
     for i in range(len(own)):
         line, more = out[i], rows[own[i]]
         for j in range(len(line)):

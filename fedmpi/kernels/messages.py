@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels import message_loops as kernels
-from fedmpi.kernels.layers import identity, matrices_of, places_of, split
+from fedmpi.kernels.layers import NO_NORMS, identity, matrices_of, places_of, split
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.norm_loops import add_rows
 from fedmpi.kernels.scratch import Scratch
@@ -48,6 +49,7 @@ class FastMessages:
     """
 
     steps = 1
+    norm_flops = NO_NORMS
     keeps_input = True
 
     def __init__(
@@ -79,9 +81,10 @@ class FastMessages:
         matrix, row_of = matrices_of(number, batch)[0], places_of(number, batch)
         return self._run(f" {number}", f"out {number}", matrix, batch.bonds, x, row_of)
 
-    def evaluate(self, number: int, matrices: Sequence[Csr], bonds: Floats, x: Floats) -> Floats:
+    def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """Run the layer without dropout."""
-        return self._run("", f"level {number % 2}", matrices[0], bonds, x, np.zeros(0, np.int32)).out
+        into = f"level {number % 2}"
+        return self._run("", into, graphs.layers[first], graphs.bonds, x, np.zeros(0, np.int32)).out
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Sent
@@ -121,13 +124,13 @@ class FastMessages:
         to, of, keep = (self._room(name + number, len(x)) for name in ("to", "of", "carried"))
         sums, out = self._room("message sums" + number, len(own)), self._room(into, len(own))
         kinds = np.zeros((len(bonds), self._width), np.float32)
-        self._to.apply(x, to, cut=False)
-        self._of.apply(x, of, cut=False)
-        self._keep.apply(x, keep, cut=False)
+        self._to.apply(x, to, relu=False)
+        self._of.apply(x, of, relu=False)
+        self._keep.apply(x, keep, relu=False)
         if self._bonds is not None:
-            self._bonds.apply(bonds, kinds, cut=False)
+            self._bonds.apply(bonds, kinds, relu=False)
         kernels.send(near.pointers, near.columns, near.weights, own, to, of, kinds, sums)
-        self._take.apply(sums, out, cut=False)
+        self._take.apply(sums, out, relu=False)
         kernels.add_own(out, keep, own)
         return Sent(to, of, kinds, sums, out, row_of)
 

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs.packed import GraphSet, Int
-from fedmpi.kernels.gin import FastGin
-from fedmpi.kernels.message_passing import FastGraphNetwork
+from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.two_channel import FastFedStar
 from fedmpi.models.dropout import DropoutStreams
@@ -62,11 +61,9 @@ class FastNetwork(Protocol):
 def fast_network(options: ModelOptions, model: FlatModel, scratch: Scratch) -> FastNetwork:
     """Return the compiled kernels of a model that has them, bound to its vectors."""
     match options:
-        case GinOptions():
-            return FastGin(options, model, scratch)
         case FedStarOptions():
             return FastFedStar(options, model, scratch)
-        case MessagePassingOptions():
+        case GinOptions() | MessagePassingOptions():
             return FastGraphNetwork(options, model, scratch)
         case _:
             raise AssertionError(f"{options.name} has no compiled kernels: the registry refuses it")

@@ -89,13 +89,13 @@ class FastNorm:
         Name of the layer in the model; one with running statistics is batch normalisation.
     width : int
         Columns of the rows: the hidden width, padded.
-    cut : bool, optional
-        Whether the output is cut at 0.
+    relu : bool, optional
+        Whether the output goes through ReLU.
     """
 
-    def __init__(self, model: FlatModel, prefix: str, width: int, *, cut: bool = True) -> None:
+    def __init__(self, model: FlatModel, prefix: str, width: int, *, relu: bool = True) -> None:
         slots = {slot.name: slot for slot in (*model.slots, *model.statistics)}
-        self._is_batch, self._cut = f"{prefix}.running_mean" in slots, cut
+        self._is_batch, self._relu = f"{prefix}.running_mean" in slots, relu
         names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
         self._tensors = _Tensors(model, [slots[f"{prefix}.{name}"] for name in names], 3, width)
         self._width = width
@@ -132,7 +132,7 @@ class FastNorm:
             if self._is_batch:
                 self._move(mean[0], square[0] * np.float32(nodes / (nodes - 1)))
         kernels.normalise(
-            rows, row_of, parts.pointers, mean_scale, weight, bias, mean, square, scaled, out, self._cut
+            rows, row_of, parts.pointers, mean_scale, weight, bias, mean, square, scaled, out, self._relu
         )
         return Normalised(parts, scaled, out, mean, square, fixed)
 
@@ -163,11 +163,11 @@ class NormalisedRows:
 class FastLayerNorm:
     """Layer normalisation, by default with ReLU, after one convolution; arguments as for `FastNorm`."""
 
-    def __init__(self, model: FlatModel, prefix: str, width: int, *, cut: bool = True) -> None:
+    def __init__(self, model: FlatModel, prefix: str, width: int, *, relu: bool = True) -> None:
         slots = {slot.name: slot for slot in model.slots}
         places = [slots[f"{prefix}.{name}"] for name in ("weight", "bias")]
         self._tensors = _Tensors(model, places, 2, width)
-        self._hidden, self._cut = places[0].shape[0], cut
+        self._hidden, self._relu = places[0].shape[0], relu
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -178,7 +178,7 @@ class FastLayerNorm:
     ) -> NormalisedRows:
         """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, each by itself."""
         weight, bias = self._tensors.values
-        inverse = kernels.normalise_rows(rows, row_of, self._hidden, weight, bias, scaled, out, self._cut)
+        inverse = kernels.normalise_rows(rows, row_of, self._hidden, weight, bias, scaled, out, self._relu)
         return NormalisedRows(scaled, out, inverse)
 
     def back(self, gradient: Floats, done: NormalisedRows) -> None:
@@ -211,7 +211,7 @@ class Norms:
         self._layer, self._width, self._scratch = layer, width, scratch
         kinds = {"batch": FastNorm, "layer": FastLayerNorm, "graph": FastNorm}
         self._stack: list[Any] = [
-            kinds[name](model, f"{PREFIXES[name]}.{layer}", width, cut=name == names[-1]) for name in names
+            kinds[name](model, f"{PREFIXES[name]}.{layer}", width, relu=name == names[-1]) for name in names
         ]
 
     def load(self) -> None:

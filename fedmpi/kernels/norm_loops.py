@@ -53,8 +53,8 @@ def statistics(
         for q in range(pointers[g], pointers[g + 1]):
             row, weight = rows[row_of[q]], np.float64(counts[q])
             for j in range(width):
-                away = np.float64(row[j] - centre[j])
-                total[j] += weight * (away * away)
+                deviation = np.float64(row[j] - centre[j])
+                total[j] += weight * (deviation * deviation)
         for j in range(width):
             square[g, j] = total[j] / max(nodes, 1.0)
 
@@ -71,7 +71,7 @@ def normalise(
     square: Floats,
     scaled: Floats,
     out: Floats,
-    cut: bool,
+    relu: bool,
 ) -> None:
     """Set ``scaled = (x - alpha mean) / sqrt(square + eps)`` and ``out = gamma scaled + beta``.
 
@@ -80,10 +80,10 @@ def normalise(
     scaled, out : float32 [Q, h]
     weight, bias : float32 [h]
         gamma and beta.
-    cut : bool
-        Whether `out` is cut at 0; NaN stays.
+    relu : bool
+        Whether `out` goes through ReLU; NaN stays.
     """
-    width, floor = rows.shape[1], np.float32(0.0 if cut else -np.inf)
+    width, floor = rows.shape[1], np.float32(0.0 if relu else -np.inf)
     centre, inverse = np.empty(width, np.float32), np.empty(width, np.float32)
     for g in range(len(pointers) - 1):
         for j in range(width):
@@ -123,7 +123,11 @@ def normalise_back(
         Added to.
     """
     width = gradient.shape[1]
-    plain, along, away = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    plain, along, offset = (
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+    )
     for g in range(len(pointers) - 1):
         sums, products, rests, nodes = np.zeros(width), np.zeros(width), np.zeros(width), 0.0
         for q in range(pointers[g], pointers[g + 1]):
@@ -137,16 +141,16 @@ def normalise_back(
             slope = weight[j] / np.sqrt(np.float64(square[g, j]) + _EPS)
             bias_gradient[j] += np.float32(sums[j])
             weight_gradient[j] += np.float32(products[j])
-            plain[j], along[j], away[j] = slope, 0.0, 0.0
+            plain[j], along[j], offset[j] = slope, 0.0, 0.0
             if not fixed and nodes > 0.0:
                 whole = slope * (sums[j] - products[j] * rests[j] / nodes)
                 mean_scale_gradient[j] -= np.float32(mean[g, j] * whole)
                 along[j] = slope * products[j] / nodes
-                away[j] = mean_scale[j] * whole / nodes
+                offset[j] = mean_scale[j] * whole / nodes
         for q in range(pointers[g], pointers[g + 1]):
             upstream, x, count = gradient[q], scaled[q], counts[q]
             for j in range(width):
-                upstream[j] = plain[j] * upstream[j] - count * (x[j] * along[j] + away[j])
+                upstream[j] = plain[j] * upstream[j] - count * (x[j] * along[j] + offset[j])
 
 
 @compiled
@@ -158,7 +162,7 @@ def normalise_rows(
     bias: Floats,
     scaled: Floats,
     out: Floats,
-    cut: bool,
+    relu: bool,
 ) -> Floats:
     """Set each row's ``scaled = (x - mean) / sqrt(variance + eps)`` and ``out = gamma scaled + beta``.
 
@@ -175,7 +179,7 @@ def normalise_rows(
         One over the roots.
     """
     inverse = np.empty(len(row_of), np.float32)
-    floor = np.float32(0.0 if cut else -np.inf)
+    floor = np.float32(0.0 if relu else -np.inf)
     for q in range(len(row_of)):
         row, target, result = rows[row_of[q]], scaled[q], out[q]
         total, square = 0.0, 0.0
@@ -183,8 +187,8 @@ def normalise_rows(
             total += row[j]
         mean = total / hidden
         for j in range(hidden):
-            away = row[j] - mean
-            square += away * away
+            deviation = row[j] - mean
+            square += deviation * deviation
         centre, inverse[q] = np.float32(mean), np.float32(1.0 / np.sqrt(square / hidden + _EPS))
         for j in range(rows.shape[1]):
             target[j] = (row[j] - centre) * inverse[q]

@@ -31,12 +31,12 @@ class StructureRows:
     ----------
     s : list of float32 [K, h]
         Rows of each depth from 1, after the inputs [K0, S + 1].
-    given : list of float32 [K, h]
+    added : list of float32 [K, h]
         What the GIN's first map gets in each layer.
     """
 
     s: list[Floats]
-    given: list[Floats]
+    added: list[Floats]
 
 
 class FastStructure:
@@ -70,7 +70,7 @@ class FastStructure:
 
     def forward(self, structure: Structure) -> StructureRows:
         """Return all rows."""
-        s, given = [structure.inputs], []
+        s, added = [structure.inputs], []
         for depth, matrix in enumerate(structure.layers):
             own, other = self._convolutions[depth], self._readers[depth]
             maps = self._composed if depth == 0 else [own.transposed, other.transposed]
@@ -80,12 +80,12 @@ class FastStructure:
             roots = structure.roots[depth : depth + 2]
             kernels.spread(s[-1], roots[0], maps[0], maps[1], for_own, for_other)
             s.append(self._scratch(f"structure {depth + 1}", matrix.num_rows, self._width))
-            given.append(self._scratch(f"given {depth}", matrix.num_rows, self._width))
-            kernels.gather(*entries(matrix), for_own, for_other, roots[1], own.bias, s[-1], given[-1])
-        return StructureRows(s, given)
+            added.append(self._scratch(f"added {depth}", matrix.num_rows, self._width))
+            kernels.gather(*entries(matrix), for_own, for_other, roots[1], own.bias, s[-1], added[-1])
+        return StructureRows(s, added)
 
-    def back(self, structure: Structure, rows: StructureRows, pooled: Floats, given: list[Floats]) -> None:
-        """Store the parameters' gradients, from those of the pooled rows and of what was given."""
+    def back(self, structure: Structure, rows: StructureRows, pooled: Floats, added: list[Floats]) -> None:
+        """Store the parameters' gradients, from those of the pooled rows and of what was added."""
         matrix = structure.pooling.transposed
         gradient = self._scratch("structure gradient", matrix.num_rows, self._width)
         multiply(matrix, pooled, gradient)
@@ -94,22 +94,22 @@ class FastStructure:
             kernels.gather_back(gradient, rows.s[depth + 1], roots[depth + 1], own.bias_gradient)
             matrix = structure.layers[depth].transposed
             if depth == 0:
-                self._inputs_back(structure, matrix, gradient, given[0])
+                self._inputs_back(structure, matrix, gradient, added[0])
             else:
                 result = self._scratch(f"structure gradient {depth % 2}", len(rows.s[depth]), self._width)
                 kernels.spread_back(
-                    *entries(matrix), gradient, given[depth], roots[depth], rows.s[depth], own.weight,
+                    *entries(matrix), gradient, added[depth], roots[depth], rows.s[depth], own.weight,
                     other.weight, own.weight_gradient, other.weight_gradient, result,
                 )  # fmt: skip
                 gradient = result
             own.store()
             other.store()
 
-    def _inputs_back(self, structure: Structure, matrix: Csr, gradient: Floats, given: Floats) -> None:
+    def _inputs_back(self, structure: Structure, matrix: Csr, gradient: Floats, added: Floats) -> None:
         """Split the gradients of the first layer's composed maps E W^T into those of E and W."""
         composed = [np.zeros_like(self._embedding) for _ in self._composed]
         kernels.inputs_back(
-            *entries(matrix), gradient, given, structure.roots[0], structure.inputs, *composed
+            *entries(matrix), gradient, added, structure.roots[0], structure.inputs, *composed
         )
         embedding, part = np.zeros_like(self._embedding), np.empty_like(self._embedding)
         for reader, of_map in zip((self._convolutions[0], self._readers[0]), composed, strict=True):

@@ -50,9 +50,9 @@ def gather(
     roots: Floats,
     bias: Floats,
     s: Floats,
-    given: Floats,
+    added: Floats,
 ) -> None:
-    """Sum over neighbours: ``s = tanh(r (M own) + b)`` and ``given = M other``.
+    """Sum over neighbours: ``s = tanh(r (M own) + b)`` and ``added = M other``.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ def gather(
     own, other : float32 [p, h]
     roots : float32 [n]
     bias : float32 [h]
-    s, given : float32 [n, h]
+    s, added : float32 [n, h]
     """
     for first in range(0, len(s), TILE):
         count = min(TILE, len(s) - first)
-        combine(pointers, columns, weights, other, first, count, given, first)
+        combine(pointers, columns, weights, other, first, count, added, first)
         combine(pointers, columns, weights, own, first, count, s, first)
         for i in range(first, first + count):
             row, root = s[i], roots[i]

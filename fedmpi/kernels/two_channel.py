@@ -24,7 +24,7 @@ from fedmpi.graphs.refinement.channels import (
     channel_batch,
     channel_levels,
 )
-from fedmpi.kernels.convolution import Convolved, FastConvolution, Given, multiply
+from fedmpi.kernels.convolution import Added, Convolved, FastConvolution, multiply
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.linear_map import LinearMap, Loaded
@@ -84,7 +84,7 @@ class FastFedStar:
                 maps.of_features(f"conv.{layer}.first", bias=True),
                 maps.whole(f"conv.{layer}.second"),
                 scratch,
-                cut=True,
+                relu=True,
                 mapped=layer == 0,
             )
             for layer in layers
@@ -117,8 +117,8 @@ class FastFedStar:
         pooled = self._pool(batch.rows.pooling, x, batch.structure, rows)
         outcome, upstream = self._head.step(pooled.merged, batch.rows.labels, streams)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
-        given = self._layers_back(batch, inputs, layers, of_x)
-        self._structure.back(batch.structure, rows, of_s, given)
+        added = self._layers_back(batch, inputs, layers, of_x)
+        self._structure.back(batch.structure, rows, of_s, added)
         return outcome
 
     def levels(self, graphs: GraphSet) -> ChannelLevels:
@@ -166,7 +166,7 @@ class FastFedStar:
 
     def _input_rows(self, inputs: Floats) -> Floats:
         rows = self._scratch("input rows", len(inputs), self._width)
-        self._inputs.apply(inputs, rows, cut=False)
+        self._inputs.apply(inputs, rows, relu=False)
         return rows
 
     def _merged(self, graphs: ChannelLevels) -> Floats:
@@ -174,8 +174,8 @@ class FastFedStar:
         rows = self._structure.forward(graphs.structure)
         x = self._input_rows(graphs.rows.inputs)
         for number, matrix in enumerate(graphs.rows.layers):
-            given = Given(rows.given[number], graphs.colours[number])
-            x = self._convolutions[number].evaluate(matrix, x, given)
+            added = Added(rows.added[number], graphs.colours[number])
+            x = self._convolutions[number].evaluate(matrix, x, added)
         return self._pool(graphs.rows.pooling, x, graphs.structure, rows).merged
 
     def _forward(
@@ -186,7 +186,7 @@ class FastFedStar:
         own = np.arange(rows.num_rows, dtype=np.int32)
         for number, convolution in enumerate(self._convolutions):
             matrix = rows.closed if number else rows.first
-            done = convolution.apply(matrix, x, Given(structure.given[number], batch.colours[number]))
+            done = convolution.apply(matrix, x, Added(structure.added[number], batch.colours[number]))
             kept = self._dropout.kept(
                 f"kept {number}", streams, number, rows.member_ptr, rows.members, rows.largest_class
             )
@@ -199,19 +199,19 @@ class FastFedStar:
     ) -> list[Floats]:
         """Store the GIN's gradients; return those of what the structure channel gave to each layer."""
         rows = batch.rows
-        given: list[Floats] = []
+        added: list[Floats] = []
         matrix, own = rows.pooling.transposed, np.arange(rows.num_rows, dtype=np.int32)
         for number, layer in reversed(list(enumerate(layers))):
             done = layer.convolved
             gradient = self._dropout.back(matrix, upstream, done.out, own, layer.kept, "out gradient")
             count = batch.structure.layers[number].num_rows
-            given.insert(0, self._scratch(f"given gradient {number}", count, self._width))
-            given[0][:] = 0
-            upstream = self._convolutions[number].back(gradient, done, Given(given[0], batch.colours[number]))
+            added.insert(0, self._scratch(f"added gradient {number}", count, self._width))
+            added[0][:] = 0
+            upstream = self._convolutions[number].back(gradient, done, Added(added[0], batch.colours[number]))
             matrix = (rows.closed if number else rows.first).transposed
         inputs = self._convolutions[0].mapped_back(matrix, upstream, x)
         self._inputs.add_gradients_by_columns(inputs, rows.inputs)
-        return given
+        return added
 
     def _pool(self, matrix: Csr, x: Floats, structure: Structure, rows: StructureRows) -> _Pooled:
         """Sum both channels over the nodes of graphs, and merge the sums."""

@@ -73,9 +73,9 @@ def adam(
     """
     new_mean, new_square = np.float32(1) - keep_mean, np.float32(1) - keep_square
     for i in range(len(parameters)):
-        slope = gradient[i] + weight_decay * parameters[i]
-        mean[i] = mean[i] + new_mean * (slope - mean[i])
-        square[i] = keep_square * square[i] + new_square * (slope * slope)
+        decayed = gradient[i] + weight_decay * parameters[i]
+        mean[i] = mean[i] + new_mean * (decayed - mean[i])
+        square[i] = keep_square * square[i] + new_square * (decayed * decayed)
         parameters[i] -= rate * mean[i] / (np.sqrt(square[i]) / correction + eps)
 
 

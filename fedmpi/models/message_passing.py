@@ -2,7 +2,7 @@
 
 The layers hold the parameters. ``kernels = "reference"`` runs them as they are, along edge lists; ``"csr"``
 takes the same sums by rows of the graphs' CSR arrays, but for GAT, which gains nothing from that. Compiled
-kernels are in `fedmpi.kernels.message_passing`.
+kernels are in `fedmpi.kernels.graph_network`.
 """
 
 from __future__ import annotations

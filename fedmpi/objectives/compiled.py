@@ -21,9 +21,9 @@ class _JensenShannon(torch.autograd.Function):
         rows = with_columns(nodes, len(nodes))
         others = with_columns(graphs, padded(count))
         of_nodes, of_graphs = np.empty_like(rows), np.empty_like(others)
-        turned = np.ascontiguousarray(others.T)
+        transposed = np.ascontiguousarray(others.T)
         loss = kernels.jensen_shannon(
-            rows, others, turned, count, members.pointers, members.columns, of_nodes, of_graphs
+            rows, others, transposed, count, members.pointers, members.columns, of_nodes, of_graphs
         )
         ctx.gradients = torch.from_numpy(of_nodes[:, :width]), torch.from_numpy(of_graphs[:count, :width])
         return torch.tensor(loss, dtype=torch.float32)
@@ -36,9 +36,9 @@ class _JensenShannon(torch.autograd.Function):
 
 class _Inter(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, local: Tensor, away: Tensor, counts: Tensor, temperature: float) -> Tensor:
+    def forward(ctx: Any, local: Tensor, difference: Tensor, counts: Tensor, temperature: float) -> Tensor:
         ctx.gradient = torch.empty_like(local)
-        vectors, others, nodes = (each.detach().contiguous().numpy() for each in (local, away, counts))
+        vectors, others, nodes = (each.detach().contiguous().numpy() for each in (local, difference, counts))
         loss = kernels.inter(vectors, others, nodes, temperature, ctx.gradient.numpy())
         return torch.tensor(loss, dtype=torch.float32)
 
@@ -61,6 +61,6 @@ def jensen_shannon(nodes: Tensor, graphs: Tensor, members: Csr) -> Tensor:
     return _JensenShannon.apply(nodes, graphs, members)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def inter(local: Tensor, away: Tensor, counts: Tensor, temperature: float) -> Tensor:
+def inter(local: Tensor, difference: Tensor, counts: Tensor, temperature: float) -> Tensor:
     """Return `fedmpi.objectives.contrast.inter`, row c counted ``counts[c]`` times."""
-    return _Inter.apply(local, away, counts, temperature)  # type: ignore[no-any-return, no-untyped-call]
+    return _Inter.apply(local, difference, counts, temperature)  # type: ignore[no-any-return, no-untyped-call]

@@ -48,17 +48,17 @@ def apart(received: Tensor, previous: Tensor) -> Tensor:
     return normalize(previous, dim=1) - normalize(received, dim=1)
 
 
-def inter(local: Tensor, away: Tensor, temperature: float) -> Tensor:
+def inter(local: Tensor, difference: Tensor, temperature: float) -> Tensor:
     """Return Eq. 7, or Eq. 8 for nodes, a scalar: nearer to the received model than to the previous one.
 
     Two-way cross-entropy as in MOON (Li, He and Song 2021), similarity by the cosine.
 
     Parameters
     ----------
-    local, away : float32 [n, d]
+    local, difference : float32 [n, d]
         Vectors of graphs (or nodes) under the local model, and `apart` of the same.
     """
-    excess = (normalize(local, dim=1) * away).sum(dim=1)  # of equal copies exactly 0, its gradient too
+    excess = (normalize(local, dim=1) * difference).sum(dim=1)  # of equal copies exactly 0, its gradient too
     return softplus(excess / temperature).mean()
 
 

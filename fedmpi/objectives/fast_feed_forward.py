@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.graphs.products import Floats, cut_rows, padded
+from fedmpi.graphs.products import Floats, padded, relu_backward
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
@@ -62,11 +62,11 @@ class FastFeedForward:
         for number, linear in enumerate(self._main):
             linear.load()
             out = self._scratch(f"{self._name} {number}", *x.shape)
-            linear.apply(hidden[-1] if hidden else x, out, cut=True)
+            linear.apply(hidden[-1] if hidden else x, out, relu=True)
             hidden.append(out)
         self._shortcut.load()
         result = np.empty_like(x)
-        self._shortcut.apply(x, result, cut=False)
+        self._shortcut.apply(x, result, relu=False)
         result += hidden[-1]
         return hidden, result
 
@@ -78,7 +78,7 @@ class FastFeedForward:
         upstream = self._scratch("head gradient", *x.shape)
         upstream[:] = gradient
         for number in reversed(range(3)):
-            cut_rows(upstream, len(upstream), hidden[number])
+            relu_backward(upstream, len(upstream), hidden[number])
             self._main[number].add_gradients(upstream, hidden[number - 1] if number else x)
             self._main[number].apply_back(upstream, change)
             upstream, change = change, upstream

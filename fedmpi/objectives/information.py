@@ -25,6 +25,6 @@ def jensen_shannon(nodes: Tensor, graphs: Tensor, graph_of_node: Tensor) -> Tens
     """
     scores = nodes @ graphs.T
     own = (nodes * graphs[graph_of_node]).sum(dim=1)
-    alike = (math.log(2.0) - softplus(-own)).mean()
+    positive = (math.log(2.0) - softplus(-own)).mean()
     others = (softplus(scores) - math.log(2.0)).sum() - (softplus(own) - math.log(2.0)).sum()
-    return others / (len(nodes) * (len(graphs) - 1)) - alike
+    return others / (len(nodes) * (len(graphs) - 1)) - positive

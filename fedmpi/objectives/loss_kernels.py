@@ -82,7 +82,7 @@ def jensen_shannon(
     """
     share = 1.0 / (np.float64(len(owners)) * (count - 1))
     scores, slopes = np.zeros((TILE, len(graphs)), np.float32), np.zeros((TILE, len(graphs)), np.float32)
-    sums, own, alike = np.zeros(count), 0.0, 0.0
+    sums, own, positive = np.zeros(count), 0.0, 0.0
     graphs_gradient[:] = _ZERO
     for start in range(0, len(nodes), TILE):
         rows = min(TILE, len(nodes) - start)
@@ -95,7 +95,7 @@ def jensen_shannon(
                 small = negative_exponential(abs(score))
                 soft, below = log_one_plus(small), small / (_ONE + small)
                 own += np.float64(max(score, _ZERO) + soft) - _LOG_2
-                alike += _LOG_2 - np.float64(max(-score, _ZERO) + soft)
+                positive += _LOG_2 - np.float64(max(-score, _ZERO) + soft)
                 towards = below if score >= _ZERO else _ONE - below
                 slopes[r, owners[member]] -= np.float32(share) * (_ONE - towards)
                 slopes[r, owners[member]] -= towards / np.float32(len(owners))
@@ -104,7 +104,7 @@ def jensen_shannon(
     others = -own - len(owners) * count * _LOG_2
     for g in range(count):
         others += sums[g]
-    return others * share - alike / len(owners)
+    return others * share - positive / len(owners)
 
 
 @compiled
@@ -124,12 +124,12 @@ def _soften(
 
 
 @compiled
-def inter(local: Floats, away: Floats, counts: Floats, temperature: float, gradient: Floats) -> float:
+def inter(local: Floats, difference: Floats, counts: Floats, temperature: float, gradient: Floats) -> float:
     """Return `fedmpi.objectives.contrast.inter` and set its gradient.
 
     Parameters
     ----------
-    local, away, gradient : float32 [C, d]
+    local, difference, gradient : float32 [C, d]
     counts : float32 [C]
         Nodes of each row.
     """
@@ -140,7 +140,7 @@ def inter(local: Floats, away: Floats, counts: Floats, temperature: float, gradi
     for c in range(len(local)):
         for j in range(width):
             squares[j] = local[c, j] * local[c, j]
-            products[j] = local[c, j] * away[c, j]
+            products[j] = local[c, j] * difference[c, j]
         square, product = 0.0, 0.0
         for j in range(width):
             square += np.float64(squares[j])
@@ -153,5 +153,5 @@ def inter(local: Floats, away: Floats, counts: Floats, temperature: float, gradi
         slope *= np.float64(counts[c]) / (nodes * temperature * norm)
         along, back = np.float32(slope), np.float32(slope * product / (norm * norm))
         for j in range(width):
-            gradient[c, j] = along * away[c, j] - back * local[c, j]
+            gradient[c, j] = along * difference[c, j] - back * local[c, j]
     return total / nodes

@@ -102,12 +102,12 @@ class Frozen:
     ----------
     received : float32 [n, d]
         What the received model says of the graphs (or nodes).
-    away : float32 [n, d]
+    difference : float32 [n, d]
         `contrast.apart` of the received and the previous model.
     """
 
     received: Tensor | None = None
-    away: Tensor | None = None
+    difference: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -193,8 +193,8 @@ class InfoGraph(_OneEncoder):
         nodes, graphs = node_head(found.nodes), graph_head(found.graphs)
         if isinstance(batch, Batch):
             return jensen_shannon(nodes, graphs, batch.graph_of_node)
-        assert batch.alike is not None
-        return compiled.jensen_shannon(nodes, graphs, batch.alike.pooling.transposed)
+        assert batch.node_classes is not None
+        return compiled.jensen_shannon(nodes, graphs, batch.node_classes.pooling.transposed)
 
 
 class Mvgrl:
@@ -267,13 +267,13 @@ class Intra(_OneEncoder):
             case IntraMseOptions(inter_normalise=normalise) if frozen.received is not None:
                 return contrast.squared_distance(local.graphs, frozen.received, normalised=normalise)
             case FclgOptions(inter_temperature=tau) | FclgNodesOptions(inter_temperature=tau):
-                if frozen.away is None:
+                if frozen.difference is None:
                     return contrast.LOG_2
                 if not self.by_node:
-                    return contrast.inter(local.graphs, frozen.away, tau)
+                    return contrast.inter(local.graphs, frozen.difference, tau)
                 if local.counts is None:
-                    return contrast.inter(local.nodes, frozen.away, tau)
-                return compiled.inter(local.nodes, frozen.away, local.counts, tau)
+                    return contrast.inter(local.nodes, frozen.difference, tau)
+                return compiled.inter(local.nodes, frozen.difference, local.counts, tau)
         raise AssertionError(self.options.name)
 
 

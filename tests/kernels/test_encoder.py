@@ -97,7 +97,7 @@ def compiled(model, rows, with_nodes):
     model.gradient.zero_()
     found = fast.encode(rows, training=True)
     objective(found.nodes, found.graphs, found.counts, with_nodes).backward()
-    return found.nodes.detach().numpy()[rows.alike.class_of_node], found.graphs.detach().numpy()
+    return found.nodes.detach().numpy()[rows.node_classes.class_of_node], found.graphs.detach().numpy()
 
 
 def by_csr(model, batch, with_nodes):
@@ -173,7 +173,7 @@ def test_in_evaluation_it_uses_the_running_statistics(graphs, view):
     before = model.parameters.clone()
     rows = ColouredGraphs(graphs, view, 3, by_node=True).take(None)
     found = FastEncoder(GinEncoderOptions(), model, (Scratch(), Scratch())).encode(rows, training=False)
-    assert_close(found.nodes.numpy()[rows.alike.class_of_node], expected.nodes.numpy())
+    assert_close(found.nodes.numpy()[rows.node_classes.class_of_node], expected.nodes.numpy())
     assert_close(found.graphs.numpy(), expected.graphs.numpy())
     assert torch.equal(model.parameters, before)
 

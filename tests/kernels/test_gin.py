@@ -10,7 +10,7 @@ from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.graphs.refinement.levels import levels
 from fedmpi.graphs.refinement.quotient import quotient
-from fedmpi.kernels.gin import FastGin
+from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
@@ -64,7 +64,7 @@ def test_a_normalised_batch_taken_from_more_graphs(check, kind, norm, request):
 def test_embeddings_are_those_of_torch_geometric(norm, labelled):
     model = FlatModel(build(GinOptions(norm=norm), Shape(labelled.feature_rows.shape[1], 3)))
     model.parameters.copy_(model.initialise(seed=5, owner=1))
-    fast = FastGin(GinOptions(norm=norm), model, Scratch())
+    fast = FastGraphNetwork(GinOptions(norm=norm), model, Scratch())
     with torch.no_grad():
         expected = model.module.embed(Batch.of(labelled), None, "reference").numpy()
     found = fast.embed(fast.levels(labelled))
@@ -104,7 +104,7 @@ def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(labelled, cliques
         options = GinOptions(hidden=hidden, norm=norm)
         model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], int(graphs.labels.max()) + 1)))
         model.parameters.copy_(model.initialise(seed=5, owner=1))
-        fast = FastGin(options, model, scratch)
+        fast = FastGraphNetwork(options, model, scratch)
         fast.evaluate(fast.levels(graphs), graphs.labels)
         losses = fast.step(quotient(graphs), STREAMS).losses
         found.append((losses, model.gradient.numpy().copy()))
@@ -118,7 +118,7 @@ def test_a_nan_in_the_first_layer_gives_a_nan_loss(labelled, norm):
     model = FlatModel(build(options, Shape(labelled.feature_rows.shape[1], 3)))
     model.parameters.copy_(model.initialise(seed=5, owner=1))
     model.parameters[model.slots[0].start] = float("nan")
-    fast = FastGin(options, model, Scratch())
+    fast = FastGraphNetwork(options, model, Scratch())
     assert np.isnan(fast.logits(fast.levels(labelled))).any()
     assert np.isnan(fast.step(quotient(labelled), STREAMS).loss_sum)
 
@@ -128,7 +128,7 @@ def test_flops_of_a_hand_counted_step():
     topology = Topology(np.array([0, 3]), np.array([0, 2, 4, 6]), np.array([1, 2, 0, 2, 0, 1]))
     graphs = GraphSet(topology, np.ones((1, 2), np.float32), np.zeros(3, int), np.array([0]))
     options = GinOptions(hidden=16, layers=1)
-    fast = FastGin(options, FlatModel(build(options, Shape(2, 2))), Scratch())
+    fast = FastGraphNetwork(options, FlatModel(build(options, Shape(2, 2))), Scratch())
     forward = 2 * 2 * 16 + 2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 + 2 * 16
     assert fast.evaluation_flops(levels(graphs, 1)) == forward
     backward = 2 * 2 * 16 + 2 * (2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16) + 2 * 16 + 2 * 16
@@ -142,7 +142,9 @@ def test_flops_of_a_hand_counted_step():
 )
 def test_flops_of_the_norms_of_a_hand_counted_step(cliques, norm, evaluation, training):
     plain, normed = (
-        FastGin(options, FlatModel(build(options, Shape(cliques.feature_rows.shape[1], 3))), Scratch())
+        FastGraphNetwork(
+            options, FlatModel(build(options, Shape(cliques.feature_rows.shape[1], 3))), Scratch()
+        )
         for options in (GinOptions(layers=2), GinOptions(layers=2, norm=norm))
     )
     whole, seen = quotient(cliques), normed.levels(cliques)

@@ -67,13 +67,13 @@ def test_a_vector_that_is_not_finite_makes_a_loss_that_is_none():
 
 @pytest.mark.parametrize("temperature", [0.02, 0.5])
 def test_inter_counts_every_node(temperature):
-    local, away = vectors(30, 20, 3.0, 4), vectors(30, 20, 1.0, 5).detach()
+    local, difference = vectors(30, 20, 3.0, 4), vectors(30, 20, 1.0, 5).detach()
     counts = np.random.default_rng(6).integers(1, 9, 30)
     expected = local.detach().double().requires_grad_()
     every = np.repeat(np.arange(30), counts)
-    loss = contrast.inter(expected[every], away.double()[every], temperature)
+    loss = contrast.inter(expected[every], difference.double()[every], temperature)
     loss.backward()
-    found = compiled.inter(local, away, torch.from_numpy(counts).float(), temperature)
+    found = compiled.inter(local, difference, torch.from_numpy(counts).float(), temperature)
     found.backward()
     assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     assert_close(local.grad, expected.grad)

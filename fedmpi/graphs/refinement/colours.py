@@ -47,7 +47,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Alike:
+class NodeClasses:
     """Nodes that are alike in all layers.
 
     Attributes
@@ -82,7 +82,7 @@ class Rows:
     inputs : float32 [K1, d]
         Sums of the features over the closed neighbourhoods, d padded to a multiple of 16.
     layers : tuple of Layer
-    alike : Alike or None
+    node_classes : NodeClasses or None
         None where no vectors of nodes are asked for.
     num_nodes : int
     num_edges : int
@@ -93,7 +93,7 @@ class Rows:
 
     inputs: Float
     layers: tuple[Layer, ...]
-    alike: Alike | None
+    node_classes: NodeClasses | None
     num_nodes: int
     num_edges: int
     weighted: bool
@@ -198,10 +198,10 @@ class ColouredGraphs:
         edges = int(
             (self._row_ptr[self._graph_ptr[chosen + 1]] - self._row_ptr[self._graph_ptr[chosen]]).sum()
         )
-        alike = self._alike(nodes, graph_ptr, places)
-        return Rows(inputs, tuple(layers), alike, len(nodes), edges, self.weighted)
+        node_classes = self._node_classes(nodes, graph_ptr, places)
+        return Rows(inputs, tuple(layers), node_classes, len(nodes), edges, self.weighted)
 
-    def _alike(self, nodes: Int, graph_ptr: Short, places: list[Short]) -> Alike | None:
+    def _node_classes(self, nodes: Int, graph_ptr: Short, places: list[Short]) -> NodeClasses | None:
         """Return the classes of a batch's nodes, if any are asked for."""
         if self._classes is None:
             return None
@@ -209,7 +209,7 @@ class ColouredGraphs:
         colours = self._colours[1:]
         rows = tuple(place[each[first]] for place, each in zip(places, colours, strict=True))
         pooling = Csr(graph_ptr, of_node, np.ones(len(nodes), np.float32), len(first))
-        return Alike(first, pooling, counts, rows)
+        return NodeClasses(first, pooling, counts, rows)
 
 
 def _kinds(colours: Short) -> int:

@@ -78,7 +78,7 @@ class Weights(NamedTuple):
     last_bias: Floats
 
 
-class Turned(NamedTuple):
+class Transposed(NamedTuple):
     """Transposed matrices, for the gradient of what they are multiplied by; `inner` without the features."""
 
     second: Floats
@@ -88,7 +88,7 @@ class Turned(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A model: `vector` and `slope` are all parameters and their gradient, `weights` and `gradients` views.
+    """A model: `vector` and `gradient` are of all parameters, `weights` and `gradients` views of them.
 
     Attributes
     ----------
@@ -108,10 +108,10 @@ class Network(NamedTuple):
     outputs: int
     leak: np.float32
     weights: Weights
-    turned: Turned
+    transposed: Transposed
     gradients: Weights
     vector: Floats
-    slope: Floats
+    gradient: Floats
 
 
 class Attention(NamedTuple):
@@ -121,11 +121,11 @@ class Attention(NamedTuple):
     ----------
     heads, width : int
         k, and the columns of a head.
-    states, states_slope : float32 [n, w]
+    states, states_gradient : float32 [n, w]
         What is attended to, and its gradient.
-    scores, scores_slope : float32 [n, 2 k]
+    scores, scores_gradient : float32 [n, 2 k]
         Of each node as receiver and as sender.
-    shares, factors, shares_slope : float32 [E, k]
+    shares, factors, shares_gradient : float32 [E, k]
         Attention before dropout, and dropout's factors.
     lanes : float32 [16]
     """
@@ -133,12 +133,12 @@ class Attention(NamedTuple):
     heads: int
     width: int
     states: Floats
-    states_slope: Floats
+    states_gradient: Floats
     scores: Floats
-    scores_slope: Floats
+    scores_gradient: Floats
     shares: Floats
     factors: Floats
-    shares_slope: Floats
+    shares_gradient: Floats
     lanes: Floats
 
 
@@ -162,9 +162,9 @@ class Work(NamedTuple):
         The second layer's output beside the features.
     inner, outer : float32 [n, r], [n, g]
     pooled, logits : float32 [1, g], [1, C]
-    logits_slope, pooled_slope, outer_slope, inner_slope, nodes_slope, states_slope, second_slope,
-    hidden_slope : float32
-        Gradients; `nodes_slope` is that of the second layer's output.
+    logits_gradient, pooled_gradient, outer_gradient, inner_gradient, nodes_gradient, states_gradient,
+    second_gradient, hidden_gradient : float32
+        Gradients; `nodes_gradient` is that of the second layer's output.
     """
 
     words: npt.NDArray[np.uint64]
@@ -181,14 +181,14 @@ class Work(NamedTuple):
     outer: Floats
     pooled: Floats
     logits: Floats
-    logits_slope: Floats
-    pooled_slope: Floats
-    outer_slope: Floats
-    inner_slope: Floats
-    nodes_slope: Floats
-    states_slope: Floats
-    second_slope: Floats
-    hidden_slope: Floats
+    logits_gradient: Floats
+    pooled_gradient: Floats
+    outer_gradient: Floats
+    inner_gradient: Floats
+    nodes_gradient: Floats
+    states_gradient: Floats
+    second_gradient: Floats
+    hidden_gradient: Floats
 
 
 class Plan(NamedTuple):

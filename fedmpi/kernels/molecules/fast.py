@@ -60,7 +60,7 @@ class FastMolecules:
     def __init__(self, options: MoleculeOptions, model: FlatModel, task: int) -> None:
         self._options, self._model = options, model
         self._layout = Layout(options, model)
-        vector, slope = (np.zeros(self._layout.length, np.float32) for _ in range(2))
+        vector, gradient = (np.zeros(self._layout.length, np.float32) for _ in range(2))
         self._network = Network(
             kind=_kind(options),
             task=task,
@@ -68,10 +68,10 @@ class FastMolecules:
             outputs=model.slots[-1].shape[0],
             leak=np.float32(getattr(options, "slope", 0.0)),
             weights=self._layout.views(vector),
-            turned=self._layout.turned(),
-            gradients=self._layout.views(slope),
+            transposed=self._layout.transposed(),
+            gradients=self._layout.views(gradient),
             vector=vector,
-            slope=slope,
+            gradient=gradient,
         )
         self._moments = Moments(np.zeros_like(vector), np.zeros_like(vector))
         bits, threshold = reading(options.dropout)
@@ -143,7 +143,7 @@ class FastMolecules:
         for flat, vector in zip(moments, self._moments, strict=True):
             self._layout.unpack(vector, flat)
         self._layout.unpack(network.vector, self._model.parameters.numpy()[trained])
-        self._layout.unpack(network.slope, self._model.gradient.numpy()[trained])
+        self._layout.unpack(network.gradient, self._model.gradient.numpy()[trained])
         return found
 
     def step(self, graphs: Molecules, batch: Longs, streams: DropoutStreams) -> Found:
@@ -151,7 +151,7 @@ class FastMolecules:
         plan, found = self._plan([batch], [streams])
         network = self._load()
         steps.set_gradient(graphs, plan, 0, self._drop, network, self._work, found)
-        self._layout.unpack(network.slope, self._model.gradient.numpy())
+        self._layout.unpack(network.gradient, self._model.gradient.numpy())
         return found
 
     def evaluate(self, graphs: Molecules, parts: Sequence[Longs]) -> Found:

@@ -53,10 +53,10 @@ def forward(
 
 @compiled
 def back(graphs: Molecules, spot: Spot, network: Network, work: Work) -> None:
-    """Add the gradients of a graph's two layers, from `nodes_slope`."""
+    """Add the gradients of a graph's two layers, from `nodes_gradient`."""
     count, gradients = spot.num_nodes, network.gradients
     one, other = work.attention, work.last_attention
-    _elu_back(work.nodes_slope, count, work.joined)
+    _elu_back(work.nodes_gradient, count, work.joined)
     _attend_back(
         graphs,
         spot,
@@ -64,14 +64,16 @@ def back(graphs: Molecules, spot: Spot, network: Network, work: Work) -> None:
         gradients.last_attend,
         network.leak,
         other,
-        work.nodes_slope,
+        work.nodes_gradient,
     )
-    add_transposed_times(work.second, 0, count, other.states_slope, 0, gradients.second)
-    rows_times(other.states_slope, 0, count, network.turned.second, work.hidden_slope, 0)
-    scale_rows(work.hidden_slope, 0, count, work.factors)
-    _elu_back(work.hidden_slope, count, work.hidden)
-    _attend_back(graphs, spot, network.weights.attend, gradients.attend, network.leak, one, work.hidden_slope)
-    add_transposed_times(work.inputs, 0, count, one.states_slope, 0, gradients.first)
+    add_transposed_times(work.second, 0, count, other.states_gradient, 0, gradients.second)
+    rows_times(other.states_gradient, 0, count, network.transposed.second, work.hidden_gradient, 0)
+    scale_rows(work.hidden_gradient, 0, count, work.factors)
+    _elu_back(work.hidden_gradient, count, work.hidden)
+    _attend_back(
+        graphs, spot, network.weights.attend, gradients.attend, network.leak, one, work.hidden_gradient
+    )
+    add_transposed_times(work.inputs, 0, count, one.states_gradient, 0, gradients.first)
 
 
 @compiled
@@ -135,21 +137,21 @@ def _attend_back(
     attend_gradient: Floats,
     leak: np.float32,
     part: Attention,
-    slope: Floats,
+    gradient: Floats,
 ) -> None:
-    """Set `states_slope`, and add the gradient of the attention's numbers, from that of its output."""
+    """Set `states_gradient`, and add the gradient of the attention's numbers, from that of its output."""
     count, heads, width = spot.num_nodes, part.heads, part.width
-    part.states_slope[:count] = _ZERO
-    part.scores_slope[:count] = _ZERO
+    part.states_gradient[:count] = _ZERO
+    part.scores_gradient[:count] = _ZERO
     base = graphs.pointers[spot.first]
     for i in range(count):
         start, stop = graphs.pointers[spot.first + i], graphs.pointers[spot.first + i + 1]
         for head in range(heads):
-            _softmax_back(graphs, i, start, stop, base, head, leak, part, slope[i])
+            _softmax_back(graphs, i, start, stop, base, head, leak, part, gradient[i])
     for i in range(count):
-        states, line = part.states[i], part.states_slope[i]
+        states, line = part.states[i], part.states_gradient[i]
         for head in range(heads):
-            of_receiver, of_sender = part.scores_slope[i, head], part.scores_slope[i, heads + head]
+            of_receiver, of_sender = part.scores_gradient[i, head], part.scores_gradient[i, heads + head]
             for j in range(head * width, (head + 1) * width):
                 line[j] += of_receiver * attend[0, j] + of_sender * attend[1, j]
                 attend_gradient[0, j] += of_receiver * states[j]
@@ -166,26 +168,26 @@ def _softmax_back(
     head: int,
     leak: np.float32,
     part: Attention,
-    slope: Floats,
+    gradient: Floats,
 ) -> None:
     """Add a row's part of a head to the gradients of scores and of the neighbours' states."""
     first, width, mean = head * part.width, part.width, _ZERO
     for entry in range(start, stop):
         sender, place = graphs.columns[entry], entry - base
-        of_share = dot(slope, part.states[sender], first, width, part.lanes) * part.factors[place, head]
-        part.shares_slope[place, head] = of_share
+        of_share = dot(gradient, part.states[sender], first, width, part.lanes) * part.factors[place, head]
+        part.shares_gradient[place, head] = of_share
         mean += part.shares[place, head] * of_share
         share = part.shares[place, head] * part.factors[place, head]
-        line = part.states_slope[sender]
+        line = part.states_gradient[sender]
         for j in range(first, first + width):
-            line[j] += share * slope[j]
+            line[j] += share * gradient[j]
     for entry in range(start, stop):
         sender, place = graphs.columns[entry], entry - base
-        of_score = part.shares[place, head] * (part.shares_slope[place, head] - mean)
+        of_score = part.shares[place, head] * (part.shares_gradient[place, head] - mean)
         if part.scores[i, head] + part.scores[sender, part.heads + head] <= _ZERO:
             of_score *= leak
-        part.scores_slope[i, head] += of_score
-        part.scores_slope[sender, part.heads + head] += of_score
+        part.scores_gradient[i, head] += of_score
+        part.scores_gradient[sender, part.heads + head] += of_score
 
 
 @compiled
@@ -220,8 +222,8 @@ def _power_of_two(whole: np.float32) -> np.float32:
 
 
 @compiled
-def _elu_back(slope: Floats, count: int, active: Floats) -> None:
+def _elu_back(gradient: Floats, count: int, active: Floats) -> None:
     """Multiply rows of a gradient by the derivative of ELU where it gave `active`."""
     for i in range(count):
-        for j in range(slope.shape[1]):
-            slope[i, j] *= active[i, j] + _ONE if active[i, j] <= _ZERO else _ONE
+        for j in range(gradient.shape[1]):
+            gradient[i, j] *= active[i, j] + _ONE if active[i, j] <= _ZERO else _ONE

@@ -36,13 +36,13 @@ def forward(
 
 @compiled
 def back(graphs: Molecules, spot: Spot, network: Network, work: Work) -> None:
-    """Add the gradients of a graph's two layers, from `nodes_slope`."""
+    """Add the gradients of a graph's two layers, from `nodes_gradient`."""
     first, count = spot.first, spot.num_nodes
     combine(
-        graphs.back_pointers, graphs.back_columns, graphs.back_weights, work.nodes_slope, first, count,
-        work.states_slope, 0,
+        graphs.back_pointers, graphs.back_columns, graphs.back_weights, work.nodes_gradient, first, count,
+        work.states_gradient, 0,
     )  # fmt: skip
-    add_transposed_times(work.hidden, 0, count, work.states_slope, 0, network.gradients.second)
-    rows_times(work.states_slope, 0, count, network.turned.second, work.hidden_slope, 0)
-    scale_rows(work.hidden_slope, 0, count, work.factors)
-    add_transposed_times(graphs.inputs, first, count, work.hidden_slope, 0, network.gradients.first)
+    add_transposed_times(work.hidden, 0, count, work.states_gradient, 0, network.gradients.second)
+    rows_times(work.states_gradient, 0, count, network.transposed.second, work.hidden_gradient, 0)
+    scale_rows(work.hidden_gradient, 0, count, work.factors)
+    add_transposed_times(graphs.inputs, first, count, work.hidden_gradient, 0, network.gradients.first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedmpi.graphs.products import padded
-from fedmpi.kernels.molecules.arrays import Floats, Longs, Turned, Weights
+from fedmpi.kernels.molecules.arrays import Floats, Longs, Transposed, Weights
 from fedmpi.models.flat import FlatModel, Slot
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions, FedGraphNNSageOptions
 
@@ -90,11 +90,11 @@ class Layout:
         }
         return Weights(**parts)
 
-    def turned(self) -> Turned:
+    def transposed(self) -> Transposed:
         """Return room for the transposed matrices."""
         shapes = self._shapes
         nodes = shapes["inner"][0] - self.width
-        return Turned(
+        return Transposed(
             np.zeros(shapes["second"][::-1], np.float32),
             np.zeros((shapes["inner"][1], nodes), np.float32),
             np.zeros(shapes["outer"][::-1], np.float32),

@@ -12,7 +12,7 @@ from fedmpi.graphs.products import (
     add_bias_relu,
     add_column_sums,
     add_transposed_times,
-    cut_rows,
+    relu_backward,
     rows_times,
 )
 from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, Molecules, Network, Work
@@ -46,32 +46,32 @@ def read_out(network: Network, work: Work) -> None:
 
 @compiled
 def judge(kind: int, targets: npt.NDArray[np.float64], outputs: int, share: float, work: Work) -> float:
-    """Return a graph's loss over its `outputs` logits; set `logits_slope` to its gradient times `share`.
+    """Return a graph's loss over its `outputs` logits; set `logits_gradient` to its gradient times `share`.
 
     Classes have the negative log-likelihood, labels the binary cross-entropy of those that are there,
     numbers the squared error.
     """
-    logits, slope, total = work.logits[0], work.logits_slope[0], 0.0
+    logits, gradient, total = work.logits[0], work.logits_gradient[0], 0.0
     if kind == CLASSES:
-        return _judge_class(int(targets[0]), outputs, share, logits, slope)
+        return _judge_class(int(targets[0]), outputs, share, logits, gradient)
     for task in range(len(targets)):
         wanted, found = targets[task], np.float64(logits[task])
         if np.isnan(wanted):
-            slope[task] = np.float32(0.0)
+            gradient[task] = np.float32(0.0)
         elif kind == LABELS:
             small = np.exp(-abs(found))
             total += (found if found > 0.0 else 0.0) - found * wanted + np.log1p(small)
             likely = (1.0 if found >= 0.0 else small) / (1.0 + small)
-            slope[task] = np.float32((likely - wanted) * share)
+            gradient[task] = np.float32((likely - wanted) * share)
         else:
             error = found - wanted
             total += error * error
-            slope[task] = np.float32(2.0 * error * share)
+            gradient[task] = np.float32(2.0 * error * share)
     return total
 
 
 @compiled
-def _judge_class(label: int, classes: int, share: float, logits: Floats, slope: Floats) -> float:
+def _judge_class(label: int, classes: int, share: float, logits: Floats, gradient: Floats) -> float:
     top, norm = np.float64(logits[0]), 0.0
     for c in range(1, classes):
         top = max(top, np.float64(logits[c]))
@@ -79,30 +79,30 @@ def _judge_class(label: int, classes: int, share: float, logits: Floats, slope: 
         norm += np.exp(np.float64(logits[c]) - top)
     for c in range(classes):
         likely = np.exp(np.float64(logits[c]) - top) / norm
-        slope[c] = np.float32((likely - (1.0 if c == label else 0.0)) * share)
+        gradient[c] = np.float32((likely - (1.0 if c == label else 0.0)) * share)
     loss: float = np.log(norm) + top - np.float64(logits[label])
     return loss
 
 
 @compiled
 def read_out_back(count: int, network: Network, work: Work) -> None:
-    """Add the readout's gradients of a graph, and set `nodes_slope` to that of the states."""
-    turned, gradients = network.turned, network.gradients
-    add_transposed_times(work.pooled, 0, 1, work.logits_slope, 0, gradients.last)
-    add_column_sums(work.logits_slope, 0, 1, gradients.last_bias)
-    rows_times(work.logits_slope, 0, 1, turned.last, work.pooled_slope, 0)
+    """Add the readout's gradients of a graph, and set `nodes_gradient` to that of the states."""
+    transposed, gradients = network.transposed, network.gradients
+    add_transposed_times(work.pooled, 0, 1, work.logits_gradient, 0, gradients.last)
+    add_column_sums(work.logits_gradient, 0, 1, gradients.last_bias)
+    rows_times(work.logits_gradient, 0, 1, transposed.last, work.pooled_gradient, 0)
     share = np.float32(1.0) / np.float32(count)
-    for j in range(work.pooled_slope.shape[1]):
-        work.pooled_slope[0, j] *= share
-    above = work.pooled_slope[0]
+    for j in range(work.pooled_gradient.shape[1]):
+        work.pooled_gradient[0, j] *= share
+    above = work.pooled_gradient[0]
     for i in range(count):
-        line, active = work.outer_slope[i], work.outer[i]
+        line, active = work.outer_gradient[i], work.outer[i]
         for j in range(len(line)):
             line[j] = np.float32(0.0) if active[j] <= 0.0 else above[j]
-    add_transposed_times(work.inner, 0, count, work.outer_slope, 0, gradients.outer)
-    add_column_sums(work.outer_slope, 0, count, gradients.outer_bias)
-    rows_times(work.outer_slope, 0, count, turned.outer, work.inner_slope, 0)
-    cut_rows(work.inner_slope, count, work.inner)
-    add_transposed_times(work.joined, 0, count, work.inner_slope, 0, gradients.inner)
-    add_column_sums(work.inner_slope, 0, count, gradients.inner_bias)
-    rows_times(work.inner_slope, 0, count, turned.inner, work.nodes_slope, 0)
+    add_transposed_times(work.inner, 0, count, work.outer_gradient, 0, gradients.outer)
+    add_column_sums(work.outer_gradient, 0, count, gradients.outer_bias)
+    rows_times(work.outer_gradient, 0, count, transposed.outer, work.inner_gradient, 0)
+    relu_backward(work.inner_gradient, count, work.inner)
+    add_transposed_times(work.joined, 0, count, work.inner_gradient, 0, gradients.inner)
+    add_column_sums(work.inner_gradient, 0, count, gradients.inner_bias)
+    rows_times(work.inner_gradient, 0, count, transposed.inner, work.nodes_gradient, 0)

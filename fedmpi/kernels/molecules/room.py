@@ -43,14 +43,14 @@ def made(options: MoleculeOptions, network: Network, width: int, nodes: int, ent
         outer=_room(nodes, outer),
         pooled=_room(1, outer),
         logits=_room(1, last),
-        logits_slope=_room(1, last),
-        pooled_slope=_room(1, outer),
-        outer_slope=_room(nodes, outer),
-        inner_slope=_room(nodes, inner),
-        nodes_slope=_room(nodes, node),
-        states_slope=_room(nodes, node),
-        second_slope=_room(own_second, weights.second.shape[0]),
-        hidden_slope=_room(rows, hidden),
+        logits_gradient=_room(1, last),
+        pooled_gradient=_room(1, outer),
+        outer_gradient=_room(nodes, outer),
+        inner_gradient=_room(nodes, inner),
+        nodes_gradient=_room(nodes, node),
+        states_gradient=_room(nodes, node),
+        second_gradient=_room(own_second, weights.second.shape[0]),
+        hidden_gradient=_room(rows, hidden),
     )
 
 
@@ -59,12 +59,12 @@ def _attention(nodes: int, entries: int, heads: int, width: int, columns: int) -
         heads=heads,
         width=width,
         states=_room(nodes, columns),
-        states_slope=_room(nodes, columns),
+        states_gradient=_room(nodes, columns),
         scores=_room(nodes, 2 * heads),
-        scores_slope=_room(nodes, 2 * heads),
+        scores_gradient=_room(nodes, 2 * heads),
         shares=_room(entries, heads),
         factors=_room(entries, heads),
-        shares_slope=_room(entries, heads),
+        shares_gradient=_room(entries, heads),
         lanes=np.zeros(LANES, np.float32),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedmpi.graphs.jit import compiled
-from fedmpi.graphs.products import add_transposed_times, cut_rows, rows_times, scale_rows
+from fedmpi.graphs.products import add_transposed_times, relu_backward, rows_times, scale_rows
 from fedmpi.graphs.streams import Drop, Words, draw_factors, word
 from fedmpi.kernels.molecules.arrays import Molecules, Network, Spot, Work
 
@@ -30,7 +30,7 @@ def forward(
     count, weights = spot.num_nodes, network.weights
     _draw(graphs, spot, streams, work)
     rows_times(work.inputs, 0, 3 * count, weights.first, work.hidden, 0)
-    cut_rows(work.hidden, 3 * count, work.hidden)
+    relu_backward(work.hidden, 3 * count, work.hidden)
     if training:
         behind = spot.all_nodes + 2 * spot.nodes
         draw_factors(streams[0], drop, spot.nodes, count, network.hidden, work.words, work.factors, 0)
@@ -52,20 +52,20 @@ def forward(
 
 @compiled
 def back(spot: Spot, network: Network, work: Work) -> None:
-    """Add the gradients of a graph's two layers, from `nodes_slope`."""
+    """Add the gradients of a graph's two layers, from `nodes_gradient`."""
     count, width = spot.num_nodes, work.hidden.shape[1]
-    cut_rows(work.nodes_slope, count, work.states)
-    add_transposed_times(work.second, 0, count, work.nodes_slope, 0, network.gradients.second)
-    rows_times(work.nodes_slope, 0, count, network.turned.second, work.second_slope, 0)
+    relu_backward(work.nodes_gradient, count, work.states)
+    add_transposed_times(work.second, 0, count, work.nodes_gradient, 0, network.gradients.second)
+    rows_times(work.nodes_gradient, 0, count, network.transposed.second, work.second_gradient, 0)
     for i in range(count):
-        line, own = work.second_slope[i], work.hidden_slope[i]
-        one, other = work.hidden_slope[count + 2 * i], work.hidden_slope[count + 2 * i + 1]
+        line, own = work.second_gradient[i], work.hidden_gradient[i]
+        one, other = work.hidden_gradient[count + 2 * i], work.hidden_gradient[count + 2 * i + 1]
         for j in range(width):
             own[j] = line[j]
             one[j] = other[j] = _HALF * line[width + j]
-    scale_rows(work.hidden_slope, 0, 3 * count, work.factors)
-    cut_rows(work.hidden_slope, 3 * count, work.hidden)
-    add_transposed_times(work.inputs, 0, 3 * count, work.hidden_slope, 0, network.gradients.first)
+    scale_rows(work.hidden_gradient, 0, 3 * count, work.factors)
+    relu_backward(work.hidden_gradient, 3 * count, work.hidden)
+    add_transposed_times(work.inputs, 0, 3 * count, work.hidden_gradient, 0, network.gradients.first)
 
 
 @compiled

@@ -33,7 +33,7 @@ def train(
     """
     for step in range(len(plan.starts) - 1):
         set_gradient(graphs, plan, step, drop, network, work, found)
-        descend(descent, step, network.vector, network.slope, mean, square)
+        descend(descent, step, network.vector, network.gradient, mean, square)
 
 
 @compiled
@@ -42,7 +42,7 @@ def set_gradient(
 ) -> None:
     """Set the gradient to that of the mean loss over the labels of a batch, dropout on."""
     _turn(network)
-    network.slope[:] = np.float32(0.0)
+    network.gradient[:] = np.float32(0.0)
     labels = 0
     for number in range(plan.starts[step], plan.starts[step + 1]):
         for wanted in graphs.targets[plan.order[number]]:
@@ -128,11 +128,11 @@ def _note(
 @compiled
 def _turn(network: Network) -> None:
     """Bring the transposed matrices up to date."""
-    weights, turned = network.weights, network.turned
-    _transpose(weights.second, turned.second)
-    _transpose(weights.inner, turned.inner)
-    _transpose(weights.outer, turned.outer)
-    _transpose(weights.last, turned.last)
+    weights, transposed = network.weights, network.transposed
+    _transpose(weights.second, transposed.second)
+    _transpose(weights.inner, transposed.inner)
+    _transpose(weights.outer, transposed.outer)
+    _transpose(weights.last, transposed.last)
 
 
 @compiled

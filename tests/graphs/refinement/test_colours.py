@@ -34,16 +34,16 @@ def test_nodes_as_many_steps_from_an_end_are_one_row():
         [2],
     ]
     assert second.pooling.columns.tolist() == [0, 1, 0, 2, 0, 3, 3, 0]
-    assert rows.alike.class_of_node.tolist() == second.pooling.columns.tolist()
-    assert [each.tolist() for each in rows.alike.rows] == [[0, 1, 2, 1], [0, 1, 2, 3]]
+    assert rows.node_classes.class_of_node.tolist() == second.pooling.columns.tolist()
+    assert [each.tolist() for each in rows.node_classes.rows] == [[0, 1, 2, 1], [0, 1, 2, 3]]
     assert (rows.num_graphs, rows.num_nodes, rows.num_edges, rows.weighted) == (3, 8, 10, False)
 
 
 def test_a_batch_numbers_what_occurs_in_it():
     rows = ColouredGraphs(GRAPHS, None, 2, by_node=True).take(np.array([2, 1]))
     assert [layer.counts.tolist() for layer in rows.layers] == [[2, 2, 1], [2, 2, 1]]
-    assert rows.alike.first.tolist() == [4, 5, 3]
-    assert rows.alike.pooling.pointers.tolist() == [0, 4, 5]
+    assert rows.node_classes.first.tolist() == [4, 5, 3]
+    assert rows.node_classes.pooling.pointers.tolist() == [0, 4, 5]
     assert rows.num_edges == 6
 
 
@@ -53,7 +53,7 @@ def test_weights_tell_nodes_apart():
     rows = ColouredGraphs(GRAPHS, WeightedTopology(PATHS, weights), 1, by_node=False).take(None)
     assert rows.layers[0].counts.tolist() == [1, 3, 3, 1]
     assert rows.inputs[:, 0].tolist() == [1.5, 3, 2, 1]
-    assert rows.weighted and rows.alike is None
+    assert rows.weighted and rows.node_classes is None
 
 
 def test_nodes_that_were_apart_and_are_alike_again_have_vectors_of_their_own():
@@ -64,4 +64,4 @@ def test_nodes_that_were_apart_and_are_alike_again_have_vectors_of_their_own():
     assert rows.inputs[:, 0].tolist() == [3, 4, 5]
     assert [len(layer.counts) for layer in rows.layers] == [3, 3]
     assert rows.layers[1].pooling.columns.tolist() == [0, 1, 1, 2]
-    assert rows.alike.class_of_node.tolist() == [0, 1, 2, 3]
+    assert rows.node_classes.class_of_node.tolist() == [0, 1, 2, 3]

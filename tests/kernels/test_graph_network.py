@@ -12,7 +12,7 @@ from fedmpi.graphs.refinement.weighted import (
     message_quotient,
     normalised_quotient,
 )
-from fedmpi.kernels.message_passing import FastGraphNetwork
+from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel

@@ -1,7 +1,7 @@
-"""GCN, GAT, GraphSAGE, SGC and MPNN compiled: layers with ReLU and dropout, pooling, a head of two Linears.
+"""GIN, GCN, GAT, GraphSAGE, SGC and MPNN compiled: layers, ReLU, dropout, pooling, a head of two Linears.
 
-The same functions and gradients as `fedmpi.models.message_passing` with the same dropout masks; equal
-rows are computed once (`fedmpi.graphs.refinement.weighted`).
+The same functions and gradients as `fedmpi.models.gin` and `fedmpi.models.message_passing` with the same
+dropout masks; equal rows are computed once (`fedmpi.graphs.refinement`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.products import padded
 from fedmpi.graphs.refinement import weighted as weighted
-from fedmpi.graphs.refinement.levels import Levels
-from fedmpi.graphs.refinement.quotient import Quotient
+from fedmpi.graphs.refinement.levels import Levels, levels
+from fedmpi.graphs.refinement.quotient import Quotient, quotient
 from fedmpi.kernels.attention import FastAttention
 from fedmpi.kernels.convolution import multiply
 from fedmpi.kernels.dropout import Counts, FastDropout
+from fedmpi.kernels.gin import FastGin
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.layers import FastPropagation, FastSums, Layer, Layered, matrices_of
 from fedmpi.kernels.linear_map import LinearMap, Loaded
@@ -30,6 +31,7 @@ from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import (
     GatOptions,
+    GinOptions,
     MessagePassingOptions,
     MpnnOptions,
     SageOptions,
@@ -40,6 +42,7 @@ from fedmpi.models.outcome import Outcome
 Floats = npt.NDArray[np.float32]
 
 _PREPARED: dict[str, tuple[Callable[[GraphSet], Quotient], Callable[[GraphSet, int], Levels]]] = {
+    "gin": (quotient, levels),
     "gcn": (weighted.normalised_quotient, weighted.normalised_levels),
     "sgc": (weighted.normalised_quotient, weighted.normalised_levels),
     "sage": (weighted.mean_quotient, weighted.mean_levels),
@@ -63,15 +66,18 @@ class FastGraphNetwork:
 
     Parameters
     ----------
-    options : MessagePassingOptions
+    options : GinOptions or MessagePassingOptions
         With a head of two layers.
     model : FlatModel
         On the CPU; its parameters are read, its gradient is written.
     scratch : Scratch
     """
 
-    def __init__(self, options: MessagePassingOptions, model: FlatModel, scratch: Scratch) -> None:
+    def __init__(
+        self, options: GinOptions | MessagePassingOptions, model: FlatModel, scratch: Scratch
+    ) -> None:
         self._options, self._width, self._scratch = options, padded(options.hidden), scratch
+        self._by_mean = isinstance(options, MessagePassingOptions) and options.pooling == "mean"
         self._gradient = model.gradient.numpy()
         slots = {slot.name: slot for slot in model.slots}
         self._inputs = LinearMap(model, slots["pre.weight"], slots["pre.bias"], padded_inputs=False)
@@ -93,11 +99,13 @@ class FastGraphNetwork:
         self._load()
         self._gradient[:] = 0
         passed, last = self._forward(batch, streams)
-        matrix, means = batch.pooling.transposed, self._means(batch)
-        pooled = self._pool(batch.pooling, last)
-        pooled *= means
+        matrix, pooled = batch.pooling.transposed, self._pool(batch.pooling, last)
+        means = _inverse(np.diff(batch.node_ptr))[:, None] if self._by_mean else None
+        if means is not None:
+            pooled *= means
         outcome, upstream = self._head.step(pooled, batch.labels, streams)
-        upstream *= means
+        if means is not None:
+            upstream *= means
         for number, (layer, each) in reversed(list(enumerate(zip(self._layers, passed, strict=True)))):
             done = each.done
             gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, each.kept, "out gradient")
@@ -109,8 +117,11 @@ class FastGraphNetwork:
 
     def levels(self, graphs: GraphSet) -> Levels:
         """Return graphs as `evaluate` and `embed` take them; pooled to means where the model does so."""
-        found = _PREPARED[self._options.name][1](graphs, self._options.layers)
-        if self._options.pooling == "sum":
+        options, depth = self._options, self._options.layers
+        if isinstance(options, GinOptions) and "graph" in options.norms:
+            return levels(graphs, depth, by_graph=True)
+        found = _PREPARED[options.name][1](graphs, depth)
+        if not self._by_mean:
             return found
         lengths, pooling = np.diff(graphs.topology.graph_ptr), found.pooling
         means = np.repeat(_inverse(lengths), np.diff(pooling.pointers))
@@ -135,13 +146,16 @@ class FastGraphNetwork:
             for number, layer in enumerate(self._layers)
         ]
         inputs, head = 2 * 2 * batch.inputs.size * self._width, 3 * self._head.flops(batch.pooling.num_rows)
-        return inputs + sum(layers) + head + 2 * 2 * batch.num_rows * self._width
+        norms = sum(layer.norm_flops[1] for layer in self._layers)
+        return inputs + sum(layers) + head + (2 * 2 + norms) * batch.num_rows * self._width
 
     def evaluation_flops(self, graphs: Levels) -> int:
         """Return the FLOPs of `evaluate`."""
         layers, first = [], 0
         for layer in self._layers:
-            layers.append(layer.flops(graphs.layers[first : first + layer.steps], graphs.bonds)[0])
+            matrices = graphs.layers[first : first + layer.steps]
+            norms = layer.norm_flops[0] * matrices[-1].num_rows * self._width
+            layers.append(layer.flops(matrices, graphs.bonds)[0] + norms)
             first += layer.steps
         inputs, head = 2 * graphs.inputs.size * self._width, self._head.flops(graphs.pooling.num_rows)
         return inputs + sum(layers) + head + 2 * graphs.pooling.num_entries * self._width
@@ -151,16 +165,9 @@ class FastGraphNetwork:
         for part in parts:
             part.load()
 
-    def _means(self, batch: Quotient) -> Floats:
-        """Return what each graph's sum over nodes is multiplied by, float32 [B, 1]."""
-        sizes = np.diff(batch.node_ptr)
-        return (_inverse(sizes) if self._options.pooling == "mean" else np.ones(len(sizes), np.float32))[
-            :, None
-        ]
-
     def _input_rows(self, inputs: Floats) -> Floats:
         rows = self._scratch("input rows", len(inputs), self._width)
-        self._inputs.apply(inputs, rows, cut=False)
+        self._inputs.apply(inputs, rows, relu=False)
         return rows
 
     def _pool(self, matrix: Csr, x: Floats) -> Floats:
@@ -185,16 +192,23 @@ class FastGraphNetwork:
         self._load()
         x, first = self._input_rows(graphs.inputs), 0
         for number, layer in enumerate(self._layers):
-            matrices = graphs.layers[first : first + layer.steps]
-            x, first = layer.evaluate(number, matrices, graphs.bonds, x), first + layer.steps
+            x, first = layer.evaluate(number, graphs, first, x), first + layer.steps
         return self._pool(graphs.pooling, x)
 
 
-def _layer(options: MessagePassingOptions, number: int, model: FlatModel, scratch: Scratch) -> Layer:
+def _layer(
+    options: GinOptions | MessagePassingOptions, number: int, model: FlatModel, scratch: Scratch
+) -> Layer:
     """Return the layer of a number, bound to its tensors."""
     at = f"conv.{number}."
     slots = {slot.name.removeprefix(at): slot for slot in model.slots if slot.name.startswith(at)}
     match options:
+        case GinOptions():
+            first, second = (
+                LinearMap(model, slots[f"{name}.weight"], slots[f"{name}.bias"])
+                for name in ("first", "second")
+            )
+            return FastGin(number, (first, second), options.norms, model, scratch)
         case SageOptions():
             means = LinearMap(model, slots["lin_l.weight"], slots["lin_l.bias"])
             return FastSums([means, LinearMap(model, slots["lin_r.weight"], None)], scratch)
