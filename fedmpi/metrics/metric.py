@@ -72,6 +72,16 @@ class Metric:
         """Return the record's field of the part "val" or "test"; the same for both where there are none."""
         return f"{part}_{self.name}" if self.held_out else self.name
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the data of which it is taken, for `field` and `label`."""
+        return ("val", "test") if self.held_out else ("test",)
+
+    def label(self, part: str = "test", unit: bool = False) -> str:
+        """Return what its value of a part is called: "val RMSE", "test accuracy" or with its unit "... %"."""
+        title = self.heading if unit else self.title
+        return f"{part} {title}" if self.held_out else title
+
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values: None for numbers that are not finite."""
         return {
@@ -88,7 +98,12 @@ class Metric:
     def shown(self, value: float, signed: bool = False) -> str:
         """Return a value or a difference for people, percent without its sign."""
         sign = "+" if signed else ""
-        return f"{self.scale * value:{sign}.{2 if self.percent else 4}f}"
+        return f"{self.scale * value:{sign}.{self.digits}f}"
+
+    @property
+    def digits(self) -> int:
+        """How many digits people get after the point."""
+        return 2 if self.percent else 4
 
     @property
     def scale(self) -> float:
