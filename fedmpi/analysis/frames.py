@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.scores import by_task, task_names
+from fedmpi.analysis.scores import by_task, task_fields, task_names
 from fedmpi.analysis.summary import per_client, setting, summarise
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -26,7 +26,7 @@ _CONTENTS = {
     "runs": "a row per run",
     "clients": "a row per run and client, at the end",
     "rounds": "a row per run, round and client",
-    "tasks": "a row per run, round and task of molecules",
+    "tasks": "a row per run, round and label column",
     "times": "a row per run and round",
     "ranks": "a row per run, round and rank",
     "collectives": "a row per run, round, rank and collective",
@@ -94,7 +94,7 @@ class Frames:
 
     @cached_property
     def tasks(self) -> DataFrame:
-        """One row per run, round and task of molecules: all its scores; no row of runs without tasks."""
+        """One row per run, round and label column (`task`): its scores; no row of runs without any."""
         return _joined(self.read, _tasks)
 
     @cached_property
@@ -167,8 +167,9 @@ def _rounds(run: Run) -> Columns:
         "round": np.repeat(np.arange(1, done + 1), count),
         "client": np.tile(np.array(run.clients), done),
     }
+    apart = {"test_correct", *task_fields(run).values()}
     for name, values in run.results.items():
-        if values.shape == (done, count) and name != "test_correct":
+        if values.shape == (done, count) and name not in apart:
             columns[name] = values.ravel()
         elif values.shape == (done,):
             columns[name] = np.repeat(values, count)

@@ -118,11 +118,16 @@ def task_names(run: Run) -> list[str]:
     return [str(name) for name in run.partition.get("task_names", ())]
 
 
+def task_fields(run: Run) -> dict[str, str]:
+    """Return the fields by round and label column; before each the name of the one over all columns."""
+    pooled = [metric for metric in run.metrics if metric.scope == "pooled"]
+    names = [(each.field(part), f"{part}_task_{each.name}") for each in pooled for part in ("test", "val")]
+    return {name: stored for name, stored in names if stored in run.results}
+
+
 def by_task(run: Run) -> dict[str, Float]:
     """Return the metrics by round and label column [R, tasks], named as those over all columns are."""
-    pooled = [metric for metric in run.metrics if metric.scope == "pooled"]
-    names = [(f"{part}_task_{each.name}", each.field(part)) for each in pooled for part in ("test", "val")]
-    return {name: run.results[stored] for stored, name in names if stored in run.results}
+    return {name: run.results[stored] for name, stored in task_fields(run).items()}
 
 
 def task_rows(run: Run) -> list[dict[str, Any]]:
@@ -143,7 +148,7 @@ def last_evaluated(run: Run) -> int | None:
 
 def _columns(stored: npt.NDArray[Any]) -> Float:
     """Return what is stored by round as [R, n], or [R, 1] where it is of the whole run."""
-    return np.asarray(stored.reshape(len(stored), -1), np.float64)
+    return np.asarray(stored if stored.ndim > 1 else stored[:, None], np.float64)
 
 
 def _selected(run: Run, metric: Metric, rule: str, scores: Float) -> Float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from fedmpi.analysis import scores
+from fedmpi.analysis import costs, scores
 from fedmpi.errors import BadInput
 from fedmpi.metrics import clients, selection, targets
 from fedmpi.store.reader import Run
@@ -37,7 +36,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         **{metric.field(): scores.score(run, metric) for metric in run.metrics[1:]},
         **_left_out(run),
         **_split_figures(run),
-        **_cost_figures(run),
+        **costs.figures(run),
     }
     if target is not None:
         figures |= _target_figures(run, target)
@@ -93,10 +92,10 @@ def _headline_figures(run: Run) -> dict[str, Any]:
 
 def _left_out(run: Run) -> dict[str, int]:
     """Return how many label columns have no value in the last evaluated round, where there are columns."""
-    last = scores.last_evaluated(run)
-    if last is None or "test_tasks_left_out" not in run.results:
+    last, columns = scores.last_evaluated(run), scores.by_task(run)
+    if last is None or run.headline.field() not in columns:
         return {}
-    return {"test_tasks_left_out": int(run.results["test_tasks_left_out"][last])}
+    return {"test_tasks_left_out": int(np.isnan(columns[run.headline.field()][last]).sum())}
 
 
 def per_client(run: Run) -> list[dict[str, Any]]:
@@ -157,68 +156,11 @@ def _split_figures(run: Run) -> dict[str, Any]:
     }
 
 
-def _cost(run: Run) -> targets.Cost:
-    results = run.results
-    if not run.lives:
-        nothing = np.zeros(0)
-        return targets.Cost(nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
-    return targets.Cost(
-        seconds=run.measured("round_seconds"),
-        virtual_seconds=run.measured("virtual_seconds"),
-        client_bytes=(results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=1),
-        model_flops=results["model_flops"].sum(axis=1),
-    )
-
-
-def _cost_figures(run: Run) -> dict[str, Any]:
-    cost = _cost(run)
-    written = sum(life.rounds_written for life in run.lives)
-    return {
-        "total_seconds": float(cost.seconds.sum()),
-        "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
-        "overhead_seconds_median": _overhead(run),
-        "repeated_rounds": written - run.rounds_completed,
-        **{f"{phase}_seconds": value for phase, value in _phase_seconds(run).items()},
-        "model_gflop": float(cost.model_flops.sum()) / 1e9,
-        "client_megabytes": float(cost.client_bytes.sum()) / 1e6,
-        "collective_megabytes": _rank_total(run, "collective_bytes") / 1e6,
-        "executed_gflop": _rank_total(run, "executed_flops") / 1e9,
-        "virtual_seconds": float(cost.virtual_seconds.sum()),
-    }
-
-
-def _overhead(run: Run) -> float:
-    """Return the median over rounds of the time beyond the busiest rank's training and evaluation."""
-    rounds = []
-    for life, kept in run.kept_rounds():
-        work = sum(
-            life.measurements["phase_seconds"][kept][:, :, life.phases.index(p)]
-            for p in ("train", "evaluate")
-        )
-        rounds.append(life.measurements["round_seconds"][kept] - np.max(work, axis=1, initial=0.0))
-    values = np.concatenate([np.zeros(0), *rounds])
-    return float(np.median(values)) if len(values) else math.nan
-
-
-def _phase_seconds(run: Run) -> dict[str, float]:
-    """Return per phase: the slowest rank of each round, summed over rounds."""
-    total: dict[str, float] = {}
-    for life, kept in run.kept_rounds():
-        slowest = life.measurements["phase_seconds"][kept].max(axis=1, initial=0.0)
-        for name, value in zip(life.phases, slowest.sum(axis=0), strict=True):
-            total[name] = total.get(name, 0.0) + float(value)
-    return total
-
-
-def _rank_total(run: Run, name: str) -> float:
-    return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
-
-
 def _target_figures(run: Run, target: float) -> dict[str, Any]:
-    metric, cost = run.headline, _cost(run)
+    metric, cost = run.headline, costs.by_round(run)
     if not metric.low <= target <= metric.high:
         between = f"between {metric.low:g} and {metric.high:g}"
-        raise BadInput(f"--target {target}: {metric.title} lies {between}")
+        raise BadInput(f"--target {target}: {metric.title} lies {between}; give a value of it")
     figures: dict[str, Any] = {"target": target}
     for label, part in (("to_target", "val"), ("to_target_on_test_data", "test")):
         reached = targets.to_target(scores.curve(run.results, metric, part), target, cost, metric.higher)

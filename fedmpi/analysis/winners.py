@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from fedmpi.analysis import scores
 from fedmpi.analysis.options import option_text
 from fedmpi.errors import BadInput
-from fedmpi.metrics.headline import Headline, headline
-from fedmpi.metrics.targets import mean_accuracy
+from fedmpi.metrics import selection
+from fedmpi.metrics.metric import Metric
+from fedmpi.registry.check import stated
 from fedmpi.store.reader import Run
-
-CLUSTERS = "clustering accuracy"
-"""Name of the score of unsupervised runs, which is one by labels."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Winner:
         Its settings that are not the defaults.
     candidates : int
         Settings that were tried.
-    score : str
-        Name of the score.
+    metric : Metric
+        The headline of the runs.
     val, test : float
-        Its scores in the round of best validation, means over seeds.
+        Its values in the round of best validation, means over seeds.
     test_maximum : float
-        The best test score of any round and setting: what choosing on test data reports.
+        The best test value of any round and setting: what choosing on test data reports.
     draws : bool
         Whether the runs' seeds draw their partitions as well.
     """
@@ -48,7 +48,7 @@ class Winner:
     config: dict[str, Any]
     options: str
     candidates: int
-    score: str
+    metric: Metric
     val: float
     test: float
     test_maximum: float
@@ -72,28 +72,23 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
     BadInput
         A run has no such setting, none is complete, or none of a group has a validation score.
     """
-    groups: dict[tuple[str, ...], list[tuple[Run, Headline]]] = {}
+    groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         if run.status == "complete":
-            groups.setdefault(tuple(_setting(run, key) for key in by), []).append((run, curve(run)))
+            groups.setdefault(tuple(_setting(run, key) for key in by), []).append(run)
     if not groups:
         raise BadInput("no complete runs to select from; run the suite first: fedmpi sweep SUITE")
     return [_winner(group, members) for group, members in groups.items()]
 
 
-def curve(run: Run) -> Headline:
-    """Return a run's scores by round: its headline, or the mean accuracy over clients.
+def best_round(run: Run) -> int:
+    """Return the round (0-based) of a run's best validation score, the earliest of equals; -1 without one.
 
-    Clusters are scored by labels whatever the round, and no round is chosen: the last alone counts.
+    Where nothing is held out no round is chosen: the last alone counts.
     """
-    clusters = run.results.get("clustering_accuracy")
-    if clusters is not None:
-        last = np.flatnonzero(~np.isnan(clusters))[-1:]
-        val = np.full(len(clusters), np.nan)
-        val[last] = clusters[last]
-        return Headline(CLUSTERS, True, val, clusters)
-    accuracies = (mean_accuracy(run.results[f"{part}_accuracy"]) for part in ("val", "test"))
-    return headline(run.results) or Headline("accuracy", True, *accuracies)
+    val = scores.curve(run.results, run.headline, "val")[:, None]
+    chosen = selection.best_rounds(run.headline.sign * val) if run.headline.held_out else None
+    return int((selection.last_rounds(val) if chosen is None else chosen)[0])
 
 
 def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
@@ -102,7 +97,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
     Where the sweep's seeds also drew its partitions, the new seeds do so too.
     """
     draws = all(winner.draws for winner in found)
-    chosen_by = "labels" if all(winner.score == CLUSTERS for winner in found) else "validation"
+    chosen_by = "labels" if not any(winner.metric.held_out for winner in found) else "validation"
     axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in seeds]
     lines = [
         f'name = "{name}"',
@@ -116,7 +111,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
         "winner = [",
     ]
     for winner in found:
-        kept = {k: v for k, v in winner.config.items() if k not in ("suite", "name", "seed", "plugin")}
+        kept = {key: value for key, value in stated(winner.config).items() if key != "seed"}
         if draws:
             kept["partition"] = {k: v for k, v in kept["partition"].items() if k != "seed"}
         label = re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group))
@@ -124,30 +119,41 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
     return "\n".join([*lines, "]", ""])
 
 
-def _winner(group: tuple[str, ...], members: Sequence[tuple[Run, Headline]]) -> Winner:
-    sign = 1 if members[0][1].higher else -1
-    settings: dict[str, list[tuple[Run, Headline]]] = {}
-    for run, found in members:
-        settings.setdefault(option_text(run.config), []).append((run, found))
-    scores = {text: float(np.mean([_best(found) for _, found in tried])) for text, tried in settings.items()}
-    options = max(scores, key=lambda text: sign * scores[text])
-    if np.isinf(scores[options]):
+def _winner(group: tuple[str, ...], members: Sequence[Run]) -> Winner:
+    metric = members[0].headline
+    settings: dict[str, list[Run]] = {}
+    for run in members:
+        settings.setdefault(option_text(run.config), []).append(run)
+    found = {text: _mean(tried, "val") for text, tried in settings.items()}
+    options = max(found, key=lambda text: _rank(metric, found[text]))
+    if math.isnan(found[options]):
         raise BadInput(f"{', '.join(group)}: no run has a validation score to select by")
+    tests = np.concatenate([scores.curve(run.results, metric) for run in members])
     chosen = settings[options]
-    test = float(np.mean([found.best_by_validation for _, found in chosen]))
-    maximum = max((each.as_published for _, each in members), key=lambda value: sign * value)
-    run, found = chosen[0]
-    seeds = {(run.config["seed"], run.config["partition"].get("seed")) for run, _ in members}
-    draws = len(seeds) > 1 and all(seed == split for seed, split in seeds)
-    val = scores[options]
-    return Winner(group, run.config, options, len(settings), found.name, val, test, maximum, draws)
+    seeds = {(run.config["seed"], run.config["partition"].get("seed")) for run in members}
+    return Winner(
+        group,
+        chosen[0].config,
+        options,
+        len(settings),
+        metric,
+        found[options],
+        _mean(chosen, "test"),
+        max(tests.tolist(), key=lambda value: _rank(metric, value)),
+        draws=len(seeds) > 1 and all(seed == split for seed, split in seeds),
+    )
 
 
-def _best(found: Headline) -> float:
-    place = found.best_round
-    if not len(place):
-        return -np.inf if found.higher else np.inf
-    return float(found.val[place[0]])
+def _mean(runs: Sequence[Run], part: str) -> float:
+    """Return the mean over runs of the headline at each one's best round; NaN where one has none."""
+    curves = [scores.curve(run.results, run.headline, part) for run in runs]
+    places = [best_round(run) for run in runs]
+    values = [curve[at] if at >= 0 else math.nan for curve, at in zip(curves, places, strict=True)]
+    return float(np.mean(values))
+
+
+def _rank(metric: Metric, value: float) -> float:
+    return -math.inf if math.isnan(value) else metric.sign * value
 
 
 def _setting(run: Run, key: str) -> str:

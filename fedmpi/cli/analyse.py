@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 from fedmpi.case.schema import Case
+from fedmpi.cli.options import Data
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
@@ -19,7 +19,6 @@ from fedmpi.config.suite import read
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity import published
 from fedmpi.heterogeneity.distances import Heterogeneity, Spread, WalkOptions
@@ -33,26 +32,19 @@ from fedmpi.partition.partition import make
 from fedmpi.registry.check import check_suite
 
 
-@dataclass(frozen=True)
-class Data:
-    """Where datasets come from: the command line's options of that name."""
+def _load(data: Data, options: DatasetOptions) -> tuple[RawGraphs, ...]:
+    """Prepare and load the datasets behind a name."""
+    source = data.source()
+    for member in source.members(options.name):
+        source.prepare(member)
+    return load_all(options, source)
 
-    cache: Path | None = None
-    mirror: Path | None = None
-    offline: bool | None = None
 
-    def load(self, options: DatasetOptions) -> tuple[RawGraphs, ...]:
-        """Prepare and load the datasets behind a name."""
-        source = DataSource.from_environment(self.cache, self.mirror, self.offline)
-        for member in source.members(options.name):
-            source.prepare(member)
-        return load_all(options, source)
-
-    def named(self, names: Sequence[str]) -> list[RawGraphs]:
-        """Load datasets and the members of groups, in order."""
-        if "" in names:
-            raise BadInput("an empty name is no dataset's; 'fedmpi data list' shows those known")
-        return [raw for name in names for raw in self.load(DatasetOptions(name=name))]
+def _named(data: Data, names: Sequence[str]) -> list[RawGraphs]:
+    """Load datasets and the members of groups, in order."""
+    if "" in names:
+        raise BadInput("an empty name is no dataset's; 'fedmpi data list' shows those known")
+    return [raw for name in names for raw in _load(data, DatasetOptions(name=name))]
 
 
 def properties(
@@ -60,7 +52,7 @@ def properties(
 ) -> int:
     """Print Table 1: properties of graphs beside random ones; the paper's four datasets by default."""
     rows: list[Comparison] = []
-    for raw in data.named(list(names) or list(published.TABLE_1)):
+    for raw in _named(data, list(names) or list(published.TABLE_1)):
         rows.extend(compare(raw, seed, as_published))
     if as_json:
         return _print_json(
@@ -86,7 +78,7 @@ def _property_cells(row: Comparison) -> tuple[str, ...]:
 
 def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
     """Print Table 5: sizes of datasets; the paper's thirteen by default."""
-    rows = [count(raw) for name in names or published.TABLE_5 for raw in data.named([name])]
+    rows = [count(raw) for name in names or published.TABLE_5 for raw in _named(data, [name])]
     if as_json:
         return _print_json({"statistics": [asdict(row) for row in rows]})
     headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
@@ -124,7 +116,7 @@ def heterogeneity(
     Without a name: the paper's five columns.
     """
     columns = [tuple(names)] if names else list(published.TABLE_2)
-    rows = [measure_heterogeneity(data.named(column), options, as_published) for column in columns]
+    rows = [measure_heterogeneity(_named(data, column), options, as_published) for column in columns]
     if as_json:
         settings = {**asdict(options), "as_published": as_published}
         return _print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
@@ -157,7 +149,7 @@ def leakage(
     wanted = _distinct_partitions(_cases(target, case, overrides))
     found = []
     for each in wanted:
-        raws = data.load(each.dataset)
+        raws = _load(data, each.dataset)
         found.append((each, find_leakage(make(each.partition, raws).clients, raws)))
     if as_json:
         return _print_json({"leakage": [_leakage_record(each, result) for each, result in found]})

@@ -2,110 +2,87 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
+from fedmpi.cli.options import Commands, Data, Json, OneCase, Runs, Set, SuiteName
 
-app = typer.Typer(help="Statistics of graphs and datasets; leakage between splits.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from fedmpi.heterogeneity.distances import WalkOptions
 
-SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
-Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
+app = Commands(help="Statistics of graphs and datasets; leakage between splits.", no_args_is_help=True)
+
 Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
 AnalysisSeed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
 ]
-WalkLength = Annotated[int, typer.Option("--length", help="Steps of the anonymous walks.")]
-Walks = Annotated[int | None, typer.Option("--walks", help="Walks per graph; default by the bound.")]
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
 ]
 
 
+@dataclass(frozen=True)
+class Walks:
+    """The anonymous walks by which structures are compared."""
+
+    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4
+    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None
+    seed: AnalysisSeed = 0
+
+    def options(self) -> WalkOptions:
+        """Return them checked."""
+        from fedmpi.heterogeneity.distances import WalkOptions
+
+        return WalkOptions(self.length, self.walks, self.seed)
+
+
 @app.command("properties")
 def analyse_properties(
+    data: Data,
     names: Datasets = None,
     seed: AnalysisSeed = 0,
     as_published: AsPublished = False,
     as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Graph properties beside those of random graphs (GCFL, Table 1)."""
     from fedmpi.cli import analyse as command
 
-    return command.properties(names or [], command.Data(data, mirror, offline), seed, as_published, as_json)
+    return command.properties(names or [], data, seed, as_published, as_json)
 
 
 @app.command("statistics")
-def analyse_statistics(
-    names: Datasets = None,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
+def analyse_statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int:
     """Sizes of datasets (GCFL, Table 5)."""
     from fedmpi.cli import analyse as command
 
-    return command.statistics(names or [], command.Data(data, mirror, offline), as_json)
+    return command.statistics(names or [], data, as_json)
 
 
 @app.command("heterogeneity")
 def analyse_heterogeneity(
-    names: Datasets = None,
-    length: WalkLength = 4,
-    walks: Walks = None,
-    seed: AnalysisSeed = 0,
-    as_published: AsPublished = False,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
+    data: Data, walks: Walks, names: Datasets = None, as_published: AsPublished = False, as_json: Json = False
 ) -> int:
     """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2)."""
     from fedmpi.cli import analyse as command
-    from fedmpi.heterogeneity.distances import WalkOptions
 
-    options = WalkOptions(length, walks, seed)
-    places = command.Data(data, mirror, offline)
-    return command.heterogeneity(names or [], places, options, as_published, as_json)
+    return command.heterogeneity(names or [], data, walks.options(), as_published, as_json)
 
 
 @app.command("leakage")
 def analyse_leakage(
-    target: SuiteName,
-    case: Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")] = None,
-    set_: Set = None,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
+    target: SuiteName, data: Data, case: OneCase = None, set_: Set = None, as_json: Json = False
 ) -> int:
     """Test graphs that have an isomorphic twin in a training set, by partition of a suite."""
     from fedmpi.cli import analyse as command
 
-    return command.leakage(target, command.Data(data, mirror, offline), case, set_ or [], as_json)
+    return command.leakage(target, data, case, set_ or [], as_json)
 
 
 @app.command("clusters")
-def analyse_clusters(
-    runs: Runs,
-    length: WalkLength = 4,
-    walks: Walks = None,
-    seed: AnalysisSeed = 0,
-    as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-) -> int:
+def analyse_clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int:
     """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3)."""
     from fedmpi.cli import analyse_clusters as command
-    from fedmpi.datasets.source import DataSource
-    from fedmpi.heterogeneity.distances import WalkOptions
 
-    source = DataSource.from_environment(data, mirror, offline)
-    return command.clusters(runs, source, WalkOptions(length, walks, seed), as_json)
+    return command.clusters(runs, data.source(), walks.options(), as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedmpi.cli.options import Cache, Json, Mirror, Offline, Set
+from fedmpi.cli.options import Commands, Data, Json, Mirror, Set
 from fedmpi.cli.scaling import rank_numbers
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedmpi.comm.world import World
     from fedmpi.registry.check import Checked
 
-app = typer.Typer(
+app = Commands(
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.", no_args_is_help=True
 )
 
@@ -43,6 +43,7 @@ _RANKS_PER_CORE = 32
 
 @app.command()
 def train(
+    data: Data,
     suite: OneCase = None,
     set_: Set = None,
     repetitions: Repetitions = 10,
@@ -52,9 +53,6 @@ def train(
         typer.Option(min=0, help="Also name so many functions by their own time, from one profiled round."),
     ] = 0,
     as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Time local training and evaluation of all clients in one process, beside the machine's own rates."""
     from fedmpi.benchmarks import cases
@@ -62,15 +60,14 @@ def train(
     checked = cases.choose(suite, set_ or [])
     checkout = _alone("train", checked.case.threads)
     from fedmpi.benchmarks.train import measure
-    from fedmpi.datasets.source import DataSource
 
-    source = DataSource.from_environment(data, mirror, offline)
-    report = measure(checked, source, _world(), repetitions, warmup, functions)
+    report = measure(checked, data.source(), _world(), repetitions, warmup, functions)
     return _show(report, as_json, checkout, {"threads": checked.case.threads})
 
 
 @app.command()
 def cores(
+    data: Data,
     suite: OneCase = None,
     set_: Set = None,
     processes: Annotated[
@@ -79,9 +76,6 @@ def cores(
     repetitions: Repetitions = 15,
     warmup: Warmup = 3,
     as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Time the same rounds in one process alone and in several side by side: what more ranks can gain."""
     from fedmpi.benchmarks import cases
@@ -93,15 +87,14 @@ def cores(
         raise BadInput(f"bench cores: {count} processes need as many cores, this one may use {available}")
     checkout = _alone("cores", checked.case.threads)
     from fedmpi.benchmarks.cores import measure
-    from fedmpi.datasets.source import DataSource
 
-    source = DataSource.from_environment(data, mirror, offline)
-    report = measure(checked, source, _world(), count, repetitions, warmup)
+    report = measure(checked, data.source(), _world(), count, repetitions, warmup)
     return _show(report, as_json, checkout, {"threads": checked.case.threads})
 
 
 @app.command()
 def ranks(
+    data: Data,
     suite: OneCase = None,
     set_: Set = None,
     numbers: Annotated[
@@ -111,9 +104,6 @@ def ranks(
     repetitions: Annotated[int, typer.Option(min=1, help="Measured turns; all are kept.")] = 7,
     warmup: Annotated[int, typer.Option(min=0, help="Turns before, not measured.")] = 1,
     as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Time the same run on several numbers of ranks in turn, each started by mpiexec."""
     from fedmpi.benchmarks import cases
@@ -134,9 +124,9 @@ def ranks(
     command = ["run", suite or cases.DEFAULT]
     for change in cases.changes(suite, changes):
         command += ["--set", change]
-    for flag, place in (("--mirror", mirror), ("--data", data)):
+    for flag, place in (("--mirror", data.mirror), ("--data", data.data)):
         command += [flag, str(place)] if place is not None else []
-    command += ["--offline"] if offline else []
+    command += ["--offline"] if data.offline else []
     return _show(
         measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr)),
         as_json,
@@ -206,14 +196,14 @@ def data_(
     """Time data from raw archives to packed clients, with peak memory; each repetition in fresh processes."""
     checkout = _alone("data", 1)
     from fedmpi.benchmarks.data import DEFAULT, measure
-    from fedmpi.datasets.source import DataSource
 
-    source = DataSource.from_environment(None, mirror, True)
+    source = Data(mirror=mirror, offline=True).source()
     return _show(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
 
 
 @app.command()
 def peers(
+    data: Data,
     settings: Annotated[
         str | None, typer.Option(help="Of proteins, nci1, molecules; default all, with --accuracy proteins.")
     ] = None,
@@ -229,9 +219,6 @@ def peers(
         int | None, typer.Option(min=2, max=len(_SEEDS), help="With --accuracy: seeds; default 5.")
     ] = None,
     as_json: Json = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies."""
     _refuse_idle_options(
@@ -242,9 +229,8 @@ def peers(
     checkout = _alone("peers", 1)
     from fedmpi.benchmarks.peer_accuracy import compare_accuracies
     from fedmpi.benchmarks.peers import compare_times
-    from fedmpi.datasets.source import DataSource
 
-    source, world = DataSource.from_environment(data, mirror, offline), _world()
+    source, world = data.source(), _world()
     if accuracy:
         report = compare_accuracies(cases, source, world, rounds or 50, _SEEDS[: seeds or 5])
     else:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
-from fedmpi.analysis.comparison.judging import Allowance, Unit, yardstick
+from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side
 from fedmpi.cli.plain_table import PlainTable
@@ -140,11 +140,14 @@ def _table(title: str, found: Sequence[Ratio]) -> Any:
     spare = ["pairs", "better", "B - A", "A"]
     spare.insert(0 if all(math.isnan(each.low) for each in found) else len(spare), "95 % interval")
     table = PlainTable(title, headings, 2, spare)
+    above = ""
     for each in found:
         merit = each.merit
+        of, _, rule = merit.title.partition(", ")
+        title, above = rule if of == above else merit.title, of
         values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
         table.add_line(
-            merit.title,
+            title,
             merit.better,
             *values,
             _number(each.ratio, 3),
@@ -192,11 +195,11 @@ def _case_table(found: Comparison) -> Any:
 
 def _case_row(case: CaseResult, columns: int) -> list[str]:
     by_name = {each.merit.name: each for each in case.ratios}
-    judged = yardstick(case.pairs[0].first.figures)
-    accuracy = by_name.get(judged.figure)
+    judged = case.pairs[0].first.metrics[0]
+    found = by_name.get(judged.field())
     row = [case.dataset, case.algorithm, "INVALID" if case.invalid else "VALID", str(len(case.pairs))]
-    row.append(f"{judged.name} %" if judged.percent else judged.name)
-    row += ["-", "-"] if accuracy is None else [judged.shown(accuracy.first), _difference(accuracy)]
+    row.append(judged.heading)
+    row += ["-", "-"] if found is None else [judged.shown(found.first), _difference(found)]
     for name in _CASE_FIGURES:
         ratio = by_name.get(name)
         flag = "*" if ratio is not None and ratio.flagged else ""

@@ -13,6 +13,7 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis import figures
 from fedmpi.analysis.discovery import each_run, run_paths
 from fedmpi.analysis.stored import read_run
+from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.terminal import say
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
@@ -25,31 +26,27 @@ from fedmpi.store.schema import config_digest
 from fedmpi.visible import complain, complain_of
 
 if TYPE_CHECKING:
-    from fedmpi.cli.run import Places, Planned
+    from fedmpi.cli.run import Planned
 
 _MOST_NAMED = 3
 """Missing cases that a caption names; of the others it gives the number."""
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How a suite's missing cases are run: the options of ``fedmpi sweep``."""
-
-    workers: int = 1
-    ranks: int = 1
-    budget: float | None = None
-
-
 def figure(
-    suite_name: str,
-    overrides: Sequence[str],
-    places: Places,
-    effort: Effort,
-    reuse: Sequence[Path],
-    image: Path | None,
-    plugins: Sequence[Path],
+    suite_name: str, options: SweepOptions, budget: float | None, reuse: Sequence[Path], image: Path | None
 ) -> int:
     """Run what is missing of a suite, then draw its ``[figure]`` from what is complete.
+
+    Parameters
+    ----------
+    suite_name : str
+    options : SweepOptions
+    budget : float or None
+        Minutes after which no case runs on.
+    reuse : sequence of Path
+        Folders with finished runs to take cases from.
+    image : Path or None
+        The picture; by default beside the cases.
 
     Returns
     -------
@@ -61,15 +58,15 @@ def figure(
     from fedmpi.registry.kinds import load_plugins
 
     path = locations.find(suite_name)
-    suite = read(path, overrides)
-    kind, options = _figure_of(suite)
-    target = image or (places.out or locations.RUNS / suite.name) / "figure.svg"
+    suite = read(path, options.overrides)
+    kind, drawing = _figure_of(suite)
+    target = image or (options.out or locations.RUNS / suite.name) / "figure.svg"
     figures.check_image(target)
-    load_plugins(plugins)
-    plan = _reused(plan_suite(suite, places.out, resume=True), reuse)
+    load_plugins(options.plugins)
+    plan = _reused(plan_suite(suite, options.out, resume=True), reuse)
     check_writable(target.parent)
-    code = run_missing(plan, path, overrides, places, effort.workers, effort.ranks, effort.budget, plugins)
-    _draw_plan(plan, _Picture(kind, options, places.source(), target))
+    code = run_missing(plan, path, options, budget)
+    _draw_plan(plan, _Picture(kind, drawing, options.source(), target))
     return code
 
 

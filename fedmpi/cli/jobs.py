@@ -2,57 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedmpi.cli.options import Cache, Json, Plugin, Set
+from fedmpi.cli.options import Cache, Commands, Json, Out, Plugin, Set, SuiteName
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 
-app = typer.Typer(
+if TYPE_CHECKING:
+    from fedmpi.jobs.order import Ordered
+    from fedmpi.jobs.plan import Wishes
+
+app = Commands(
     help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.", no_args_is_help=True
 )
 
-SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/table3.")]
 Target = Annotated[str, typer.Argument(help="A suite that was submitted, or the folder of its cases.")]
-SystemName = Annotated[
-    str, typer.Option("--system", help="Machine: a name of `fedmpi jobs systems` or a file.")
-]
-Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-Ranks = Annotated[
-    int | None, typer.Option(min=1, max=1_000_000, help="Ranks of a case; default one per client and one.")
-]
-Tasks = Annotated[int | None, typer.Option(min=1, help="Tasks of an array; default by the estimates.")]
-AtOnce = Annotated[int | None, typer.Option(min=1, help="Tasks that run at a time; default the system's.")]
-Minutes = Annotated[int | None, typer.Option(min=2, help="Time limit of a task; default by the estimates.")]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the cases are spread over tasks."""
+
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Ranks of a case; default one per client and one."),
+    ] = None
+    tasks: Annotated[int | None, typer.Option(min=1, help="Tasks of an array; default by the estimates.")] = (
+        None
+    )
+    at_once: Annotated[
+        int | None, typer.Option(min=1, help="Tasks that run at a time; default the system's.")
+    ] = None
+    minutes: Annotated[
+        int | None, typer.Option(min=2, help="Time limit of a task; default by the estimates.")
+    ] = None
+
+    def wishes(self) -> Wishes:
+        """Return them as the plan takes them."""
+        from fedmpi.jobs.plan import Wishes
+
+        return Wishes(self.ranks, self.tasks, self.at_once, self.minutes)
+
+
+@dataclass(frozen=True)
+class _System:
+    system: Annotated[
+        str, typer.Option("--system", help="Machine: a name of `fedmpi jobs systems` or a file.")
+    ]
+
+
+@dataclass(frozen=True)
+class Order(Shape, _System):
+    """The cases of a suite on a system."""
+
+    set_: Set = None
+    out: Out = None
+    plugin: Plugin = None
+
+    def of(self, suite: str, data: Path | None = None) -> Ordered:
+        """Return what is ordered of a suite, checked."""
+        from fedmpi.jobs.order import Ordered, request
+
+        asked = request(suite, self.system, self.set_ or [], self.plugin or [], data, self.wishes())
+        return Ordered(asked, self.out)
 
 
 @app.command()
 def plan(
     suite: SuiteName,
-    system: SystemName,
-    set_: Set = None,
-    out: Out = None,
-    ranks: Ranks = None,
-    tasks: Tasks = None,
-    at_once: AtOnce = None,
-    minutes: Minutes = None,
+    order: Order,
     records: Annotated[
         list[Path] | None, typer.Option(help="Folder of earlier runs to estimate from; may be repeated.")
     ] = None,
-    plugin: Plugin = None,
     as_json: Json = False,
 ) -> int:
     """Show cases, ranks, nodes and estimated time of a suite against a system's limits."""
     from fedmpi.cli.jobs_report import show_plan
-    from fedmpi.jobs.order import Ordered, request
-    from fedmpi.jobs.plan import Wishes
 
-    wishes = Wishes(ranks, tasks, at_once, minutes)
-    ordered = Ordered(request(suite, system, set_ or [], plugin or [], None, wishes), out)
+    ordered = order.of(suite)
     show_plan(ordered, ordered.plan(records=records or []), as_json)
     return 0
 
@@ -60,27 +92,17 @@ def plan(
 @app.command()
 def render(
     suite: SuiteName,
-    system: SystemName,
+    order: Order,
     to: Annotated[Path, typer.Option(help="Folder to write into.")],
     template: Annotated[
         str, typer.Option(help="sweep: an array of cases; cpu, gpu, container: one job.")
     ] = "sweep",
-    set_: Set = None,
-    out: Out = None,
-    ranks: Ranks = None,
-    tasks: Tasks = None,
-    at_once: AtOnce = None,
-    minutes: Minutes = None,
     data: Cache = None,
-    plugin: Plugin = None,
 ) -> int:
     """Write the job scripts and the lists of cases, to be read, edited and submitted by hand."""
     from fedmpi.jobs import submission
-    from fedmpi.jobs.order import Ordered, request
-    from fedmpi.jobs.plan import Wishes
 
-    wishes = Wishes(ranks, tasks, at_once, minutes)
-    ordered = Ordered(request(suite, system, set_ or [], plugin or [], data, wishes), out)
+    ordered = order.of(suite, data)
     texts = ordered.rendered(to.absolute(), template)
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -95,25 +117,15 @@ def render(
 @app.command()
 def submit(
     suite: SuiteName,
-    system: SystemName,
-    set_: Set = None,
-    out: Out = None,
-    ranks: Ranks = None,
-    tasks: Tasks = None,
-    at_once: AtOnce = None,
-    minutes: Minutes = None,
+    order: Order,
     data: Cache = None,
-    plugin: Plugin = None,
 ) -> int:
     """Submit what is missing of a suite as arrays of tasks, and a report after them."""
     from fedmpi.cli.jobs_report import show_submitted
-    from fedmpi.jobs.order import Ordered, request
-    from fedmpi.jobs.plan import Wishes
     from fedmpi.jobs.status import ask_or_refuse
     from fedmpi.jobs.submission import earlier
 
-    wishes = Wishes(ranks, tasks, at_once, minutes)
-    ordered = Ordered(request(suite, system, set_ or [], plugin or [], data, wishes), out)
+    ordered = order.of(suite, data)
     active = ask_or_refuse(earlier(ordered.root)).active_jobs()
     if active:
         raise BadInput(
@@ -155,23 +167,19 @@ def status(
 @app.command()
 def resume(
     target: Target,
+    shape: Shape,
     system: Annotated[str | None, typer.Option(help="Another machine than before.")] = None,
     out: Out = None,
-    ranks: Ranks = None,
-    tasks: Tasks = None,
-    at_once: AtOnce = None,
-    minutes: Minutes = None,
 ) -> int:
     """Submit again what is neither complete nor in the queue; complete cases never run again."""
     from fedmpi.cli.jobs_report import say_held, show_submitted
     from fedmpi.jobs.order import changed, reopen
-    from fedmpi.jobs.plan import Wishes
     from fedmpi.jobs.status import ask_or_refuse, states
 
     ordered, before = reopen(target, out)
     found = states(ordered.items, before, ask_or_refuse(before))
     say_held(found)
-    ordered = changed(ordered, system, Wishes(ranks, tasks, at_once, minutes))
+    ordered = changed(ordered, system, shape.wishes())
     show_submitted(ordered, ordered.submit([state.item for state in found if state.left]))
     return 0
 

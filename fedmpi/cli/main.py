@@ -12,11 +12,24 @@ import typer
 import fedmpi
 from fedmpi.cli import analyses, bench, jobs, output, reading
 from fedmpi.cli.ending import exit_code
-from fedmpi.cli.options import Cache, Mirror, Offline, Plugin, Set
+from fedmpi.cli.options import (
+    Budget,
+    Cache,
+    Commands,
+    Data,
+    Image,
+    Mirror,
+    OneCase,
+    Plugin,
+    Runs,
+    SuiteName,
+    SuiteOptions,
+    SweepOptions,
+)  # fmt: skip
 from fedmpi.cli.usage import refuse_unreadable
 from fedmpi.comm import interrupt
 
-app = typer.Typer(
+app = Commands(
     name="fedmpi",
     help="MPI-parallel benchmark suite for federated learning on graphs.",
     no_args_is_help=True,
@@ -31,56 +44,35 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(jobs.app, name="jobs")
 
 Target = Annotated[str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")]
-SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
-Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")]
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 
 
 @app.command()
 def run(
     target: Target,
-    case: Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")] = None,
-    set_: Set = None,
-    out: Out = None,
+    options: SuiteOptions,
+    case: OneCase = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-    plugin: Plugin = None,
 ) -> int:
     """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped."""
     from fedmpi.cli import run as command
 
-    places = command.Places(out, data, mirror, offline)
-    return command.run(target, case, set_ or [], places, resume=resume, only_list=list_, plugins=plugin or [])
+    return command.run(target, case, options, resume=resume, only_list=list_)
 
 
 @app.command()
-def sweep(
-    suite: SuiteName,
-    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
-    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
-    budget: Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")] = None,
-    set_: Set = None,
-    out: Out = None,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-    plugin: Plugin = None,
-) -> int:
+def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int:
     """Run a suite's missing cases on this machine side by side, in priority order; resumable."""
-    from fedmpi.cli import run as command
-    from fedmpi.cli import sweep as sweeping
+    from fedmpi.cli import sweep as command
 
-    places = command.Places(out, data, mirror, offline)
-    return sweeping.sweep(suite, set_ or [], places, workers, ranks, budget, plugin or [])
+    return command.sweep(suite, options, budget)
 
 
 @app.command()
 def select(
     runs: Annotated[Path, typer.Argument(help="Suite or folder of finished runs.")],
+    options: SweepOptions,
     by: Annotated[
         str, typer.Option(help="Settings by which runs are grouped, with commas.")
     ] = "dataset.name,model.name,algorithm.name",
@@ -92,91 +84,54 @@ def select(
     ] = None,
     write: Annotated[Path | None, typer.Option(help="Suite of the winners to write.")] = None,
     rerun: Annotated[bool, typer.Option("--rerun", help="Run the winners with these seeds.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
-    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
-    set_: Set = None,
-    out: Out = None,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-    plugin: Plugin = None,
 ) -> int:
     """Name the best settings of a sweep by validation data, and run them again with other seeds."""
     from fedmpi.cli import select as command
-    from fedmpi.cli.run import Places
 
-    places = Places(out, data, mirror, offline)
-    numbers = None if seeds is None else command.seed_list(seeds)
-    return command.select(
-        runs, by.split(","), numbers, write, rerun, places, workers, ranks, set_ or [], plugin or []
-    )
+    return command.select(runs, options, by, seeds, write, rerun)
 
 
 @app.command()
 def system(
+    options: SweepOptions,
     runs: Annotated[str, typer.Argument(help="Suite, or folder of finished runs.")] = "fedgraphnn/table6",
-    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
-    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
-    set_: Set = None,
-    out: Out = None,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Print FedGraphNN's Table 6 for this machine: seconds, FLOPs, parameters, and what its sleeps cost."""
     from fedmpi.cli import system as command
-    from fedmpi.cli.run import Places
 
-    return command.system(runs, set_ or [], Places(out, data, mirror, offline), workers, ranks)
+    return command.system(runs, options)
 
 
 @app.command()
 def figure(
     suite: SuiteName,
-    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1,
-    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1,
-    budget: Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")] = None,
+    options: SweepOptions,
+    budget: Budget = None,
     reuse: Annotated[
         list[Path] | None, typer.Option(help="Folder with finished runs to take cases from; may be repeated.")
     ] = None,
-    image: Annotated[
-        Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default figure.svg beside the cases.")
-    ] = None,
-    set_: Set = None,
-    out: Out = None,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
-    plugin: Plugin = None,
+    image: Image = None,
 ) -> int:
     """Run what is missing of a suite, then draw its figure; resumable."""
     from fedmpi.cli import figure as command
-    from fedmpi.cli.run import Places
 
-    places, effort = Places(out, data, mirror, offline), command.Effort(workers, ranks, budget)
-    return command.figure(suite, set_ or [], places, effort, reuse or [], image, plugin or [])
+    return command.figure(suite, options, budget, reuse or [], image)
 
 
 @app.command()
 def plot(
     kind: Annotated[str, typer.Argument(help="Kind of figure, such as losses; docs/figures.md lists them.")],
     runs: Runs,
-    image: Annotated[
-        Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default KIND.svg here.")
-    ] = None,
+    data: Data,
+    image: Image = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the kind; may be repeated.")
     ] = None,
-    mirror: Mirror = None,
-    data: Cache = None,
-    offline: Offline = None,
 ) -> int:
     """Draw a figure from finished runs."""
     from fedmpi.cli import figure as command
-    from fedmpi.datasets.source import DataSource
 
-    source = DataSource.from_environment(data, mirror, offline)
-    return command.plot(kind, runs, image, option or [], source)
+    return command.plot(kind, runs, image, option or [], data.source())
 
 
 reading.add_to(app)

@@ -1,11 +1,20 @@
-"""Options that several commands share."""
+"""Options that several commands share, alone and in groups: a dataclass stands for an option per field."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from fedmpi.datasets.source import DataSource
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
@@ -17,3 +26,91 @@ Plugin = Annotated[
     list[Path] | None, typer.Option(help="File that defines algorithms, models, data, ...; may be repeated.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
+Runs = Annotated[
+    list[Path], typer.Argument(help="Run folders, folders that hold some, or suites run in results/runs.")
+]
+OneCase = Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
+Image = Annotated[
+    Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default beside the cases or here.")
+]
+Budget = Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where datasets come from."""
+
+    data: Cache = None
+    mirror: Mirror = None
+    offline: Offline = None
+
+    def source(self) -> DataSource:
+        """Return the data source that these options and the environment ask for."""
+        from fedmpi.datasets.source import DataSource
+
+        return DataSource.from_environment(self.data, self.mirror, self.offline)
+
+
+@dataclass(frozen=True)
+class SuiteOptions(Data):
+    """Which cases of a suite are meant, and where results and data are."""
+
+    set_: Set = None
+    out: Out = None
+    plugin: Plugin = None
+
+    @property
+    def overrides(self) -> list[str]:
+        """Settings to change."""
+        return self.set_ or []
+
+    @property
+    def plugins(self) -> list[Path]:
+        """Files that define algorithms."""
+        return self.plugin or []
+
+
+@dataclass(frozen=True)
+class SweepOptions(SuiteOptions):
+    """How the cases of a suite that are missing are run."""
+
+    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1
+
+
+class Commands(typer.Typer):
+    """Commands that are called with groups of options; on the command line each field is an option."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
+        """Return what adds a function as a command."""
+        add = super().command(name, **settings)
+
+        def added(function: Command) -> Command:
+            add(_by_field(function))
+            return function
+
+        return added
+
+
+def _by_field(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes the fields of its groups one by one."""
+    parameters = inspect.signature(function, eval_str=True).parameters
+    groups: dict[str, Any] = {
+        name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)
+    }
+    listed: list[inspect.Parameter] = []
+    for name, each in parameters.items():
+        group = groups.get(name)
+        listed += inspect.signature(group, eval_str=True).parameters.values() if group else [each]
+
+    @functools.wraps(function)
+    def call(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        return function(**given)
+
+    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in listed]
+    call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    return call

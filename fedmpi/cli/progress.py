@@ -7,16 +7,17 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TextIO
 
-import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from fedmpi.analysis.summary import method
 from fedmpi.case.schema import Case
 from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
 from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
-from fedmpi.metrics.headline import scores_text
+from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import COLUMNS, PartitionTable
 
 _MOST_ROWS = 40
@@ -31,13 +32,20 @@ class Console:
         self._progress: Progress | None = None
         self._partition: list[tuple[str, ...]] = []
         self._rounds = 0
+        self._metrics: tuple[Metric, ...] = ()
 
-    def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
+    def begin(
+        self,
+        case: Case,
+        metrics: tuple[Metric, ...],
+        table: PartitionTable,
+        opening: Opening,
+        facts: dict[str, Any],
+    ) -> None:
         """Say what runs where, and print the partition."""
-        ranks = facts["mpi"]["size"]
-        what = "" if case.objective.supervised else f"{case.objective.name} with "
+        ranks, self._metrics = facts["mpi"]["size"], metrics
         text = (
-            f": {what}{case.algorithm.name} on {case.dataset.name}, "
+            f": {method(case.config())} on {case.dataset.name}, "
             f"{len(table.clients)} clients on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
             f"{_parameters(max(facts['parameters']), facts['shared_parameters'])}"
         )
@@ -63,17 +71,14 @@ class Console:
 
     def round(self, report: RoundReport) -> None:
         """Show a finished round."""
-        scores, short = scores_text(report.results)
-        seconds = float(report.measurements["round_seconds"])
-        text = f"train loss {_mean(report.results['train_loss']):.4f}  {scores}  {seconds:.3f} s"
+        line, short = round_line(self._metrics, report, self._rounds)
         if self._progress is not None:
             self._progress.update(self._progress.task_ids[0], completed=report.round + 1, description=short)
             if report.round + 1 == self._rounds:
                 self.close()
         if self._progress is None:
-            width = len(str(self._rounds))
             # Not through rich, which takes a millisecond of a core that clients train on.
-            self._rich.file.write(f"round {report.round + 1:{width}d}/{self._rounds}  {text}\n")
+            self._rich.file.write(f"{line}\n")
             self._rich.file.flush()
 
     def note(self, text: str) -> None:
@@ -88,7 +93,6 @@ class Console:
 
     def finish(self, folders: Sequence[Path]) -> None:
         """Print the table of the cases, where the records are, and what to try next."""
-        from fedmpi.analysis.summary import by_accuracy
         from fedmpi.cli.report import report
         from fedmpi.store.reader import load_run
 
@@ -96,12 +100,9 @@ class Console:
         report(list(folders), None, False)
         parent = folders[0].parent if len(folders) > 1 else folders[0]
         self.note(f"Records: {parent}{'/*' if len(folders) > 1 else ''}/run.h5")
-        more = "--target 0.7" if by_accuracy(load_run(folders[0])) else "--html page.html"
+        first = load_run(folders[0]).headline
+        more = "--target 0.7" if first.scope == "client" and first.bounded else "--html page.html"
         self.note(f"Next: fedmpi report {quote(str(parent))} {more}; fedmpi --help")
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
 def _partition(table: PartitionTable) -> PlainTable:

@@ -7,11 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.cli.options import Json, Plugin
+from fedmpi.cli.options import Json, Plugin, Runs
 
-Runs = Annotated[
-    list[Path], typer.Argument(help="Run folders, folders that hold some, or suites run in results/runs.")
-]
 Tolerance = Annotated[
     str | None,
     typer.Option(

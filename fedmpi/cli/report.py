@@ -51,12 +51,12 @@ def report(
         print_json([_in_full(row, run) for row, run in zip(summaries, runs, strict=True)])
     elif summaries:
         screen = console(sys.stdout)
-        screen.print(run_table(summaries))
+        screen.print(run_table(summaries, [metric for run in runs for metric in run.metrics]))
         if len(runs) == 1:
-            screen.print(client_table(per_client(runs[0])))
+            screen.print(client_table(per_client(runs[0]), runs[0].metrics))
             tasks = task_rows(runs[0])
             if tasks:
-                screen.print(task_table(tasks))
+                screen.print(task_table(tasks, runs[0].metrics))
         for run in runs:
             if run.reason:
                 screen.print(f"{run.folder}: {run.reason}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedmpi.case.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.cli import output
+from fedmpi.cli.options import SuiteOptions
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.start import load_world
@@ -32,20 +33,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where results and data are: the options --out, --data, --mirror, --offline."""
-
-    out: Path | None
-    data: Path | None
-    mirror: Path | None
-    offline: bool | None
-
-    def source(self) -> DataSource:
-        """Return the data source that these options and the environment ask for."""
-        return DataSource.from_environment(self.data, self.mirror, self.offline)
-
-
-@dataclass(frozen=True)
 class Planned:
     """A checked case, its number in the suite and its folder; `done` when it is complete already.
 
@@ -59,34 +46,25 @@ class Planned:
     other: str = ""
 
 
-def run(
-    target: str,
-    case: str | None,
-    overrides: Sequence[str],
-    places: Places,
-    *,
-    resume: bool,
-    only_list: bool,
-    plugins: Sequence[Path],
-) -> int:
+def run(target: str, case: str | None, options: SuiteOptions, *, resume: bool, only_list: bool) -> int:
     """Run cases and return the exit code."""
-    load_plugins(plugins)
+    load_plugins(options.plugins)
     if resume and holds_run(Path(target)):
-        if overrides or case is not None or places.out is not None or only_list:
+        if options.overrides or case is not None or options.out is not None or only_list:
             raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
         plan = _plan_folder(Path(target))
     elif holds_run(Path(target)):
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
     else:
-        suite = read(locations.find(target), overrides)
+        suite = read(locations.find(target), options.overrides)
         ranks = launch.planned_size() if only_list else launch.expected_size()
         if only_list and suite.mode and ranks is None:
             return _list_mode(suite)
-        plan = plan_suite(suite, places.out, resume=resume or only_list, case=case, ranks=ranks or 1)
+        plan = plan_suite(suite, options.out, resume=resume or only_list, case=case, ranks=ranks or 1)
         if only_list:
             return _list(suite, plan)
         refuse_other_versions(plan)
-    source = places.source()
+    source = options.source()
     check_places(plan, source)
     for item in plan:
         refuse_live(item.folder)

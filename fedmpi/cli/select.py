@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from shlex import quote
@@ -12,8 +13,8 @@ from shlex import quote
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
+from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.run import Places
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.documents import short
@@ -29,43 +30,52 @@ _SEED = re.compile(r"[0-9]{1,18}")
 
 
 def select(
-    target: Path, by: Sequence[str], seeds: Sequence[int] | None, write: Path | None, rerun: bool,
-    places: Places, workers: int, ranks: int, overrides: Sequence[str] = (), plugins: Sequence[Path] = (),
-) -> int:  # fmt: skip
+    target: Path, options: SweepOptions, by: str, seeds: str | None, write: Path | None, rerun: bool
+) -> int:
     """Print the winners; write the suite of them, and run it, where asked.
 
     Parameters
     ----------
-    seeds : sequence of int or None
-        Of the suite of winners; by default `free_seeds`.
-    overrides : sequence of str
-        Which of a suite's cases to select from, as ``fedmpi sweep`` takes them.
+    target : Path
+        Suite or folder of finished runs.
+    options : SweepOptions
+        Its overrides say which of a suite's cases to select from; the rest is for the winners.
+    by : str
+        Settings by which runs are grouped, with commas.
+    seeds : str or None
+        Of the suite of winners, with commas; by default `free_seeds`.
+    write : Path or None
+        Suite of the winners.
+    rerun : bool
+        Whether they run.
 
     Returns
     -------
     int
         0, 2 if a run could not be read, or what the sweep of the winners returns.
     """
-    load_plugins(plugins)
+    numbers = None if seeds is None else seed_list(seeds)
+    load_plugins(options.plugins)
     complaints: list[str] = []
-    folders, cases = _folders(target, overrides)
+    folders, cases = _folders(target, options.overrides)
     runs = list(each_run(folders, complaints))
     complain_of(complaints)
-    found = winners(runs, by)
-    console(sys.stdout).print(_table(found, by))
-    if any(each.score.startswith("clustering") for each in found):
-        say("Clusters are scored by labels, and by these the settings were chosen: report other seeds.")
+    axes = by.split(",")
+    found = winners(runs, axes)
+    console(sys.stdout).print(_table(found, axes))
+    if not all(each.metric.held_out for each in found):
+        say("Nothing was held out: settings were chosen by all labels. Report other seeds.")
     complete = sum(run.status == "complete" for run in runs)
     if complete < (cases or len(runs)):
         say(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
     name = f"{runs[0].config['suite']}-winners"
     suite = write or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
     if suite is not None:
-        _write(suite, as_suite(found, name, free_seeds(runs) if seeds is None else seeds), plugins)
+        _write(suite, as_suite(found, name, numbers or free_seeds(runs)), options.plugins)
     if rerun and suite is not None:
         from fedmpi.cli.sweep import sweep
 
-        return sweep(str(suite), [], places, workers, ranks, None, plugins)
+        return sweep(str(suite), replace(options, set_=None))
     return 2 if complaints else 0
 
 
@@ -120,8 +130,8 @@ def seed_list(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-_FIGURES = ("score", "val", "test", "tried", "best test of any")
-_SPARE = ("best test of any", "tried", "score")
+_FIGURES = ("metric", "val", "test", "tried", "best test of any")
+_SPARE = ("best test of any", "tried", "metric")
 
 
 def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
@@ -130,5 +140,5 @@ def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
     for each in found:
         numbers = (f"{each.val:.4f}", f"{each.test:.4f}", each.candidates, f"{each.test_maximum:.4f}")
         settings = " ".join(part for part in each.options.split() if not part.startswith("plugin"))
-        table.add_line(*each.group, each.score, *numbers, settings)
+        table.add_line(*each.group, each.metric.title, *numbers, settings)
     return table

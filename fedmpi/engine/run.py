@@ -41,6 +41,7 @@ from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
+from fedmpi.metrics.metric import Metric
 from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
@@ -50,7 +51,14 @@ from fedmpi.store.provenance import collect
 class Observer(Protocol):
     """What a front end hears of a run, on rank 0 only."""
 
-    def begin(self, case: Case, table: PartitionTable, opening: Opening, facts: dict[str, Any]) -> None:
+    def begin(
+        self,
+        case: Case,
+        metrics: tuple[Metric, ...],
+        table: PartitionTable,
+        opening: Opening,
+        facts: dict[str, Any],
+    ) -> None:
         """Hear that data, partition and record are ready."""
 
     def round(self, report: RoundReport) -> None:
@@ -131,6 +139,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
+            observer.begin(case, task.metrics, table, opening, facts)
             _announce(job, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, keeper, stop, observer, opening.first_round)
@@ -232,7 +241,6 @@ def _digests(job: Job, federation: Federation) -> dict[str, str]:
 def _announce(
     job: Job, world: World, table: PartitionTable, opening: Opening, observer: Observer, facts: dict[str, Any]
 ) -> None:
-    observer.begin(job.case, table, opening, facts)
     ranks = facts["mpi"]["ranks"][-len(world.workers) :]  # the server sleeps while clients train
     for line in shared_cores(ranks, job.case.threads) + shared_devices(ranks):
         observer.note(f"warning: {line}")

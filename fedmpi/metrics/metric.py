@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Better = Literal["higher", "lower"]
@@ -45,8 +45,8 @@ class Metric:
     low: float = 0.0
     high: float = 1.0
     percent: bool = False
-    constant: float = math.nan
-    meaning: str = ""
+    constant: float = field(default=math.nan, compare=False)  # NaN is not equal to itself
+    meaning: str = field(default="", compare=False)
 
     @property
     def higher(self) -> bool:
@@ -72,6 +72,16 @@ class Metric:
         """Return the record's field of the part "val" or "test"; the same for both where there are none."""
         return f"{part}_{self.name}" if self.held_out else self.name
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the data of which it is taken, for `field` and `label`."""
+        return ("val", "test") if self.held_out else ("test",)
+
+    def label(self, part: str = "test", unit: bool = False) -> str:
+        """Return what its value of a part is called: "val RMSE", "test accuracy" or with its unit "... %"."""
+        title = self.heading if unit else self.title
+        return f"{part} {title}" if self.held_out else title
+
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values: None for numbers that are not finite."""
         return {
@@ -88,7 +98,12 @@ class Metric:
     def shown(self, value: float, signed: bool = False) -> str:
         """Return a value or a difference for people, percent without its sign."""
         sign = "+" if signed else ""
-        return f"{self.scale * value:{sign}.{2 if self.percent else 4}f}"
+        return f"{self.scale * value:{sign}.{self.digits}f}"
+
+    @property
+    def digits(self) -> int:
+        """How many digits people get after the point."""
+        return 2 if self.percent else 4
 
     @property
     def scale(self) -> float:

@@ -97,15 +97,20 @@ def check_stored(config: Mapping[str, Any], folder: Path) -> Checked:
     BadInput
         This fedmpi cannot run it.
     """
-    settings = {key: value for key, value in config.items() if key not in ("suite", "name", "plugin")}
     suite, name = (str(config.get(key, "")) for key in ("suite", "name"))
+    try:
+        return build(suite, CaseSettings(name, stated(config)))
+    except _Refused as refused:
+        raise BadInput(f"{folder}: its stored configuration: {refused.key}: {refused.text}") from None
+
+
+def stated(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a stored configuration as a suite states them, without suite and name."""
+    settings = {key: value for key, value in config.items() if key not in ("suite", "name", "plugin")}
     reduction = settings.get("reduction")
     if isinstance(reduction, Mapping) and reduction.get("name") in REDUCTIONS:
         settings["reduction"] = REDUCTIONS[reduction["name"]].recorded(reduction)
-    try:
-        return build(suite, CaseSettings(name, settings))
-    except _Refused as refused:
-        raise BadInput(f"{folder}: its stored configuration: {refused.key}: {refused.text}") from None
+    return settings
 
 
 class _Refused(Exception):

@@ -24,19 +24,8 @@ RELATIVE_MARGIN = 0.05
 
 HEADLINE, BY_VALIDATION, AS_PUBLISHED = RULES
 COLUMNS = (
-    "paper",
-    "table",
-    "reading",
-    "row",
-    "column",
-    "metric",
-    "paper_mean",
-    "paper_spread",
-    "ours_mean",
-    "ours_std",
-    "ours_n",
-    "selection",
-    "as_published_mean",
+    *("paper", "table", "reading", "row", "column", "metric", "paper_mean", "paper_spread"),
+    *("ours_mean", "ours_std", "ours_n", "selection", "as_published_mean"),
     *(f"verdict_{rule.replace(' ', '_')}" for rule in RULES),
     "command",
     "note",

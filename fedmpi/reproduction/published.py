@@ -34,23 +34,11 @@ DIVERGED = "diverge"
 SPREADS = ("average", "client", "")
 """What a printed +- is of: the figure between repetitions; each client's, as a mean over clients; nothing."""
 
-_TEXTS = (
-    "paper",
-    "table",
-    "reading",
-    "row",
-    "column",
-    "metric",
-    "unpublished",
-    "suite",
-    "cases",
-    "lacks",
-    "note",
-)
 _FIGURES = (
     *("paper", "table", "reading", "row", "column", "metric", "value", "spread", "spread_of", "seeds"),
     *("unpublished", "suite", "cases", "lacks", "note"),
 )
+_TEXTS = tuple(name for name in _FIGURES if name not in ("value", "spread", "spread_of", "seeds"))
 _CLAIMS = ("paper", "kind", "source", "claim", "reading", "suite", "cases", "against", "over")
 KINDS = ("lead", "level", "gain", "improved", "more", "twice", "least")
 SOURCES = ("text", "table", "equal work")

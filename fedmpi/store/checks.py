@@ -50,7 +50,11 @@ class Header(Stored):
         """Return the metrics of the run, the headline first."""
         if self.schema_version < old_schema.SAYS_METRICS:
             return old_schema.metrics_of({field.name for field in self.extra()})
-        return tuple(item.metric() for item in _METRICS.validate_python(json.loads(self.metrics or "")))
+        listed = _METRICS.validate_python(json.loads(self.metrics or ""))
+        try:
+            return stored.metrics_of(listed, self.extra())
+        except ValueError as error:
+            raise Damaged(str(error)) from error
 
 
 class LifeHeader(Stored):

@@ -120,13 +120,14 @@ class Decoder:
     def _begin(self, found: StartLine) -> Start:
         if self._start is not None:
             raise ValueError("a second start")
+        extra = tuple(item.field() for item in found.extra)
         self._start = Start(
             found.config,
             tuple(found.clients),
             found.rounds,
             {name: item.array() for name, item in found.partition.items()},
-            tuple(item.field() for item in found.extra),
-            tuple(item.metric() for item in found.metrics),
+            extra,
+            stored.metrics_of(found.metrics, extra),
             found.fedmpi_version,
             found.numerics_version,
             found.time,

@@ -220,6 +220,7 @@ def _read(folder: Path, tree: Tree) -> Run:
     if header.schema_version < old_schema.SAYS_METRICS:
         blank = old_schema.blank_fields(metrics)
         results = {name: values for name, values in results.items() if name not in blank}
+        partition |= old_schema.constants(metrics, partition)
     lives = tuple(
         _life(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_lives(tree))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -131,6 +132,24 @@ class StoredMetric(Stored):
 
 Metrics = Annotated[list[StoredMetric], Field(min_length=1, max_length=MOST_FIELDS)]
 ExtraFields = Annotated[list[StoredField], Field(max_length=MOST_FIELDS)]
+
+
+def metrics_of(listed: Iterable[StoredMetric], fields: Iterable[schema.Field]) -> tuple[Metric, ...]:
+    """Return the metrics of a run that has these fields beyond the schema's.
+
+    Raises
+    ------
+    ValueError
+        One has no field on validation or test examples, or one of another shape.
+    """
+    axes = {field.name: field.axes for field in fields if field.dtype in ("f8", "float64")}
+    found = tuple(item.metric() for item in listed)
+    for metric in found:
+        wanted = ("round", "client") if metric.scope == "client" else ("round",)
+        for name in (metric.field("val"), metric.field("test")):
+            if axes.get(name) != wanted:
+                raise ValueError(f"metric {metric.name}: no field {name} (f8) by {' and '.join(wanted)}")
+    return found
 
 
 _JSON_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(JsonObject)

@@ -183,7 +183,7 @@ def test_algorithms_are_paired_where_all_else_is_equal(tmp_path, suites):
         (["a"], "name two runs, suites or folders, or more"),
         (["a", "b", "--fail-if-slower", "10"], "--fail-if-slower 10: give a percentage, such as 10%"),
         (["a", "b", "--fail-if-less-accurate", "1x"], "give points such as 1pt, a percentage such as 1%, or"),
-        (["a", "b", "--target", "70"], "--target 70.0: give an accuracy between 0 and 1"),
+        (["a", "b", "--target", "70"], "--target 70.0: accuracy lies between 0 and 1"),
         (["a", "--identical"], "compare --identical: name two runs"),
     ],
 )

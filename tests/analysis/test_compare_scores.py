@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from fedmpi.analysis.comparison.judging import ACCURACY, too_bad
+from fedmpi.analysis.comparison.judging import too_bad
+from fedmpi.metrics.metric import ACCURACY
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ import pytest
 from fedmpi.analysis import load
 from fedmpi.errors import BadInput
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 ACCURACY = [[0.5, 0.6], [0.9, 0.8], [0.7, 0.7]]
 
@@ -44,7 +45,9 @@ def test_measurements_by_round_rank_and_collective(frames):
 
 
 def test_of_rounds_in_two_lives_the_newest_counts(tmp_path, make_rows):
-    with RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=2, partition={}) as record:
+    with RunRecord.create(
+        tmp_path / "a", config={}, clients=["c"], rounds=2, partition={}, extra=FIELDS["accuracy"]
+    ) as record:
         for ranks, rounds in ((2, [0, 1]), (1, [1])):
             record.begin_life(rounds[0], ranks, ["Bcast"], {})
             for index in rounds:
@@ -85,7 +88,7 @@ def test_scores_over_all_clients_and_by_task(tmp_path, make_run, make_scored):
     frames = load(tmp_path)
     scored = frames.rounds[frames.rounds["dataset"] == "BBBP"]
     assert scored["test_roc_auc"].tolist() == [0.375, 0.375, 0.625, 0.625]
-    assert scored["test_tasks_left_out"].tolist() == [0] * 4
+    assert "test_task_roc_auc" not in scored
     assert frames.tasks[["round", "task", "test_roc_auc", "val_prc_auc"]].to_numpy().tolist() == [
         [1, "x", 0.25, 0.125],
         [1, "y", 0.5, 0.25],

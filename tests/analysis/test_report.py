@@ -10,6 +10,7 @@ from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 ACCURACY = [[0.5, 0.6], [0.9, 0.8], [0.7, 0.7]]
 
@@ -92,7 +93,9 @@ def test_rows_that_cannot_be_written(tmp_path, make_run):
     run = make_run(tmp_path / "a", ACCURACY)
     with pytest.raises(BadInput, match="its record does not say how many graphs each client has"):
         report([run], csv=tmp_path / "rows.csv")
-    RunRecord.create(tmp_path / "b", config={}, clients=["c"], rounds=3, partition={}).close()
+    RunRecord.create(
+        tmp_path / "b", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+    ).close()
     with pytest.raises(BadInput, match=r"--csv /proc/none/rows.csv: cannot write it"):
         report([tmp_path / "b"], csv=Path("/proc/none/rows.csv"))
 
@@ -103,7 +106,9 @@ def test_a_single_run_comes_with_its_clients(tmp_path, make_run, capsys):
 
 
 def test_a_run_without_a_finished_round(tmp_path, capsys):
-    RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}).close()
+    RunRecord.create(
+        tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+    ).close()
     assert report([tmp_path / "a"], target=0.5) == 0
     assert "0/3" in capsys.readouterr().out
 
@@ -132,7 +137,7 @@ def test_runs_behind_links_are_found_and_counted_once(tmp_path, make_run):
 
 def test_a_target_is_a_share(tmp_path, make_run):
     make_run(tmp_path / "case", [[0.5]])
-    with pytest.raises(BadInput, match="--target 70: give an accuracy between 0 and 1"):
+    with pytest.raises(BadInput, match="--target 70: accuracy lies between 0 and 1"):
         report([tmp_path], target=70)
 
 

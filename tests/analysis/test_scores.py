@@ -30,7 +30,7 @@ def test_a_roc_auc_above_1_is_no_target(fedmpi, make_scored, tmp_path):
     make_scored(tmp_path / "a", "roc_auc", [0.6])
     done = fedmpi("report", "a", "--target", "70")
     assert done.returncode == 2
-    assert "--target 70.0: give a ROC-AUC between 0 and 1" in done.stderr
+    assert "--target 70.0: ROC-AUC lies between 0 and 1" in done.stderr
 
 
 def test_a_target_of_accuracy_is_advised_only_where_accuracy_counts(make_run, make_scored, tmp_path):

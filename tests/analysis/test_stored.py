@@ -5,12 +5,15 @@ import pytest
 from fedmpi.analysis.stored import read_run
 from fedmpi.errors import BadInput
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 
 @pytest.fixture
 def stored(tmp_path):
     def make(config):
-        RunRecord.create(tmp_path / "a", config=config, clients=["c"], rounds=3, partition={}).close()
+        RunRecord.create(
+            tmp_path / "a", config=config, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+        ).close()
         return read_run(tmp_path / "a")
 
     return make
@@ -56,7 +59,9 @@ def test_a_setting_that_is_missing_is_named_beside_added_ones(stored):
     ],
 )
 def test_a_provenance_of_another_kind_is_refused(tmp_path, provenance, words):
-    record = RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=3, partition={})
+    record = RunRecord.create(
+        tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+    )
     record.begin_life(0, 1, ["Allreduce"], provenance)
     record.close()
     with pytest.raises(BadInput, match=words):

@@ -10,6 +10,7 @@ import pytest
 from fedmpi.analysis.winners import as_suite, winners
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import CLUSTERING_ACCURACY, RMSE
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import Run
 
@@ -37,10 +38,12 @@ def run(config, val, test, status="complete") -> Run:
     results = {
         "val_rmse": np.array(val),
         "test_rmse": np.array(test),
-        "val_accuracy": np.full((len(val), 4), np.nan),
-        "test_accuracy": np.full((len(val), 4), np.nan),
     }
-    return Run(Path(config["name"]), config, "", "", 2, status, "", 3, 3, (), results, {}, ())
+    return judged(config, RMSE, results, status)
+
+
+def judged(config, metric, results, status="complete") -> Run:
+    return Run(Path(config["name"]), config, "", "", 2, status, "", 3, 3, (), results, {}, (), (metric,))
 
 
 def test_the_lowest_validation_error_wins_whatever_the_test_error(configs):
@@ -51,7 +54,7 @@ def test_the_lowest_validation_error_wins_whatever_the_test_error(configs):
     (winner,) = winners(runs, ["dataset.name"])
     assert winner.config["optimizer"]["lr"] == 0.1
     assert (winner.val, winner.test, winner.test_maximum) == (1.0, 2.5, 0.5)
-    assert (winner.candidates, winner.score, winner.group) == (2, "RMSE", ("ESOL",))
+    assert (winner.candidates, winner.metric, winner.group) == (2, RMSE, ("ESOL",))
 
 
 def test_unfinished_runs_do_not_count(configs):
@@ -101,10 +104,8 @@ def test_settings_are_compared_by_their_means_over_seeds(configs):
 def test_of_clusters_the_last_round_counts_and_none_is_chosen(configs):
     runs = []
     for config, scores in zip(configs, ([0.9, 0.5], [0.5, 0.6]), strict=True):
-        made = run(config, [np.nan] * 2, [np.nan] * 2)
-        made.results["clustering_accuracy"] = np.array(scores)
-        runs.append(made)
+        runs.append(judged(config, CLUSTERING_ACCURACY, {"clustering_accuracy": np.array(scores)}))
     (winner,) = winners(runs, ["dataset.name"])
     assert winner.config["optimizer"]["lr"] == 0.01
-    assert (winner.score, winner.val, winner.test) == ("clustering accuracy", 0.6, 0.6)
+    assert (winner.metric, winner.val, winner.test) == (CLUSTERING_ACCURACY, 0.6, 0.6)
     assert winner.test_maximum == 0.9

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fedmpi.cli import sweep
-from fedmpi.cli.run import Places, plan_suite
+from fedmpi.cli.options import SweepOptions
+from fedmpi.cli.run import plan_suite
 from fedmpi.cli.sweep import run_missing
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -207,8 +208,7 @@ def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp
 def test_a_sweep_does_not_start_what_another_has_finished_meanwhile(fedmpi, tiny_suite, tmp_path, capfd):
     plan = plan_suite(read(tiny_suite), tmp_path / "runs", resume=True)
     assert fedmpi("run", tiny_suite, "--out", tmp_path / "runs").returncode == 0
-    places = Places(tmp_path / "runs", None, None, None)
-    assert run_missing(plan, tiny_suite, [], places, workers=1, ranks=1, budget=None, plugins=[]) == 0
+    assert run_missing(plan, tiny_suite, SweepOptions(out=tmp_path / "runs")) == 0
     assert "[3/3] self-train: complete, by another process" in capfd.readouterr().out
 
 

@@ -5,6 +5,7 @@ import io
 from rich.console import Console
 
 from fedmpi.cli.tables import client_table, run_table
+from fedmpi.metrics.metric import ACCURACY
 
 RUN = {
     "case": "seed10-PROTEINS-fedavg",
@@ -16,6 +17,8 @@ RUN = {
     "rounds": 200,
     "rounds_planned": 200,
     "ranks": [2],
+    "metric": "accuracy",
+    "constant": float("nan"),
     "test_accuracy": 0.7012,
     "test_accuracy_best_by_validation": 0.7113,
     "test_accuracy_as_published": 0.7414,
@@ -53,16 +56,16 @@ def shown(table, width):
 
 
 def test_80_columns_keep_dataset_algorithm_and_headline_and_drop_costs_first():
-    cells, below = shown(run_table([RUN]), 80)
-    assert cells == ["seed10-PROTEINS-fedavg", "PROTEINS", "gcfl-plus", "10", "complete", "70.12", "71.13"]
+    cells, below = shown(run_table([RUN], [ACCURACY]), 80)
+    assert cells == ["seed10-PROTEINS-fedavg", "PROTEINS", "gcfl-plus", "10", "70.12", "71.13"]
     assert below.startswith(
-        "Left out: rounds, ranks, as published, without twins, worst client, lowest decile, s/round median, "
+        "Left out: status, rounds, ranks, as published, without twins, worst client, lowest decile, s/round median, "
         "total s, model GFLOP, client MB, virtual s; a wider terminal,"
     )
 
 
 def test_120_columns_keep_scores_and_drop_costs():
-    cells, below = shown(run_table([RUN]), 120)
+    cells, below = shown(run_table([RUN], [ACCURACY]), 120)
     assert cells[4:] == ["complete", "200/200", "70.12", "71.13", "74.14", "55.16", "56.17"]
     assert below.startswith(
         "Left out: ranks, without twins, s/round median, total s, model GFLOP, client MB, virtual s;"
@@ -70,15 +73,15 @@ def test_120_columns_keep_scores_and_drop_costs():
 
 
 def test_200_columns_keep_everything():
-    cells, below = shown(run_table([RUN]), 200)
+    cells, below = shown(run_table([RUN], [ACCURACY]), 200)
     assert (cells[-5:], below) == (["0.045", "12.3", "1,234.56", "456.78", "99.9"], "")
 
 
 def test_50_columns_shorten_the_case_and_keep_the_headline():
-    cells, _ = shown(run_table([RUN]), 50)
-    assert cells == ["seed10-P…-fedavg", "PROTEINS", "gcfl-plus", "10", "70.12"]
+    cells, _ = shown(run_table([RUN], [ACCURACY]), 50)
+    assert cells == ["seed10…fedavg", "PROTEINS", "gcfl-plus", "10", "70.12"]
 
 
 def test_40_columns_keep_a_client_and_its_accuracies():
-    assert shown(client_table([CLIENT]), 40)[0] == ["PROTEINS-0", "72.00", "70.12", "71.13"]
-    assert shown(client_table([CLIENT]), 20)[0] == ["PROTEINS-0", "70.12"]
+    assert shown(client_table([CLIENT], [ACCURACY]), 40)[0] == ["PROTEINS-0", "72.00", "70.12"]
+    assert shown(client_table([CLIENT], [ACCURACY]), 20)[0] == ["PROTEINS-0", "70.12"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fedmpi.cli import analyse
-from fedmpi.cli.analyse import Data
+from fedmpi.cli.options import Data
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.distances import WalkOptions
 

@@ -24,7 +24,8 @@ launch.set_defaults(1)
 sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
 
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
-from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
+from fedmpi.cli.options import Data  # noqa: E402
+from fedmpi.cli.run import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
@@ -57,7 +58,7 @@ class Silent:
     def __init__(self):
         self.notes = []
 
-    def begin(self, case, table, opening, facts):
+    def begin(self, case, metrics, table, opening, facts):
         pass
 
     def note(self, text):
@@ -69,7 +70,7 @@ class Silent:
 
 def jobs(root, overrides=(), resume=False):
     """Return the suite's cases by name, each in its folder below `root`."""
-    source = Places(None, prepare(root / "data"), None, None).source()
+    source = Data(prepare(root / "data")).source()
     plan = plan_suite(read(SUITE, overrides), root, resume=resume)
     check_places(plan, source)
     return {

@@ -20,8 +20,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from fedmpi.store.record import RunRecord
-from fedmpi.store.schema import axis_sizes, blank_round, held_out_losses, result_fields
-about = dict(config={}, clients=["a", "b"], partition={}, extra=held_out_losses("nat"))
+from fedmpi.store.schema import axis_sizes, blank_round, result_fields
+from fedmpi.tasks.graph_classification import FIELDS
+about = dict(config={}, clients=["a", "b"], partition={}, extra=FIELDS)
 record = RunRecord.create(Path(sys.argv[1]), rounds=100000, **about)
 record.begin_life(0, 2, ["Bcast"], {})
 for index in range(100000):

@@ -1,15 +1,18 @@
 """A record of somebody else is read, and nothing outside it: no link, no storage elsewhere."""
 
 import os
+from dataclasses import replace
 
 import h5py
 import numpy as np
 import pytest
 
 from fedmpi.errors import BadInput
+from fedmpi.store import lines
 from fedmpi.store.identical import compare
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
+from fedmpi.tasks.graph_classification import FIELDS
 
 
 @pytest.fixture
@@ -154,3 +157,20 @@ def test_a_log_that_is_no_plain_file_is_not_opened(tmp_path, case, kind):
         BadInput, match=f"cannot read it \\(it is {'a link' if kind == 'link' else 'no plain'}"
     ):
         RunRecord.reopen(case)
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ((), "metric accuracy: no field val_accuracy"),
+        (tuple(replace(field, axes=("round",)) for field in FIELDS), "val_accuracy .* by round and client"),
+        (tuple(replace(field, dtype="i4") for field in FIELDS), r"no field val_accuracy \(f8\)"),
+    ],
+)
+def test_a_metric_without_its_fields_is_damage(tmp_path, extra, words):
+    about = {"config": {}, "clients": ["a", "b"], "rounds": 2, "partition": {}}
+    RunRecord.create(tmp_path / "a", **about, extra=extra).close()
+    with pytest.raises(BadInput, match=words):
+        load_run(tmp_path / "a")
+    with pytest.raises(BadInput, match=words):
+        lines.read(tmp_path / "a" / "events.jsonl")

@@ -19,7 +19,8 @@ from fedmpi.store import stored
 from fedmpi.store.reader import Run
 from fedmpi.store.stored import Stored
 
-FORMAT = 1
+FORMAT = 2
+"""Its table names the metric of each run; that of format 1 had columns of accuracy."""
 INDEX, SUITE, SYSTEMS, CLIENTS, README = (
     "bundle.json",
     "suite.toml",
@@ -164,6 +165,8 @@ def read_index(text: bytes) -> Index:
         version = index.get("format") if isinstance(index, dict) else None
         if isinstance(version, int) and version > FORMAT:
             raise BadInput(f"a bundle of format {version}, this fedmpi reads up to {FORMAT}; update fedmpi")
+        if isinstance(version, int) and version < FORMAT:
+            raise BadInput(f"a bundle of format {version}, its table has older columns; pack its runs again")
         return Index.model_validate(index)
     except BadInput:
         raise

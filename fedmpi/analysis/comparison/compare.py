@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedmpi.analysis.comparison.judging import ACCURACY, Allowance, Yardstick, too_bad, yardstick
+from fedmpi.analysis.comparison.judging import Allowance, too_bad
 from fedmpi.analysis.comparison.merits import Ratio, ratios
 from fedmpi.analysis.comparison.outcomes import Side
 from fedmpi.analysis.comparison.pairs import Pair, pair
+from fedmpi.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,14 @@ class Limits:
     Attributes
     ----------
     target : float or None
-        Validation accuracy, or other score by which runs are judged, that every run must reach.
+        Value of the headline on validation data that every run must reach.
     tolerance : Allowance or None
-        Without a target: how much worse its accuracy, or other such score, may be than the first side's.
-        None: a point, of RMSE 1 %.
+        Without a target: how much worse its headline may be than the first side's. None: a point, or 1 %
+        of what has no points.
     slower : float or None
         Largest relative slowdown before a check fails.
     less_accurate : Allowance or None
-        Largest loss of accuracy, or other such score, before a check fails.
+        Largest loss of the headline before a check fails.
     """
 
     target: float | None = None
@@ -90,7 +91,7 @@ def compare(first: Side, second: Side, limits: Limits) -> Comparison:
         A limit is in points of a score that has none.
     """
     found, left_out = pair(first, second)
-    for judged in _yardsticks(found):
+    for judged in _headlines(found):
         for allowed in (limits.tolerance, limits.less_accurate):
             if allowed is not None:
                 allowed.check(judged)
@@ -153,21 +154,22 @@ def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
             lines.append(f"{short} of {len(counted)} runs never reached the target {limits.target:g}")
         return lines
     judged = [each for each in counted if not each.refused]
-    for figure in _yardsticks(judged):
-        first, second = _means(judged, figure)
-        lines += filter(None, [too_bad(figure, limits.tolerance, first, second)])
+    for metric in _headlines(judged):
+        first, second = _means(judged, metric)
+        lines += filter(None, [too_bad(metric, limits.tolerance, first, second)])
     return lines
 
 
-def _yardsticks(pairs: Sequence[Pair]) -> list[Yardstick]:
-    """Return by what the first side's runs are judged; runs of one dataset usually by one figure."""
-    return list(dict.fromkeys(yardstick(each.first.figures) for each in pairs))
+def _headlines(pairs: Sequence[Pair]) -> list[Metric]:
+    """Return by what the first side's runs are judged; runs of one dataset usually by one metric."""
+    return list(dict.fromkeys(each.first.metrics[0] for each in pairs))
 
 
-def _means(pairs: Sequence[Pair], figure: Yardstick) -> tuple[float, float]:
-    """Return both sides' means over the pairs judged by a figure; NaN if a run lacks it."""
-    chosen = [each for each in pairs if yardstick(each.first.figures) == figure]
-    sides = [[getattr(each, side).figures.get(figure.figure, math.nan) for each in chosen] for side in _SIDES]
+def _means(pairs: Sequence[Pair], metric: Metric) -> tuple[float, float]:
+    """Return both sides' means over the pairs judged by a metric; NaN if a run lacks it."""
+    chosen = [each for each in pairs if each.first.metrics[0] == metric]
+    name = metric.field()
+    sides = [[getattr(each, side).figures.get(name, math.nan) for each in chosen] for side in _SIDES]
     return float(np.mean(sides[0])), float(np.mean(sides[1]))
 
 
@@ -199,13 +201,16 @@ def _slower(found: Ratio | None, limit: float) -> Check:
 def _less_accurate(
     cases: Sequence[CaseResult], overall: Sequence[Ratio], allowed: Allowance
 ) -> Iterator[Check]:
-    """Yield a check of every figure that runs are judged by; of one in the labels' unit for each case."""
-    figures = _yardsticks([each for case in cases for each in case.pairs])
-    for judged in figures or [ACCURACY]:
-        groups = [("", overall)] if judged.bounded else [(_named(case), case.ratios) for case in cases]
+    """Yield a check of every headline of the runs; of one in the labels' unit for each case."""
+    headlines = _headlines([each for case in cases for each in case.pairs])
+    if not headlines:
+        yield Check(False, "accuracy: no pair, so the check cannot pass")
+    for judged in headlines:
+        shared = judged.unit != "label"
+        groups = [("", overall)] if shared else [(_named(case), case.ratios) for case in cases]
         for name, found in groups:
-            ratio = next((each for each in found if each.merit.name == judged.figure), None)
-            if ratio is not None or judged.bounded:
+            ratio = next((each for each in found if each.merit.name == judged.field()), None)
+            if ratio is not None or shared:
                 yield _loss(judged, ratio, allowed, name if len(cases) > 1 else "")
 
 
@@ -213,9 +218,9 @@ def _named(case: CaseResult) -> str:
     return f"{case.dataset}, {case.algorithm}: "
 
 
-def _loss(judged: Yardstick, found: Ratio | None, allowed: Allowance, name: str) -> Check:
+def _loss(judged: Metric, found: Ratio | None, allowed: Allowance, name: str) -> Check:
     if found is None or found.flagged == found.pairs:
-        return Check(False, f"{name}{judged.name}: no pair that is like for like, so the check cannot pass")
+        return Check(False, f"{name}{judged.title}: no pair that is like for like, so the check cannot pass")
     bad = bool(too_bad(judged, allowed, found.first, found.second))
     change = f"{judged.shown(found.difference, signed=True)}{judged.points}"
     limit = f"{'-' if judged.higher else '+'}{allowed.text(judged)}"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, Pair
 from fedmpi.analysis.estimates import estimate
-from fedmpi.metrics.headline import NAMES, OF_LABELS, SCORES
-
-Better = Literal["higher", "lower"]
+from fedmpi.analysis.scores import RULES, rules
+from fedmpi.metrics.metric import Better, Metric
 
 
 @dataclass(frozen=True)
@@ -32,34 +30,26 @@ class Merit:
     of_labels: bool = False
 
 
-def _accuracy(name: str, title: str) -> Merit:
-    return Merit(name, title, "higher", ACCURACY, 2, 100.0)
+def _of_metrics(metrics: Sequence[Metric]) -> list[Merit]:
+    """Return the figures of a run's metrics: all rules and the worst clients of the first, the headline."""
+    first = metrics[0]
+    found = [_merit(first, first.field() + RULES[rule], rule) for rule in rules(first)]
+    if first.scope == "client":
+        found += [
+            _merit(first, f"{first.field()}_without_twins", "without twins"),
+            _merit(first, f"worst_client_{first.name}", "worst client"),
+            _merit(first, f"lowest_decile_{first.name}", "lowest decile"),
+        ]
+    return found + [_merit(metric, metric.field(), "last round") for metric in metrics[1:]]
 
 
-def _score(field: str, rules: bool) -> list[Merit]:
-    """Return the figures of a score over all clients' graphs: of the last round, and by other rules."""
-    name, higher = SCORES[field]
-    better: Better = "higher" if higher else "lower"
-    titles = {"": "last round"} | (_FURTHER_RULES if rules else {})
-    return [
-        Merit(
-            f"test_{field}{rule}", f"test {name}, {title}", better, ACCURACY, 4, of_labels=field in OF_LABELS
-        )
-        for rule, title in titles.items()
-    ]
+def _merit(metric: Metric, name: str, of: str) -> Merit:
+    title = f"{'test ' * metric.held_out}{metric.heading}, {of}"
+    digits, of_labels = 2 if metric.percent else 4, metric.unit == "label"
+    return Merit(name, title, metric.better, ACCURACY, digits, metric.scale, of_labels)
 
 
-_FURTHER_RULES = {"_best_by_validation": "best by validation", "_as_published": "as published"}
-
-MERITS: tuple[Merit, ...] = (
-    _accuracy("clustering_accuracy", "clustering accuracy %, last round"),
-    _accuracy("clustering_f1", "macro F1 % of the clusters"),
-    *(merit for field in SCORES for merit in _score(field, rules=field in NAMES)),
-    _accuracy("test_accuracy", "test accuracy %, last round"),
-    _accuracy("test_accuracy_best_by_validation", "best by validation"),
-    _accuracy("test_accuracy_without_twins", "without twins"),
-    _accuracy("worst_client_accuracy", "worst client"),
-    _accuracy("lowest_decile_accuracy", "lowest decile"),
+_COSTS: tuple[Merit, ...] = (
     Merit("rounds_to_target", "rounds to target", "lower", ACCURACY, 1),
     Merit("seconds_to_target", "seconds to target", "lower", SPEED, 2),
     Merit("round_seconds_median", "seconds per round, median", "lower", SPEED, 4),
@@ -137,7 +127,9 @@ def ratios(pairs: Sequence[Pair]) -> list[Ratio]:
     Pairs that are like for like count alone where there are any; else the flagged ones are shown.
     """
     found = []
-    for merit in MERITS:
+    metrics = dict.fromkeys(each.first.metrics for each in pairs)
+    merits = dict.fromkeys(merit for each in metrics for merit in _of_metrics(each))
+    for merit in (*merits, *_COSTS):
         usable = [pair for pair in pairs if not pair.refused and _has(pair, merit)]
         alike = [pair for pair in usable if not pair.spoilt(merit.kind)]
         if usable:

@@ -12,7 +12,7 @@ from fedmpi.analysis.discovery import each_run, folder_of
 from fedmpi.analysis.names import known_objective, unsupervised_name
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.errors import BadInput
-from fedmpi.metrics.headline import NAMES
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 
 
@@ -26,6 +26,8 @@ class Outcome:
         Its place below the side's folder, or its folder's name.
     config : dict
         With `numerics_version`.
+    metrics : tuple of Metric
+        By which it is judged, the headline first.
     figures : dict
         Figures of merit by name (docs/metrics.md), and `rounds_to_target`, `seconds_to_target`.
     reached : bool
@@ -44,6 +46,7 @@ class Outcome:
     status: str
     reason: str
     clients: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     figures: dict[str, float]
     reached: bool
     data: str
@@ -92,7 +95,8 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
         status=run.status,
         reason=run.reason,
         clients=run.clients,
-        figures=_figures(run, summary),
+        metrics=run.metrics,
+        figures=_figures(summary),
         reached=target is None or summary["to_target"] is not None,
         data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
         partition=_partition(run),
@@ -101,44 +105,10 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
     )
 
 
-def _figures(run: Run, summary: Mapping[str, Any]) -> dict[str, float]:
+def _figures(summary: Mapping[str, Any]) -> dict[str, float]:
     figures = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
-    figures |= _by_score(summary)
-    reached = summary.get("to_target")
-    if reached is not None:
-        figures |= {f"{name}_to_target": float(value) for name, value in reached.items()}
-    if run.lives:
-        figures["cpu_seconds"] = _sum(run, "cpu_seconds")
-        peaks = [life.measurements["peak_host_bytes"].max(initial=0) for life in run.lives]
-        figures["peak_host_gigabytes"] = float(max(peaks)) / 1e9
-        busy = _busy_seconds(run)
-        if busy:
-            figures["executed_rate"] = figures["executed_gflop"] / busy
-            counted = run.results["model_flops"].sum() + run.results["evaluation_flops"].sum()
-            figures["model_rate"] = float(counted) / 1e9 / busy
-    return figures
-
-
-def _by_score(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return the headline score's figures under its own name: those of two scores never meet."""
-    field = next((field for field, (name, _) in NAMES.items() if name == summary.get("score")), None)
-    if field is None:
-        return {}
-    rules = ("", "_best_by_validation", "_as_published")
-    return {f"test_{field}{rule}": float(summary[f"test_score{rule}"]) for rule in rules}
-
-
-def _sum(run: Run, name: str) -> float:
-    return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
-
-
-def _busy_seconds(run: Run) -> float:
-    """Return the seconds of all ranks in training and evaluation."""
-    total = 0.0
-    for life, kept in run.kept_rounds():
-        places = [life.phases.index(name) for name in ("train", "evaluate")]
-        total += float(life.measurements["phase_seconds"][kept][:, :, places].sum())
-    return total
+    reached = summary.get("to_target") or {}
+    return figures | {f"{name}_to_target": float(value) for name, value in reached.items()}
 
 
 def _partition(run: Run) -> str:

@@ -1,8 +1,8 @@
 """MLPerf's log lines: ``:::MLLOG`` and a JSON object each (mlcommons/logging).
 
 Keys and their order are those of the HPC rules: a round is an epoch, `eval_accuracy` is the mean over clients
-of the validation accuracy, on which targets are decided; runs judged by another score have `eval_roc_auc` or
-`eval_rmse`, over all clients' validation graphs, instead. The log says `research` and `open`: it is in the
+of the validation accuracy, on which targets are decided; runs judged by another metric have its name there
+instead, such as `eval_rmse`. The log says `research` and `open`: it is in the
 format of a submission, and none.
 """
 
@@ -16,9 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fedmpi.analysis.export.clock import round_ends, seconds_of
+from fedmpi.analysis.scores import curve
 from fedmpi.analysis.summary import setting
-from fedmpi.metrics.headline import NAMES, Float
-from fedmpi.metrics.targets import mean_accuracy
 from fedmpi.store.reader import Run
 
 Kind = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
@@ -33,7 +32,7 @@ def lines(run: Run) -> Iterator[str]:
     yield _line(started, "INTERVAL_START", "init_start")
     yield _line(started, "INTERVAL_END", "init_stop")
     yield _line(started, "INTERVAL_START", "run_start")
-    evaluated, score = _score(run)
+    evaluated, score = f"eval_{run.headline.name}", curve(run.results, run.headline, "val")
     begin, end = started, started
     seconds = run.measured("round_seconds") if run.lives else np.zeros(0)
     for number, end in enumerate(round_ends(run)):
@@ -47,14 +46,6 @@ def lines(run: Run) -> Iterator[str]:
         yield _line(end, "INTERVAL_END", "epoch_stop", **epoch)
     status = _STATUS.get(run.status, "aborted")
     yield _line(end, "INTERVAL_END", "run_stop", status=status, fedmpi_status=run.status)
-
-
-def _score(run: Run) -> tuple[str, Float]:
-    """Return the key and the values by round [R] of the validation score by which a run is judged."""
-    for field in NAMES:
-        if f"val_{field}" in run.results:
-            return f"eval_{field}", run.results[f"val_{field}"]
-    return "eval_accuracy", mean_accuracy(run.results["val_accuracy"])
 
 
 def _description(run: Run) -> list[tuple[str, Any]]:

@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedmpi.analysis.export.clock import round_ends, seconds_of
-from fedmpi.analysis.scores import by_round
-from fedmpi.metrics.headline import NAMES
-from fedmpi.metrics.targets import mean_accuracy
+from fedmpi.metrics.clients import mean_by_round
 from fedmpi.store import disk
 from fedmpi.store.reader import Run
 
-_MEANS = ("test_accuracy", "val_accuracy", "train_accuracy", "test_loss", "val_loss", "train_loss")
-_CLIENTS = ("test_accuracy", "val_accuracy", "train_loss", "gradient_norm", "group")
+_LOSSES = ("test_loss", "val_loss", "train_loss")
+_CLIENTS = ("train_loss", "gradient_norm", "group")
+_PARTS = ("test", "val", "train")
 _TIMES = ("round_seconds", "virtual_seconds")
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -35,7 +34,7 @@ def write(run: Run, folder: Path) -> Path:
     """Write a run's scalars below `folder`, in a folder of its own, and return the file.
 
     Steps are rounds counted from 1. Tags are ``mean/NAME`` (over clients), ``clients/NAME/FIELD``,
-    ``time/NAME``, ``clusters``, and of molecules ``score/NAME`` (over all clients' graphs).
+    ``time/NAME``, ``clusters``, and ``score/NAME`` of metrics that are one value of all clients.
 
     Raises
     ------
@@ -53,22 +52,40 @@ def write(run: Run, folder: Path) -> Path:
 def scalars(run: Run) -> Iterator[Scalar]:
     """Yield all scalars, round by round; what is NaN was not evaluated and is left out."""
     ends = round_ends(run)
-    means = {f"mean/{name}": mean_accuracy(run.results[name]) for name in _MEANS}
     times = {f"time/{name}": run.measured(name) for name in _TIMES} if run.lives else {}
-    scores = {f"score/{name}": values for name, values in by_round(run).items()}
-    own = [name for field in NAMES for name in (f"client_test_{field}", f"client_val_{field}")]
-    by_client = [*_CLIENTS, *(name for name in own if name in run.results)]
+    by_round = times | {tag: mean_by_round(run.results[name]) for tag, name in _of_all(run).items()}
+    by_client = _of_clients(run)
     for number, time in enumerate(ends):
-        found = {name: float(values[number]) for name, values in (means | times | scores).items()}
+        found = {tag: float(values[number]) for tag, values in by_round.items()}
         found["clusters"] = float(len(set(run.results["group"][number].tolist())))
         for place, client in enumerate(run.clients):
             found |= {
-                f"clients/{client}/{name.removeprefix('client_')}": float(run.results[name][number, place])
-                for name in by_client
+                f"clients/{client}/{tag}": float(run.results[name][number, place])
+                for tag, name in by_client.items()
             }
         for tag, value in found.items():
             if not math.isnan(value):
                 yield tag, number + 1, float(time), value
+
+
+def _of_all(run: Run) -> dict[str, str]:
+    """Return the fields that stand for a whole round, by tag: means over clients, and scores of all."""
+    found = {f"mean/{name}": name for name in _LOSSES if name in run.results}
+    for metric in run.metrics:
+        kind, parts = ("mean", _PARTS) if metric.scope == "client" else ("score", _PARTS[:2])
+        names = dict.fromkeys(metric.field(part) for part in parts)
+        found |= {f"{kind}/{name}": name for name in names if name in run.results}
+    return found
+
+
+def _of_clients(run: Run) -> dict[str, str]:
+    """Return the fields by client, by tag."""
+    found = {name: name for name in _CLIENTS}
+    for metric in run.metrics:
+        for name in dict.fromkeys(metric.field(part) for part in _PARTS[:2]):
+            stored = name if metric.scope == "client" else f"client_{name}"
+            found |= {name: stored} if stored in run.results else {}
+    return found
 
 
 def _event(tag: str, step: int, time: float, value: float) -> bytes:

@@ -95,9 +95,7 @@ def by_rule(rule: str) -> Callable[[Run], Float]:
 
     def values(run: Run) -> Float:
         if run.headline.scope != "client":
-            raise BadInput(
-                f"{run.folder}: its clients have no {run.headline.title} of their own; leave it out"
-            )
+            raise BadInput(f"{run.folder}: no {run.headline.title} by client; leave it out")
         return run.headline.scale * scores.values(run, run.headline, rule)
 
     return values

@@ -1,10 +1,10 @@
-"""Clustering accuracy of unsupervised runs by round, or by a setting (FCLG, Figures 2, 4 and 5)."""
+"""Metrics of all examples, as of clusters, by round or by a setting (FCLG, Figures 2, 4 and 5)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,10 +15,11 @@ from pydantic import BaseModel, ConfigDict
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import Float, key, titles, without
 from fedmpi.analysis.names import COLOURS, dataset_name, objective_place, unsupervised_name
-from fedmpi.analysis.summary import CLUSTERING, setting
+from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 
 _REPETITION = ("suite", "name", "seed", "partition.seed")
@@ -26,12 +27,7 @@ _REPETITION = ("suite", "name", "seed", "partition.seed")
 
 _METHOD = ("objective", "algorithm", "model", "optimizer", "batch_size", "kernels")
 
-_TITLES = {
-    "clustering_accuracy": "clustering accuracy (%)",
-    "clustering_f1": "macro F1 (%)",
-    "probe_accuracy": "probe accuracy (%)",
-}
-
+_DOTTED = "; dotted: the largest class's share"
 _MOST_SHADED = 4
 _MOST_TICKS = 8
 _DECADES = 50.0
@@ -47,18 +43,19 @@ class Options(BaseModel):
         Across: ``round``, ``emd`` (the partition's earth mover's distance), or a setting such as
         ``local_epochs`` and ``partition.clients``; then the last round's score is drawn.
     field : str
-        ``clustering_accuracy``, ``clustering_f1``, or ``probe_accuracy`` of runs with ``evaluation.probe``.
+        A metric of the runs by name, such as ``clustering_f1``, or ``probe_accuracy`` of runs with
+        ``evaluation.probe``; by default their headline.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: str = "round"
-    field: Literal["clustering_accuracy", "clustering_f1", "probe_accuracy"] = "clustering_accuracy"
+    field: str = ""
 
 
 @dataclass(frozen=True)
 class _Curve:
-    """A method's scores in percent [repetitions] at each place."""
+    """A method's scores as people read them [repetitions] at each place."""
 
     name: str
     config: dict[str, Any]
@@ -68,13 +65,10 @@ class _Curve:
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return a panel per dataset with a line per method: mean over repetitions, and their range.
 
-    Of accuracies a thin line shows the share of the largest class: what one cluster for all would score.
+    Of the headline a thin line shows the share of the largest class: what one cluster for all would score.
     """
-    for run in runs:
-        if CLUSTERING[0] not in run.results:
-            raise BadInput(f"{run.folder}: not of an unsupervised objective; leave it out")
-        if options.field not in run.results:
-            raise BadInput(f"{run.folder}: has no {options.field}: run it with evaluation.probe = true")
+    (metric, *_) = [_metric(run, options) for run in runs]
+    dotted = metric == runs[0].headline and "class_counts" in runs[0].partition
     apart = (*_REPETITION, *(() if options.by in ("round", "emd") else (options.by,)))
     apart = (*apart, "partition.share") if options.by == "emd" else apart
     panels: dict[str, list[list[Run]]] = {}
@@ -90,12 +84,23 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         counts |= {len(values) for curve in curves for values in curve.points.values()}
         most = max(most, len(curves))
         _panel(axis, curves, options)
-        if options.field == CLUSTERING[0]:
+        axis.set_ylabel(metric.heading)
+        if dotted:
             axis.axhline(_largest_class(lines[0][0]), color="black", linewidth=0.6, linestyle=":")
         axis.set_title(heading, loc="left")
     style.add_legend(figure, axes)
-    style.add_caption(figure, _caption(counts, most, options))
+    style.add_caption(figure, f"{_caption(counts, most, options)}{_DOTTED * dotted}.")
     return figure
+
+
+def _metric(run: Run, options: Options) -> Metric:
+    """Return what is drawn of a run."""
+    if run.headline.held_out:
+        raise BadInput(f"{run.folder}: judged on held-out examples, by {run.headline.title}; leave it out")
+    found = {metric.name: metric for metric in run.metrics}
+    if (options.field or run.headline.name) not in found:
+        raise BadInput(f"{run.folder}: has no {options.field}; it has {', '.join(found)}")
+    return found[options.field or run.headline.name]
 
 
 def _caption(counts: set[int], most: int, options: Options) -> str:
@@ -104,8 +109,7 @@ def _caption(counts: set[int], most: int, options: Options) -> str:
     what = "by round" if options.by == "round" else "after the last round"
     repetitions = "one repetition" if number == "1" else f"mean over {number} repetitions"
     spread = "bars at the right, the last round's range" if _barred(most, options) else "shaded, their range"
-    dots = "; dotted: the largest class's share" if options.field == CLUSTERING[0] else ""
-    return f"Score {what}: {repetitions}{'' if number == '1' else f'; {spread}'}{dots}."
+    return f"Score {what}: {repetitions}{'' if number == '1' else f'; {spread}'}"
 
 
 def _barred(curves: int, options: Options) -> bool:
@@ -133,7 +137,8 @@ def _curve(members: Sequence[Run], options: Options, apart: Sequence[str]) -> _C
     objective, algorithm = (str(setting(config, axis)) for axis in ("objective", "algorithm"))
     points: dict[float, list[float]] = {}
     for run in members:
-        scores = 100 * run.results[options.field]
+        metric = _metric(run, options)
+        scores = metric.scale * run.results[metric.name]
         evaluated = np.flatnonzero(~np.isnan(scores))
         if options.by == "round":
             for place in evaluated:
@@ -172,7 +177,6 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
         else:
             axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
     axis.set_xlabel({"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " ")))
-    axis.set_ylabel(_TITLES[options.field])
     if options.by == "round":
         last = max(place for curve in curves for place in curve.points)
         ticks = MaxNLocator(integer=True, steps=[1, 2, 5, 10]).tick_values(0, last)

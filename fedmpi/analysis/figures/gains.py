@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import RULES, Cell, Float, cells, key, seeds_text, titles, without
+from fedmpi.analysis.figures.cells import Cell, Float, by_rule, cells, key, seeds_text, titles, without
 from fedmpi.analysis.names import COLOURS, algorithm_name, algorithm_place, dataset_name
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
@@ -45,7 +45,7 @@ class Options(BaseModel):
     labels : pair of str or None
         What to call the sides; by default setting and value.
     rule : str
-        Selection rule of the accuracies: ``last round``, ``best by validation``, ``as published``.
+        Selection rule of the values: ``last round``, ``best by validation``, ``as published``.
     self_train_rounds : int or None
         Which self-train is the reference where a setting has several; by default the only one.
     """
@@ -70,7 +70,7 @@ class Options(BaseModel):
 
 @dataclass(frozen=True)
 class Gain:
-    """One half of a violin, or a whole one: gains [n] of the clients in points, over which seeds."""
+    """One half of a violin, or a whole one: gains [n] of the clients, over which seeds."""
 
     cell: Cell
     side: int
@@ -79,12 +79,12 @@ class Gain:
 
 
 def gain(cell: Cell, alone: Cell, rule: str) -> tuple[Float, tuple[int, ...]]:
-    """Return each client's mean minus self-train's, in points, over the seeds that both have, and those."""
+    """Return by how much each client's mean is better than self-train's, over shared seeds, and those."""
     seeds = tuple(seed for seed in cell.runs if seed in alone.runs)
     if not seeds:
         return np.full(len(cell.clients), np.nan), ()
-    accuracy = RULES[rule]
-    return 100 * (cell.mean(accuracy, seeds) - alone.mean(accuracy, seeds)), seeds
+    values = by_rule(rule)
+    return cell.metric.sign * (cell.mean(values, seeds) - alone.mean(values, seeds)), seeds
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
@@ -98,11 +98,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for each in drawn:
         panels.setdefault(_panel_key(each.cell, options), []).append(each)
     members = list(panels.values())
+    unit = " (points)" if drawn[0].cell.metric.percent else ""
     figure, axes = style.panels(len(panels), columns=2 if options.by == "algorithm" else 1, height=2.7)
     for axis, heading, gains in zip(axes, _headings(members, options), members, strict=True):
         _panel(axis, gains, options)
         axis.set_title(heading, loc="left")
-        axis.set_ylabel("gain over self-train (points)")
+        axis.set_ylabel(f"gain over self-train{unit}")
     if options.split is not None:
         _legend(figure, options)
     for line in _caption(drawn, bare, list(references.values()), options):
@@ -239,7 +240,8 @@ def _caption(
     epochs = " or ".join(map(str, rounds))
     rule = options.rule if options.rule != "as published" else "as published: chosen on test data"
     lines = [
-        f"Gain of a client: its test accuracy ({rule}) minus that of self-train for {epochs} rounds, "
+        f"Gain of a client: its test {drawn[0].cell.metric.title} ({rule}) over that of self-train for "
+        f"{epochs} rounds, "
         f"{seeds_text([each.seeds for each in drawn])}. Dots: clients; bars: means over clients."
     ]
     if bare:

@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.figures.cells import titles, without
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
-from fedmpi.analysis.summary import setting, splitting_groups
+from fedmpi.analysis.scores import splitting_groups
+from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput

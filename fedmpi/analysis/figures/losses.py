@@ -29,15 +29,16 @@ class Options(BaseModel):
     Attributes
     ----------
     field : str
-        ``test_loss``, ``val_loss``, ``train_loss``, an accuracy of these splits, or ``domain_agreement``, the
-        adjusted Rand index of clusters and domains, whose mean over rounds then stands in the legend.
+        ``test_loss``, ``val_loss``, ``train_loss``, or any other result of the runs such as
+        ``test_accuracy``. Of one that is of all clients together, such as ``domain_agreement`` (adjusted Rand
+        index of clusters and domains), the mean over rounds stands in the legend.
     first_round : int
         Where the lines begin: the losses of the very first rounds may flatten all that follows.
     log : bool
         Logarithmic axis.
     band : bool
-        One standard deviation over clients around each line; of `domain_agreement`, which is of all
-        clients together, there is none.
+        One standard deviation over clients around each line; of what is of
+        all clients together there is none.
     smooth : int
         Rounds whose mean is drawn at the last of them.
     panels : str
@@ -46,15 +47,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    field: Literal[
-        "test_loss",
-        "val_loss",
-        "train_loss",
-        "test_accuracy",
-        "val_accuracy",
-        "train_accuracy",
-        "domain_agreement",
-    ] = "test_loss"
+    field: str = "test_loss"
     first_round: int = Field(1, ge=1)
     log: bool = False
     panels: Literal["settings", "dataset"] = "settings"
@@ -78,18 +71,14 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     headings = names
     if options.panels == "settings":
         headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
-    for run in runs:
-        if options.field.endswith("loss") and np.isnan(run.results[options.field]).all():
-            raise BadInput(
-                f"{run.folder} has no {options.field}: leave it out, or try --option field=train_loss"
-            )
+    whole = {_stored(run, options.field).ndim == 1 for run in runs} == {True}
     figure, axes = style.panels(len(panels), height=2.9)
     for axis, heading, members in zip(axes, headings, panels.values(), strict=True):
         for label, cell, look in _lines(members):
-            _line(axis, cell, options, label, look)
+            _line(axis, cell, options, whole, label, look)
         axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
         axis.set_xlabel("round")
-        axis.set_ylabel(_quantity(options.field))
+        axis.set_ylabel(_quantity(options.field, members[0]))
         axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
         if options.log:
             axis.set_yscale("log")
@@ -98,23 +87,25 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
     seeds = seeds_text([tuple(cell.runs) for cell in found])
-    style.add_caption(figure, f"{_lines_are(options)} ({seeds}).")
+    style.add_caption(figure, f"{_lines_are(options, whole)} ({seeds}).")
     return figure
 
 
-def _quantity(field: str) -> str:
+def _quantity(field: str, cell: Cell) -> str:
     """Return what an axis shows, with its unit."""
     if field == "domain_agreement":
         return "adjusted Rand index with domains"
-    unit = " (nat)" if field.endswith("loss") else ""
+    unit = " (nat)" if field.endswith("loss") and cell.metric.unit != "label" else ""
     return f"{field.replace('val', 'validation').replace('_', ' ')}{unit}"
 
 
-def _lines_are(options: Options) -> str:
+def _lines_are(options: Options, whole: bool) -> str:
     """Return what the caption says of the lines."""
     over = f" and of {options.smooth} rounds" if options.smooth > 1 else ""
-    if options.field == "domain_agreement":
-        return f"Mean over runs{over} of clusters against domains"
+    if whole:
+        clusters = options.field == "domain_agreement"
+        what = "clusters against domains" if clusters else "a value of all clients"
+        return f"Mean over runs{over} of {what}"
     band = "; thin: one standard deviation over clients around it" if options.band else ""
     return f"Thick: mean over clients{over}{band}"
 
@@ -125,15 +116,15 @@ def _lines(members: Sequence[Cell]) -> list[tuple[str, Cell, dict[str, Any]]]:
     return list(zip(labels, members, style.looks([cell.algorithm for cell in members]), strict=True))
 
 
-def _line(axis: Axes, cell: Cell, options: Options, label: str, look: dict[str, Any]) -> None:
+def _line(axis: Axes, cell: Cell, options: Options, whole: bool, label: str, look: dict[str, Any]) -> None:
     values = cell.mean(lambda run: _by_client(run, options.field))
     mean, spread = (_smooth(line, options.smooth) for line in _over_clients(values))
-    if options.field == "domain_agreement":
+    if whole:
         label = f"{label}: mean {np.nanmean(values):.2f}"
     rounds = np.flatnonzero(~np.isnan(mean))
     rounds = rounds[rounds + 1 >= options.first_round]
     axis.plot(rounds + 1, mean[rounds], label=label, **look)
-    if not options.band or options.field == "domain_agreement":
+    if not options.band or whole:
         return
     low, high = mean - spread, mean + spread
     axis.fill_between(rounds + 1, low[rounds], high[rounds], color=look["color"], alpha=0.08, linewidth=0)
@@ -143,12 +134,25 @@ def _line(axis: Axes, cell: Cell, options: Options, label: str, look: dict[str, 
 
 def _by_client(run: Run, field: str) -> Float:
     """Return a field [R, n]; [R, 1] where it is of the whole run."""
-    if field not in run.results:
-        raise BadInput(f"{run.folder}: has no {field}")
-    values: Float = run.results[field]
-    if field == "domain_agreement" and np.isnan(values).all():
-        raise BadInput(f"{run.folder}: {field} is never defined there; all its datasets may be of one domain")
+    values = _stored(run, field)
     return values if values.ndim == 2 else values[:, None]
+
+
+def _stored(run: Run, field: str) -> Float:
+    """Return a field [R, n] or [R].
+
+    Raises
+    ------
+    BadInput
+        The run has no such field of its clients or of itself, or never a value.
+    """
+    values = run.results.get(field, np.zeros((1, 1, 1)))
+    if values.dtype.kind != "f" or values.shape[1:] not in ((), (len(run.clients),)):
+        raise BadInput(f"{run.folder} has no {field}: leave it out, or try --option field=train_loss")
+    if np.isnan(values).all():
+        why = "; all its datasets may be of one domain" if field == "domain_agreement" else ""
+        raise BadInput(f"{run.folder}: {field} is never defined there{why}; leave it out")
+    return values
 
 
 def _smooth(values: Float, rounds: int) -> Float:

@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.clusterings import datasets_of
 from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import RULES, Cell, cells, key, seeds_text, titles, without
+from fedmpi.analysis.figures.cells import Cell, by_rule, cells, key, seeds_text, titles, without
 from fedmpi.analysis.names import algorithm_name, dataset_name
+from fedmpi.analysis.scores import LAST
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -110,7 +111,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         raise BadInput(f"pair-heterogeneity: there is no run of {options.dataset} and another dataset")
     _names(axis, named)
     axis.set_xlabel(f"structure heterogeneity between {options.dataset} and the other dataset")
-    axis.set_ylabel(f"test accuracy on {options.dataset} (%)")
+    axis.set_ylabel(f"test {found[0].metric.heading} on {options.dataset}")
     axis.margins(x=0.13, y=0.12)
     if len(series) > 1:
         figure.legend(loc="outside upper right", ncols=3)
@@ -158,7 +159,7 @@ def _point(cell: Cell, options: Options, distances: _Distances) -> Point:
             f"each, as dataset = '{options.dataset}+DD' with partition = 'per-dataset' is; leave it out"
         )
     place = names.index(options.dataset)
-    accuracy = np.array([100 * RULES["last round"](each)[place] for each in cell.runs.values()])
+    accuracy = np.array([by_rule(LAST)(each)[place] for each in cell.runs.values()])
     if len(names) == 1:
         return Point(None, None, accuracy)
     return Point(names[1 - place], distances.between(run), accuracy)

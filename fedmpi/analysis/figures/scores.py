@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
-from fedmpi.analysis.winners import Winner, curve, winners
+from fedmpi.analysis.scores import curve
+from fedmpi.analysis.winners import best_round, winners
 from fedmpi.datasets.source import DataSource
 from fedmpi.store.reader import Run
 
@@ -43,17 +44,17 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for axis, ((dataset, model, algorithm), members) in zip(axes, panels.items(), strict=True):
         (winner,) = winners(members, _BY)
         for run in sorted(members, key=lambda each: each.config == winner.config):
-            found, won = curve(run), run.config == winner.config
-            rounds = np.flatnonzero(~np.isnan(found.test))
+            test, won = curve(run.results, run.headline), run.config == winner.config
+            rounds, best = np.flatnonzero(~np.isnan(test)), best_round(run)
             look: dict[str, Any] = {"color": COLOURS[1], "zorder": 3} if won else {"color": "#bbbbbb"}
-            axis.plot(rounds + 1, found.test[rounds], linewidth=1.4 if won else 0.6, **look)
-            if won:
-                axis.plot(found.best_round + 1, found.test[found.best_round], "o", color=COLOURS[1], zorder=4)
+            axis.plot(rounds + 1, test[rounds], linewidth=1.4 if won else 0.6, **look)
+            if won and best >= 0:
+                axis.plot(best + 1, test[best], "o", color=COLOURS[1], zorder=4)
         axis.set_title(f"{dataset_name(dataset)}, {model}, {algorithm_name(algorithm)}", loc="left")
         axis.set_xlabel("round")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_ylabel(f"test {winner.score}")
-        _note(axis, winner)
+        axis.set_ylabel(f"{'test ' * winner.metric.held_out}{winner.metric.title}")
+        axis.axhline(winner.test_maximum, color=COLOURS[0], linewidth=0.8, linestyle=":")
     style.add_caption(
         figure,
         "Each line is one choice of hyper-parameters. Coloured: the one with the best validation score in "
@@ -61,7 +62,3 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         "test data reports.",
     )
     return figure
-
-
-def _note(axis: Any, winner: Winner) -> None:
-    axis.axhline(winner.test_maximum, color=COLOURS[0], linewidth=0.8, linestyle=":")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.figures import style
 from fedmpi.analysis.names import COLOURS, dataset_name, unsupervised_name
+from fedmpi.analysis.scores import curve
 from fedmpi.analysis.summary import setting
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -46,8 +47,9 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             across, up = places[found["labels"] == label].T
             colour = COLOURS[int(label) % len(COLOURS)]
             axis.scatter(across, up, s=4, linewidth=0, alpha=0.7, color=colour, label=f"class {int(label)}")
-        accuracy = 100 * float(run.results["clustering_accuracy"][number - 1])
-        axis.set_title(f"round {number}, clustering accuracy {accuracy:.1f} %", loc="left")
+        metric = run.headline
+        value = metric.scale * curve(run.results, metric)[number - 1]
+        axis.set_title(f"round {number}, {metric.title} {value:.1f}{' %' * metric.percent}", loc="left")
         axis.set_xticks([])
         axis.set_yticks([])
     style.add_legend(figure, axes)

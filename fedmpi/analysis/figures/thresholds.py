@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import RULES, Cell, cells, key, seeds_text, titles, without
+from fedmpi.analysis.figures.cells import Cell, by_rule, cells, key, seeds_text, titles, without
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
@@ -60,12 +60,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             axis = axes[number * count + place]
             _panel(axis, row, rule)
             axis.set_title(f"{heading}: {rule}", loc="left")
-        axes[number * count].set_ylabel("test accuracy (%)")
+        axes[number * count].set_ylabel(f"test {found[0].metric.heading}")
     for axis in axes[-count:]:
         axis.set_xlabel("eps1")
     figure.legend(*axes[0].get_legend_handles_labels(), title="eps2", loc="outside right center")
     seeds = seeds_text([tuple(cell.runs) for cell in found])
-    text = "Mean over clients of the test accuracy"
+    text = f"Mean over clients of the test {found[0].metric.title}"
     if "as published" in options.rules:
         text += (
             "; as published: a client's largest at splits of its cluster and at the end, chosen on test data"
@@ -83,8 +83,7 @@ def _panel(axis: Axes, row: Sequence[Cell], rule: str) -> None:
     for number, eps2 in enumerate(_thresholds(row, _EPS2)):
         line = [cell for cell in row if float(look_up(cell.config, _EPS2)) == eps2]
         points = sorted(
-            (float(look_up(cell.config, _EPS1)), 100 * float(np.nanmean(cell.mean(RULES[rule]))))
-            for cell in line
+            (float(look_up(cell.config, _EPS1)), float(np.nanmean(cell.mean(by_rule(rule))))) for cell in line
         )
         axis.plot(*zip(*points, strict=True), label=f"{eps2:g}", **_look(number))
 

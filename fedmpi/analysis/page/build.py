@@ -10,10 +10,12 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 import fedmpi
-from fedmpi.analysis.page import accuracy, clusters, cost, details, scores
+from fedmpi.analysis.page import clients, cost, details
 from fedmpi.analysis.page.collect import Digest, digest
+from fedmpi.analysis.page.curves import curves
 from fedmpi.analysis.page.findings import findings
 from fedmpi.analysis.page.machine import Machine
+from fedmpi.analysis.page.overview import overview
 from fedmpi.analysis.page.sections import Section
 from fedmpi.analysis.page.settings import Setting, settings
 from fedmpi.store.reader import Run
@@ -29,7 +31,7 @@ class Page:
     Attributes
     ----------
     target : float or None
-        Accuracy, or other headline score, of the to-target figures.
+        Value of the headline, of the to-target figures.
     machine : Machine or None
         Rates to set the runs' against.
     """
@@ -90,18 +92,15 @@ class Page:
 
     def _sections(self, found: Sequence[Setting]) -> list[Section]:
         sections: list[Section] = []
-        scored = [each for each in found if each.score is not None]
-        clustered = [each for each in found if each.clustered]
-        plain = [each for each in found if each.score is None and not each.clustered]
-        if plain:
-            sections += [accuracy.overview(plain)]
-            if any(len(each.cells) > 1 for each in plain):
-                sections.append(accuracy.by_client(plain))
-            sections += [accuracy.curves(plain), accuracy.gains(plain)]
-        if scored:
-            sections.append(scores.scores(scored))
-        if clustered:
-            sections.append(clusters.clusters(clustered))
+        by_client = [each for each in found if each.metric.scope == "client"]
+        if found:
+            sections.append(overview(found))
+        if any(len(each.cells) > 1 for each in by_client):
+            sections.append(clients.by_client(by_client))
+        if found:
+            sections.append(curves(found))
+        if by_client:
+            sections.append(clients.gains(by_client))
         if found:
             sections += [cost.time(found, self.machine), cost.traffic(found)]
         if any(run.holdings for run in self.digests):

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.analysis.figures.cells import RULES, without
-from fedmpi.analysis.summary import CLUSTERING, summarise
-from fedmpi.metrics.headline import Headline, headline
-from fedmpi.metrics.targets import mean_accuracy
+from fedmpi.analysis import scores
+from fedmpi.analysis.figures.cells import without
+from fedmpi.analysis.summary import summarise
+from fedmpi.metrics import clients
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 
 Float = npt.NDArray[np.float64]
 
-CURVES = ("test_accuracy", "val_accuracy", "train_loss", "test_loss")
-"""Results whose mean over clients is drawn by round."""
+LOSSES = {"train_loss": "training loss", "test_loss": "test loss"}
+"""Losses that are drawn by round, and what they are called."""
 
-LAST, BEST, PUBLISHED = RULES
 ALONE = "self-train"
 
 _METHOD = ("objective", "model", "optimizer", "batch_size", "kernels")
-"""Settings that belong to an unsupervised method, as algorithm and rounds to any."""
+"""Settings that belong to the method, as algorithm and rounds, where the objective may not use the labels."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,18 @@ class Digest:
     ----------
     config : dict
         With `numerics_version`: runs of two versions are never averaged.
-    accuracy : dict of float64 [n]
-        Test accuracy of each client by selection rule.
+    metrics : tuple of Metric
+        The headline first.
+    values : dict of float64 [n] or [1]
+        The headline of each client, or of the run, by selection rule.
     curves : dict of float64 [R]
-        Means over clients.
+        Metrics and losses by field; means over clients where each has a value.
     phases : dict of float
         Seconds a rank spent in each phase on average, over all rounds.
     rates : dict of float
         GFLOP per second that a rank trained or evaluated: `model` and `executed`.
     traffic : dict of float
         MB of payload by collective, all ranks and rounds.
-    headline : Headline or None
-        The score by which the run is judged, where that is not accuracy.
     """
 
     folder: Path
@@ -75,15 +75,15 @@ class Digest:
     status: str
     reason: str
     clients: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     summary: dict[str, Any]
-    accuracy: dict[str, Float]
+    values: dict[str, Float]
     curves: dict[str, Float]
     phases: dict[str, float]
     rates: dict[str, float]
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
-    headline: Headline | None = None
 
     @property
     def name(self) -> str:
@@ -91,18 +91,24 @@ class Digest:
         return self.folder.resolve().name
 
     @property
-    def clustered(self) -> bool:
-        """Whether the run is unsupervised: judged by the clusters of all graphs."""
-        return CLUSTERING[0] in self.summary
+    def headline(self) -> Metric:
+        """The metric by which it is judged first."""
+        return self.metrics[0]
 
     def setting(self) -> dict[str, Any]:
         """Return what it has in common with the runs that it is compared with."""
         apart = ("suite", "name", "seed", "algorithm", "rounds")
-        return without(self.config, *apart, *(("partition.seed", *_METHOD) if self.clustered else ()))
+        common = without(self.config, *apart, *(("partition.seed", *_METHOD) if self._draws else ()))
+        return common | {"metric": self.headline.name}
 
     def repeated(self) -> dict[str, Any]:
-        """Return what it has in common with its repetitions; an unsupervised one draws its split anew."""
-        return without(self.config, "suite", "name", "seed", *(("partition.seed",) if self.clustered else ()))
+        """Return what it has in common with its repetitions."""
+        return without(self.config, "suite", "name", "seed", *(("partition.seed",) if self._draws else ()))
+
+    @property
+    def _draws(self) -> bool:
+        """Whether its repetitions may draw their splits anew: judged by all examples, whoever holds them."""
+        return self.headline.scope == "all"
 
 
 def digest(run: Run, target: float | None) -> Digest:
@@ -114,23 +120,23 @@ def digest(run: Run, target: float | None) -> Digest:
         status=run.status,
         reason=run.reason,
         clients=run.clients,
+        metrics=run.metrics,
         summary=summarise(run, target),
-        accuracy={rule: values(run) for rule, values in RULES.items()},
+        values={rule: scores.values(run, run.headline, rule) for rule in scores.rules(run.headline)},
         curves=_curves(run),
         phases={name: value for name, (value, _) in seconds.items()},
         rates=_rates(run, seconds),
         traffic=_traffic(run),
         holdings=_holdings(run),
         provenance=run.lives[-1].provenance if run.lives else {},
-        headline=headline(run.results),
     )
 
 
 def _curves(run: Run) -> dict[str, Float]:
-    """Return the means over clients by round, and the scores of an unsupervised run."""
-    found = {name: mean_accuracy(run.results[name]) for name in CURVES}
-    scores = [name for name in CLUSTERING if name in run.results]
-    return found | {name: np.asarray(run.results[name], np.float64) for name in scores}
+    fields = [metric.field(part) for metric in run.metrics for part in metric.parts]
+    return {
+        name: clients.mean_by_round(run.results[name]) for name in (*fields, *LOSSES) if name in run.results
+    }
 
 
 def _phase_seconds(run: Run) -> dict[str, tuple[float, float]]:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
+from fedmpi.analysis.entries import Column, Entry, number, share, words
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.collect import Digest, Holdings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.marks import Bars, bars
+from fedmpi.analysis.page.overview import Line, lines, of_runs
 from fedmpi.analysis.page.sections import Section, areas_legend
 from fedmpi.analysis.page.settings import Cell, Setting
-from fedmpi.analysis.page.tables import Cell as Entry
-from fedmpi.analysis.page.tables import Heading, number, percent, table, words
+from fedmpi.analysis.page.tables import table
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES
 
@@ -78,60 +79,64 @@ def traffic(settings: Sequence[Setting]) -> Section:
 
 
 def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
-    headings = [
-        Heading("dataset"),
-        Heading("algorithm"),
-        Heading("ranks"),
-        Heading("s/round", "median over rounds, mean over seeds"),
-        Heading("costliest phase"),
-        Heading("its share %"),
-        Heading(
-            "model GFLOP/s", "counted work of training and evaluation per second that a rank spent in them"
+    columns = [
+        Column[Line]("dataset", lambda line: words(line[0].heading)),
+        Column[Line]("algorithm", lambda line: words(line[1].label, "name")),
+        Column[Line]("ranks", lambda line: words(_ranks(line[1]))),
+        of_runs("s/round", "round_seconds_median", 3, "median over rounds, mean over seeds"),
+        Column[Line]("costliest phase", lambda line: words(costliest(line[1])[0])),
+        Column[Line]("its share %", lambda line: share(costliest(line[1])[1], 0)),
+        Column[Line](
+            "model GFLOP/s",
+            lambda line: number(_rate(line[1], "model"), 1),
+            "counted work of training and evaluation per second that a rank spent in them",
         ),
-        Heading("executed GFLOP/s", "what the chosen kernels did, per second that a rank spent in them"),
-        Heading("collective MB", "payload of all ranks' collectives"),
-        Heading("virtual s", "modelled time of a real federation"),
+        Column[Line](
+            "executed GFLOP/s",
+            lambda line: number(_rate(line[1], "executed"), 1),
+            "what the chosen kernels did, per second that a rank spent in them",
+        ),
+        of_runs("collective MB", "collective_megabytes", 1, "payload of all ranks' collectives"),
+        of_runs("virtual s", "virtual_seconds", 1, "modelled time of a real federation"),
     ]
     if machine is not None:
-        headings += [
-            Heading(
-                "of dense rate %",
-                "model GFLOP/s over the machine's rate in products of the layers'"
-                " shape; above 100 where work is skipped",
-            ),
-            Heading("of roofline %", "least seconds that the machine's rates allow, over the measured ones"),
-        ]
-    rows = [_rate_row(each, cell, machine) for each in settings for cell in each.cells]
-    note = Markup(
-        ""
-        if machine is not None
-        else '<p class="note">For shares of the roofline give the machine\'s rates: <code>fedmpi bench'
+        columns += _shares(machine)
+    note = (
+        '<p class="note">For shares of the roofline give the machine\'s rates: <code>fedmpi bench'
         " train --json &gt; machine.json</code>, then <code>--machine machine.json</code>.</p>"
     )
-    return table("Rates and traffic", headings, rows, "rates") + note
+    shown = table("Rates and traffic", columns, lines(settings), "rates")
+    return shown + Markup(note if machine is None else "")
 
 
-def _rate_row(each: Setting, cell: Cell, machine: Machine | None) -> list[Entry]:
-    name, share = costliest(cell)
-    runs = list(cell.runs.values())
-    ranks = sorted({count for run in runs for count in run.summary["ranks"]})
-    rates = {kind: [run.rates[kind] for run in runs if run.rates] for kind in ("model", "executed")}
-    model, executed = (float(np.mean(values)) if values else None for values in rates.values())
-    row = [
-        words(each.heading),
-        words(cell.label, "name"),
-        words(", ".join(map(str, ranks))),
-        number(cell.mean("round_seconds_median"), 3),
-        words(name),
-        percent(share, 0),
-        number(model, 1),
-        number(executed, 1),
-        number(cell.mean("collective_megabytes"), 1),
-        number(cell.mean("virtual_seconds"), 1),
+def _shares(machine: Machine) -> list[Column[Line]]:
+    def dense(line: Line) -> Entry:
+        return share(machine.dense_share(list(line[1].runs.values()), _rate(line[1], "model")), 0)
+
+    return [
+        Column(
+            "of dense rate %",
+            dense,
+            "model GFLOP/s over the machine's rate in products of the layers' shape; above 100 where work is "
+            "skipped",
+        ),
+        Column(
+            "of roofline %",
+            lambda line: share(machine.roofline_share(list(line[1].runs.values())), 0),
+            "least seconds that the machine's rates allow, over the measured ones",
+        ),
     ]
-    if machine is not None:
-        row += [percent(machine.dense_share(runs, model), 0), percent(machine.roofline_share(runs), 0)]
-    return row
+
+
+def _ranks(cell: Cell) -> str:
+    return ", ".join(
+        map(str, sorted({count for run in cell.runs.values() for count in run.summary["ranks"]}))
+    )
+
+
+def _rate(cell: Cell, kind: str) -> float | None:
+    found = [run.rates[kind] for run in cell.runs.values() if run.rates]
+    return float(np.mean(found)) if found else None
 
 
 def partitions(digests: Sequence[Digest]) -> Section:

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
+from fedmpi.analysis.columns import run_columns
+from fedmpi.analysis.entries import Column, number, words
 from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
-from fedmpi.analysis.page.sections import Section, areas_legend
-from fedmpi.analysis.page.tables import Cell as Entry
-from fedmpi.analysis.page.tables import Heading, number, percent, table, words
-from fedmpi.analysis.summary import method, setting, splitting_groups
+from fedmpi.analysis.page.sections import Section, areas_legend, grid
+from fedmpi.analysis.page.tables import listed, table
+from fedmpi.analysis.scores import splitting_groups
+from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import PHASES
@@ -58,8 +60,7 @@ def detail(run: Run) -> Detail:
     )
     reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
     traffic = _collectives(run) if run.lives else Markup("")
-    grid = Markup('<div class="grid">') + Markup("").join(drawn) + Markup("</div>")
-    return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid + traffic)
+    return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid(drawn) + traffic)
 
 
 def _gradient_norms(run: Run) -> Markup:
@@ -113,16 +114,21 @@ def _collectives(run: Run) -> Markup:
             sums[0] += float(calls[:, place].max())
             sums[1] += float(sizes[:, place].sum()) / 1e6
             sums[2] += float(seconds[:, place].max(initial=0.0))
-    headings = [
-        Heading("collective"),
-        Heading("calls", "of the rank that makes most"),
-        Heading("MB", "payload of all ranks, over all rounds"),
-        Heading(
-            "seconds", "of the rank that spends most in it, over all rounds; waiting for others included"
+    columns = [
+        Column[tuple[str, list[float]]]("collective", lambda sums: words(sums[0])),
+        Column[tuple[str, list[float]]](
+            "calls", lambda sums: number(sums[1][0], 0), "of the rank that makes most"
+        ),
+        Column[tuple[str, list[float]]](
+            "MB", lambda sums: number(sums[1][1]), "payload of all ranks, over all rounds"
+        ),
+        Column[tuple[str, list[float]]](
+            "seconds",
+            lambda sums: number(sums[1][2], 3),
+            "of the rank that spends most in it, over all rounds; waiting for others included",
         ),
     ]
-    rows = [[words(name), number(a, 0), number(b, 2), number(c, 3)] for name, (a, b, c) in found.items()]
-    return table("Bytes and seconds by collective", headings, rows, "")
+    return table("Bytes and seconds by collective", columns, list(found.items()), "")
 
 
 def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
@@ -150,57 +156,9 @@ def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
 
 def all_runs(digests: Sequence[Digest]) -> Section:
     """Return the table of all runs, whatever their status."""
-    clustered = any(each.clustered for each in digests)
-    headings = ["run", "dataset", "algorithm", "seed", "status", "rounds", "ranks"]
-    headings += [
-        "test acc %, last round",
-        "best by validation",
-        "worst client",
-        *(_CLUSTERS if clustered else ()),
-        "s/round",
-        "total s",
-        "client MB",
-    ]
-    rows = [_run_row(each, clustered) for each in digests]
-    target = any("target" in each.summary for each in digests)
-    if target:
-        headings += ["rounds to target", "s to target"]
-    return Section("runs", "All runs", table("Every run", headings, rows, "all-runs"))
-
-
-_CLUSTERS = ("objective", "clustering acc %", "macro F1 %")
-
-
-def _clusters(found: dict[str, Any]) -> list[Entry]:
-    scores = [percent(found.get(name)) for name in ("clustering_accuracy", "clustering_f1")]
-    return [words(found["objective"], "name"), *scores]
-
-
-def _run_row(each: Digest, clustered: bool) -> list[Entry]:
-    found = each.summary
-    row = [
-        words(each.name),
-        words(found["dataset"], "name"),
-        words(found["algorithm"], "name"),
-        number(found["seed"], 0) if isinstance(found["seed"], int) else words(found["seed"]),
-        words(each.status, "" if each.status == "complete" else "warning"),
-        number(found["rounds"], 0),
-        words(", ".join(map(str, found["ranks"]))),
-        percent(found["test_accuracy"]),
-        percent(found["test_accuracy_best_by_validation"]),
-        percent(found["worst_client_accuracy"]),
-        *(_clusters(found) if clustered else ()),
-        number(found["round_seconds_median"], 3),
-        number(found["total_seconds"], 1),
-        number(found["client_megabytes"], 1),
-    ]
-    if "target" in found:
-        reached = found["to_target"]
-        row += [
-            number(reached["rounds"] if reached else None, 0),
-            number(reached["seconds"] if reached else None, 1),
-        ]
-    return row
+    rows = [each.summary for each in digests]
+    columns = run_columns(rows, [metric for each in digests for metric in each.metrics])
+    return Section("runs", "All runs", table("Every run", columns, rows, "all-runs"))
 
 
 _ORIGIN = (
@@ -231,7 +189,7 @@ def provenance(digests: Sequence[Digest]) -> Section:
         ]
         names = ", ".join(run.name for run in runs)
         caption = f"Origin {place + 1} of {len(found)}: {len(runs)} run{'s' * (len(runs) > 1)}"
-        parts.append(table(caption, ["what", "value"], rows, f"origin-{place}"))
+        parts.append(table(caption, listed(["what", "value"]), rows, f"origin-{place}"))
         parts.append(Markup("<details><summary>Its runs</summary><p>{}</p></details>").format(names))
     parts.append(_configurations(digests))
     return Section("provenance", "Provenance", Markup("").join(parts))
@@ -263,9 +221,9 @@ def _configurations(digests: Sequence[Digest]) -> Markup:
     ]
     return (
         Markup("<details><summary>Settings that all runs share</summary>")
-        + table("Settings that all runs share", ["setting", "value"], rows, "shared")
+        + table("Settings that all runs share", listed(["setting", "value"]), rows, "shared")
         + Markup("</details><details><summary>Settings in which runs differ</summary>")
-        + table("Settings in which runs differ", ["run", *varying], lines, "varying")
+        + table("Settings in which runs differ", listed(["run", *varying]), lines, "varying")
         + Markup("</details>")
     )
 

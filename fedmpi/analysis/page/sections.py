@@ -1,4 +1,4 @@
-"""What the page's sections have in common: their form, legends, columns on cost, lines over seeds."""
+"""What the page's sections have in common: their form, legends, grids of charts, who leads."""
 
 from __future__ import annotations
 
@@ -7,27 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 from markupsafe import Markup, escape
 
 from fedmpi.analysis.page.axes import COLOURS
-from fedmpi.analysis.page.charts import Line
-from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.settings import Cell
-from fedmpi.analysis.page.tables import Cell as Entry
-from fedmpi.analysis.page.tables import Heading, number
 
 T = TypeVar("T")
-
-COSTS = (
-    Heading("rounds"),
-    Heading("seeds"),
-    Heading("s/round", "median over rounds, mean over seeds"),
-    Heading("total s", "all rounds, mean over seeds"),
-    Heading("model GFLOP"),
-    Heading("client MB"),
-)
-"""The last columns of a table of cells; `costs` fills them."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +24,9 @@ class Section:
     content: Markup
 
 
-def costs(cell: Cell) -> list[Entry]:
-    """Return a cell's entries of the columns `COSTS`."""
-    return [
-        number(cell.config["rounds"], 0),
-        number(len(cell.runs), 0),
-        number(cell.mean("round_seconds_median"), 3),
-        number(cell.mean("total_seconds"), 1),
-        number(cell.mean("model_gflop"), 0),
-        number(cell.mean("client_megabytes"), 0),
-    ]
+def grid(charts: Iterable[Markup], kind: str = "") -> Markup:
+    """Return charts beside each other."""
+    return Markup(f'<div class="{f"grid {kind}".strip()}">') + Markup("").join(charts) + Markup("</div>")
 
 
 def leaders(cells: Iterable[T], figure: Callable[[T], float], digits: int) -> list[T]:
@@ -88,13 +66,3 @@ def _legend(title: str, chips: Mapping[str, str]) -> Markup:
     return Markup(
         f'<div class="legend" role="group" aria-label="{title}: show or hide">{title} {buttons}</div>'
     )
-
-
-def with_spread(cell: Cell, runs: Sequence[Float]) -> Line:
-    """Return the mean over seeds of values by round [R], with one standard deviation if there are several."""
-    values = np.array(runs)
-    mean = values.mean(axis=0)
-    if len(values) < 2:
-        return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
-    spread = values.std(axis=0, ddof=1)
-    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - spread, mean + spread)

@@ -9,18 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.figures.cells import key, titles
 from fedmpi.analysis.names import (
     algorithm_name,
     algorithm_place,
     dataset_name,
+    known_objective,
     objective_place,
     unsupervised_name,
 )
 from fedmpi.analysis.page.axes import COLOURS, DASHES
 from fedmpi.analysis.page.collect import ALONE, Digest, Float
+from fedmpi.analysis.scores import LAST
 from fedmpi.analysis.summary import setting
-from fedmpi.metrics.headline import Headline
+from fedmpi.metrics import clients
+from fedmpi.metrics.metric import Metric
 
 _LONGEST_HEADING = 80
 """Runs that differ in more than a heading can say are numbered; the page lists their settings at its end."""
@@ -41,20 +45,33 @@ class Cell:
         """The algorithm's name."""
         return str(setting(self.config, "algorithm"))
 
-    def accuracy(self, rule: str, seeds: Sequence[int] | None = None) -> Float:
-        """Return test accuracies [seeds, clients]."""
-        return np.array([self.runs[seed].accuracy[rule] for seed in (self.runs if seeds is None else seeds)])
+    @property
+    def metric(self) -> Metric:
+        """The headline of its runs."""
+        return next(iter(self.runs.values())).headline
 
-    def mean(self, figure: str) -> float:
+    def values(self, rule: str = LAST, seeds: Sequence[int] | None = None) -> Float:
+        """Return the headline [seeds, clients], or [seeds, 1] where clients have no value of their own."""
+        return np.array([self.runs[seed].values[rule] for seed in (self.runs if seeds is None else seeds)])
+
+    def score(self, rule: str = LAST) -> Estimate:
+        """Return the mean over seeds of the headline, over clients where each has a value."""
+        return estimate([clients.mean(run.values[rule]) for run in self.runs.values() if rule in run.values])
+
+    def figure(self, name: str) -> Estimate:
         """Return the mean over seeds of a figure of the runs' summaries."""
-        return float(np.mean([run.summary[figure] for run in self.runs.values()]))
+        return estimate([run.summary.get(name, np.nan) for run in self.runs.values()])
+
+    def mean(self, name: str) -> float:
+        """Return that mean alone; NaN where a run lacks the figure."""
+        return float(np.mean([run.summary.get(name, np.nan) for run in self.runs.values()]))
 
 
 @dataclass(frozen=True)
 class Setting:
     """Cells that can be compared: alike in all but algorithm and rounds, or but the unsupervised method.
 
-    `clients` are those of the first; of all, unless a score over all clients' graphs compares the runs.
+    `clients` are those of the first; of all, where the headline is one by client.
     """
 
     heading: str
@@ -62,23 +79,15 @@ class Setting:
     cells: tuple[Cell, ...]
 
     @property
-    def clustered(self) -> bool:
-        """Whether the runs are unsupervised."""
-        return next(iter(self.cells[0].runs.values())).clustered
+    def metric(self) -> Metric:
+        """The headline of the runs."""
+        return self.cells[0].metric
 
     @property
-    def score(self) -> str | None:
-        """Name of the score by which the runs are judged; None where that is accuracy."""
-        return None if self._headline is None else self._headline.name
-
-    @property
-    def higher(self) -> bool:
-        """Whether more of what the runs are judged by is better."""
-        return self._headline is None or self._headline.higher
-
-    @property
-    def _headline(self) -> Headline | None:
-        return next(iter(self.cells[0].runs.values())).headline
+    def metrics(self) -> list[Metric]:
+        """All metrics of the runs, the headline first."""
+        runs = [run for cell in self.cells for run in cell.runs.values()]
+        return list({metric.name: metric for run in runs for metric in run.metrics}.values())
 
     def reference(self, cell: Cell) -> Cell | None:
         """Return the self-train that a cell's gains are over: of as many rounds, else of the most."""
@@ -101,7 +110,7 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
             complaints.append(
                 f"{run.folder}: left out of the averages, the same case and seed as {twin.folder}"
             )
-        elif others and others[0].clients != run.clients and run.headline is None:
+        elif others and others[0].clients != run.clients and run.headline.scope == "client":
             complaints.append(
                 f"{run.folder}: left out of the averages, other clients than {others[0].folder}"
             )
@@ -142,7 +151,9 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
         colour, repeat = algorithm_place(algorithms[place]), algorithms[:place].count(algorithms[place])
         dash = (colour + 2 * repeat) % DASHES
-        if firsts[place].clustered:  # a colour per objective, dashes per algorithm, on every dataset
+        if known_objective(
+            _objective(firsts[place])
+        ):  # a colour per objective, dashes per algorithm, on every dataset
             repeat = [_method(run) for run in firsts[:place]].count(_method(firsts[place]))
             colour, dash = _order(firsts[place])[0], (colour + 2 * repeat) % DASHES
         sorted_seeds = dict(sorted(seeds.items()))
@@ -151,14 +162,22 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
+def _objective(run: Digest) -> str:
+    return str(setting(run.config, "objective"))
+
+
 def _method(run: Digest) -> str:
-    algorithm = str(setting(run.config, "algorithm"))
-    if run.clustered:
-        return unsupervised_name(str(setting(run.config, "objective")), algorithm)
-    return algorithm_name(algorithm)
+    algorithm, objective = str(setting(run.config, "algorithm")), _objective(run)
+    return (
+        unsupervised_name(objective, algorithm) if known_objective(objective) else algorithm_name(algorithm)
+    )
 
 
 def _order(run: Digest) -> tuple[int, int, str, int]:
     algorithm = str(setting(run.config, "algorithm"))
-    objective = objective_place(str(setting(run.config, "objective"))) if run.clustered else 0
-    return objective, algorithm_place(algorithm), algorithm, int(run.config["rounds"])
+    return (
+        objective_place(_objective(run)) if known_objective(_objective(run)) else 0,
+        algorithm_place(algorithm),
+        algorithm,
+        int(run.config["rounds"]),
+    )

@@ -78,7 +78,7 @@ def test_it_says_what_somebody_else_must_know(bundle):
         index = json.load(archive.extractfile("small/bundle.json"))
         (system,) = json.load(archive.extractfile("small/systems.json"))
         assert archive.extractfile("small/suite.toml").read().decode() == SUITE
-    assert (index["format"], index["suite"]) == (1, "small/suite")
+    assert (index["format"], index["suite"]) == (2, "small/suite")
     assert [each["case"] for each in index["cases"]] == ["fedavg", "fedprox", "self-train"]
     assert system["cases"] == ["fedavg", "fedprox", "self-train"]
     assert {"cpu_model", "mpi", "packages", "commit", "ranks"} <= system["system"].keys()
@@ -104,14 +104,11 @@ def test_a_table_that_does_not_follow_from_the_records_is_found(here, bundle):
             return content
         head, first, *others = content.decode().splitlines()
         names, values = head.split(","), first.split(",")
-        values[names.index("test_accuracy")] = "0.99"
+        values[names.index("score")] = "0.99"
         return "\n".join([head, ",".join(values), *others, ""]).encode()
 
     done = here("verify", repacked(bundle, change))
-    assert (
-        "WRONG: tables/clients.csv: fedavg, synthetic-0, test_accuracy: '0.99', the record gives"
-        in done.stdout
-    )
+    assert "WRONG: tables/clients.csv: fedavg, synthetic-0, score: '0.99', the record gives" in done.stdout
 
 
 def test_the_order_of_its_files_says_nothing(here, bundle):
@@ -246,7 +243,11 @@ def test_another_suffix_is_refused_before_anything_is_written(here, tmp_path):
             {"a/bundle.json": b'{"format": "1"}'},
             "bundle.json is not the index of a bundle (format: Input should",
         ),
-        ({"a/bundle.json": b'{"format": 9, "files": []}'}, "a bundle of format 9, this fedmpi reads up to 1"),
+        ({"a/bundle.json": b'{"format": 9, "files": []}'}, "a bundle of format 9, this fedmpi reads up to 2"),
+        (
+            {"a/bundle.json": b'{"format": 1, "files": []}'},
+            "a bundle of format 1, its table has older columns",
+        ),
     ],
 )
 def test_what_is_no_bundle(fedmpi, tmp_path, content, words):

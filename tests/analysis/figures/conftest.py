@@ -6,6 +6,7 @@ from fedmpi.analysis.figures import style
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+from tests.analysis.tasks import FIELDS
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def record(tmp_path):
             **settings,
         }
         folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
+        extra = (*FIELDS["accuracy"], *extra)
         with RunRecord.create(
             folder, config=config, clients=clients, rounds=rounds, partition={}, extra=extra
         ) as run:

@@ -1,8 +1,8 @@
 import pytest
 
-from fedmpi.analysis import rows
-from fedmpi.analysis.figures.cells import RULES, cells, seeds_text, titles, without
+from fedmpi.analysis.figures.cells import by_rule, cells, seeds_text, titles, without
 from fedmpi.errors import BadInput
+from fedmpi.store.reader import load_run
 
 ACCURACY = [[0.5, 0.6]]
 
@@ -16,8 +16,8 @@ def test_seeds_of_one_configuration_make_a_cell(record):
     first, second = cells(runs)
     assert list(first.runs) == [10, 42]
     assert (first.algorithm, second.algorithm, first.dataset) == ("fedavg", "gcfl", "PROTEINS")
-    assert first.mean(RULES["last round"]).tolist() == pytest.approx([0.6, 0.7])
-    assert first.mean(RULES["last round"], [42]).tolist() == [0.7, 0.8]
+    assert first.mean(by_rule("last round")).tolist() == pytest.approx([60, 70])
+    assert first.mean(by_rule("last round"), [42]).tolist() == [70, 80]
 
 
 def test_a_run_twice_is_refused(record):
@@ -63,5 +63,7 @@ def test_what_is_said_of_seeds():
     assert seeds_text([(10, 42), (10,)]) == "means over 1 to 2 seeds, not the same everywhere"
 
 
-def test_the_rules_are_those_of_the_tables():
-    assert list(RULES) == list(rows.RULES)
+def test_runs_whose_clients_have_no_value_of_their_own_are_named(make_scored, tmp_path):
+    run = load_run(make_scored(tmp_path / "a", "rmse", [1.5]))
+    with pytest.raises(BadInput, match="no RMSE by client; leave it out"):
+        by_rule("last round")(run)

@@ -82,7 +82,7 @@ def test_vectors_that_are_damaged_or_gone_are_named_in_one_line(runs, fedmpi):
 
 def test_supervised_runs_and_runs_without_vectors_are_named(record, draw):
     run = record({}, test_loss=[[1.0, 2.0]])
-    with pytest.raises(BadInput, match="not of an unsupervised objective"):
+    with pytest.raises(BadInput, match="judged on held-out examples, by accuracy; leave it out"):
         draw("clustering", [run])
     with pytest.raises(BadInput, match="keeps no vectors"):
         draw("t-sne", [run])

@@ -35,7 +35,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
             {"feild": 1},
             r'^--option feild: unknown option; did you mean "field"\? \(known: field, first_round, log',
         ),
-        ({"field": "loss"}, r"^--option field: input should be 'test_loss'.* \(got 'loss'\)"),
+        ({"panels": "loss"}, r"^--option panels: input should be 'settings'.* \(got 'loss'\)"),
     ],
 )
 def test_a_wrong_option_is_one_line(options, words):

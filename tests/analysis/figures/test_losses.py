@@ -70,7 +70,7 @@ def test_agreement_of_clusters_is_smoothed_and_its_mean_is_named(record, draw):
     assert axis.lines[0].get_xydata().tolist() == [[2.0, 0.25], [3.0, 0.75], [4.0, 1.0]]
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["FedAvg: mean 0.50"]
     assert len(axis.lines) == 1
-    with pytest.raises(BadInput, match="may be of one domain"):
+    with pytest.raises(BadInput, match="may be of one domain; leave it out"):
         draw("losses", [record({}, extra=[field], domain_agreement=[np.nan])], field="domain_agreement")
     with pytest.raises(BadInput, match="has no domain_agreement"):
         draw("losses", [record({}, test_loss=[[1.0, 1.0]])], field="domain_agreement")
@@ -87,5 +87,7 @@ def test_means_of_rounds_are_said_in_the_caption_and_need_so_many_rounds(record,
 
 def test_a_run_without_the_field_is_named(record, draw):
     run = record({}, test_loss=[[np.nan, np.nan]])
-    with pytest.raises(BadInput, match="has no test_loss: leave it out, or try --option field=train_loss"):
+    with pytest.raises(BadInput, match="test_loss is never defined there; leave it out"):
         draw("losses", [run])
+    with pytest.raises(BadInput, match="has no count_loss: leave it out, or try --option field=train_loss"):
+        draw("losses", [run], field="count_loss")

@@ -5,6 +5,7 @@ import pytest
 
 from fedmpi.cli.report_formats import Formats, report
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +31,11 @@ def _record(folder, algorithm, seed, generator):
         "datasets": np.array(["PROTEINS"] * 4),
         "total_emd": np.array(0.5),
     }
-    with RunRecord.create(folder, config=config, clients=clients, rounds=12, partition=partition) as record:
+    about = {"config": config, "clients": clients, "rounds": 12, "partition": partition}
+    with RunRecord.create(folder, **about, extra=FIELDS["accuracy"]) as record:
         record.begin_life(0, 2, ["Bcast", "Reduce"], {"cpu_model": "made up"})
         for index in range(12):
-            results = blank_round(result_fields(), axis_sizes(4))
+            results = blank_round(result_fields(FIELDS["accuracy"]), axis_sizes(4))
             measured = blank_round(measurement_fields(), axis_sizes(4, 2, 2))
             for name in ("test_accuracy", "val_accuracy", "test_loss", "train_loss", "gradient_norm"):
                 results[name][:] = generator.uniform(0.4, 0.9, 4)

@@ -2,7 +2,6 @@ import json
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from fedmpi.analysis.discovery import each_run
@@ -11,8 +10,8 @@ from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.machine import read
 from fedmpi.cli.report_formats import Formats, report
 from fedmpi.errors import BadInput
-from fedmpi.metrics.headline import Headline
 from fedmpi.store.reader import load_run
+from tests.analysis.tasks import FIELDS
 
 
 def settings_of(*folders):
@@ -63,35 +62,33 @@ def test_settings_are_named_by_their_model_where_a_dataset_has_several(tmp_path,
     }
 
 
-def scored(folder, name, values, make_run, **options):
-    """Return the digest of a run that is judged by a score, and the made-up scores by round."""
-    found = digest(load_run(make_run(folder, [[0.5] * 2] * len(values), **options)), None)
-    headline = Headline(name, name == "ROC-AUC", np.array(values), np.array(values))
-    rules = {"": headline.last, "_best_by_validation": headline.last, "_as_published": headline.as_published}
-    figures = {f"test_score{rule}": value for rule, value in rules.items()} | {"test_score_constant": 0.5}
-    return replace(found, headline=headline, summary=found.summary | figures)
-
-
 @pytest.mark.parametrize(
-    ("name", "best", "way"),
-    [("RMSE", "0.7000", "lower is better"), ("ROC-AUC", "0.8000", "higher is better")],
+    ("name", "title", "values", "best", "way"),
+    [
+        ("rmse", "RMSE", (0.7, 0.8), "0.7000 (lower is better), 0.1000 ahead of centralised", "lower"),
+        ("roc_auc", "ROC-AUC", (0.8, 0.7), "0.8000, 0.1000 ahead of centralised", "higher"),
+    ],
 )
-def test_scores_are_shown_with_their_direction_whoever_the_clients_are(name, best, way, tmp_path, make_run):
+def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
+    name, title, values, best, way, tmp_path, make_scored
+):
     page = Page()
-    page.digests = [
-        scored(tmp_path / "a", name, [0.9, 0.7], make_run),
-        scored(tmp_path / "b", name, [0.6, 0.8], make_run, settings={"algorithm": "centralised"}),
+    made = [
+        make_scored(tmp_path / "a", name, [0.9, values[0]]),
+        make_scored(tmp_path / "b", name, [0.6, values[1]], settings={"algorithm": "centralised"}),
     ]
+    page.digests = [digest(load_run(each), None) for each in made]
     page.digests[1] = replace(page.digests[1], clients=("all",))
     html = page.html("page", [])
     assert page.settings([])[1] == []
-    rows = re.search(r'<table id="scores-cells".*?</table>', html, re.DOTALL).group()
-    assert rows.count(f"{name}, {way}") == 2
-    assert re.findall(r'class="[^"]*best"[^>]*>([0-9.]+)<', rows) == [best]
-    assert f"the best test {name} in the last round, {best} ({way})" in html
+    rows = re.search(r'<table id="cells-0".*?</table>', html, re.DOTALL).group()
+    assert f"by {title}, {way} is better</caption>" in rows
+    leading = re.findall(r'class="[^"]*best"[^>]*>([0-9.]+)<', rows)
+    assert leading[0] == best[:6]
+    assert f"has the best test {title} in the last round, {best} (one seed: no interval)" in html
     assert "in no table by client and in no gain" in html
-    assert 'id="cells"' not in html
-    assert "PROTEINS, 1 or 2 clients" in html
+    assert 'id="clients-0"' not in html and 'id="gains"' not in html
+    assert "BBBP, 1 or 2 clients" in html
 
 
 def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run):
@@ -102,11 +99,11 @@ def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run
     assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone.html("page", [])
     html = tied.html("page", [])
     assert (
-        "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the highest test accuracy in the last "
+        "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best test accuracy in the last "
         "round, 75.00 %.</li>"
     ) in html
     assert "Best by client: FedAvg on 2, FedProx on 2 of 2 clients; on 2 several tie, and each" in html
-    overview = re.search(r'<table id="cells".*?</table>', html, re.DOTALL).group()
+    overview = re.search(r'<table id="cells-0".*?</table>', html, re.DOTALL).group()
     assert overview.count("★") == 4  # of two algorithms, by two rules
 
 
@@ -119,7 +116,7 @@ def test_what_is_the_same_as_printed_ties_and_the_next_is_the_first_that_is_not(
     ]
     page.digests = [digest(load_run(run), None) for run in runs]
     html = page.html("page", [])
-    assert "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the highest" in html
+    assert "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best" in html
     assert "90.00 %, 10.00 points ahead of self-train (one seed: no interval)." in html
 
 
@@ -153,7 +150,9 @@ def test_markdown(tmp_path, make_run, capsys):
     assert report([tmp_path], None, Formats(markdown=True)) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if "FedAvg" in line)
     # mean 0.8, deviation 0.0707 over two seeds: 12.706 * 0.0707 / sqrt(2) = 0.6353
-    assert row.startswith("| PROTEINS | FedAvg | 1 | 2 | 80.00 ± 63.53 | 80.00 ± 63.53 |")
+    assert row.startswith(
+        "| PROTEINS | FedAvg | 80.00 ± 63.53 | 80.00 ± 63.53 | 80.00 ± 63.53 | 75.00 | 1 | 2 |"
+    )
 
 
 def test_latex(tmp_path, make_run, capsys):
@@ -161,7 +160,7 @@ def test_latex(tmp_path, make_run, capsys):
     assert report([tmp_path], None, Formats(latex=True)) == 0
     out = capsys.readouterr().out
     assert r"test accuracy \%, last round" in out
-    assert r"PROTEINS & FedAvg & 1 & 1 & 75.00 & 75.00 & 75.00 & 70.00 & 1.000 & 1.0 \\" in out
+    assert r"PROTEINS & FedAvg & 75.00 & 75.00 & 75.00 & 70.00 & 1 & 1 & 1.000 & 1.0 \\" in out
 
 
 def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make_run, make_scored, capsys):
@@ -173,16 +172,16 @@ def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make
         block for block in capsys.readouterr().out.split("\n\n") if block.startswith("| dataset")
     )
     assert "BBBP" not in first and "test accuracy" not in second
-    assert "| score | last round | best by validation | as published | constant |" in second
-    scores = "1.5000 ± 0.0000 | 2.0000 ± 0.0000 | 1.0000 ± 0.0000 | 4.0000"
-    assert f"| BBBP | FedAvg | 3 | 2 | RMSE, lower is better | {scores} |" in second
+    assert "| test RMSE, last round | best by validation | as published | constant | test MAE |" in second
+    scores = "1.5000 ± 0.0000 | 2.0000 ± 0.0000 | 1.0000 ± 0.0000 | 4.0000 | 0.7500 ± 0.0000"
+    assert f"| BBBP | FedAvg | {scores} |" in second
 
 
 def test_latex_of_scores_has_no_nan_and_no_accuracies(tmp_path, make_scored, capsys):
     make_scored(tmp_path / "a", "roc_auc", [0.7])
     assert report([tmp_path], None, Formats(latex=True)) == 0
     out = capsys.readouterr().out
-    assert r"BBBP & FedAvg & 1 & 1 & ROC-AUC, higher is better & 0.7000 & 0.7000 & 0.7000 & 0.5000 &" in out
+    assert r"BBBP & FedAvg & 0.7000 & 0.7000 & 0.7000 & 0.5000 & 0.3500 & 1 & 1 &" in out
     assert "nan" not in out and "accuracy" not in out
 
 
@@ -203,7 +202,9 @@ def test_what_is_left_out_is_named_in_the_page_and_by_the_exit_code(tmp_path, ma
 def test_a_page_of_runs_without_a_finished_round_and_one_of_nothing(tmp_path, make_run):
     from fedmpi.store.record import RunRecord
 
-    RunRecord.create(tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}).close()
+    RunRecord.create(
+        tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
+    ).close()
     assert report([tmp_path / "a"], None, Formats(html=tmp_path / "a.html")) == 2
     assert report([tmp_path / "none"], None, Formats(html=tmp_path / "b.html")) == 2
     assert "1 left out" in (tmp_path / "b.html").read_text()
@@ -228,7 +229,7 @@ def test_what_a_column_means_is_said_in_the_page_and_headings_of_numbers_are_mar
     make_run(tmp_path / "a", [[0.7, 0.8]])
     report([tmp_path / "a"], None, Formats(html=tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text()
-    assert "<dt>worst client</dt><dd>lowest accuracy of a client, mean over seeds</dd>" in text
+    assert "<dt>worst client</dt><dd>worst accuracy of a client, mean over seeds</dd>" in text
     classes = {
         name: kinds for kinds, name in re.findall(r'"col"(?: class="(.*?)")?><button.*?>(.*?)</b', text)
     }

@@ -1,0 +1,106 @@
+"""Sections of the page on single clients: who won on which, and what each gains over training alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from fedmpi.analysis.entries import Entry, number, words
+from fedmpi.analysis.page.collect import Float
+from fedmpi.analysis.page.marks import Violin, violins
+from fedmpi.analysis.page.overview import gain
+from fedmpi.analysis.page.sections import Section, cells_legend, grid, leaders
+from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.tables import listed, table
+
+_MOST_ROWS = 200
+"""Clients of a table; there are charts of all."""
+
+
+def _digits(setting: Setting) -> int:
+    """Return how many digits a client's value gets: one less than a mean, since it has few test examples."""
+    return setting.metric.digits - 1
+
+
+def _client_means(setting: Setting) -> Float:
+    """Return each cell's headline by client, as people read it, last round, mean over seeds [cells, n]."""
+    return setting.metric.scale * np.array([cell.values().mean(axis=0) for cell in setting.cells])
+
+
+def winners(setting: Setting) -> list[list[int]]:
+    """Return of each client the cells that are best on it: several where they tie as printed."""
+    means, places = setting.metric.sign * _client_means(setting), range(len(setting.cells))
+    return [leaders(places, column.__getitem__, _digits(setting)) for column in means.T]
+
+
+def by_client(settings: Sequence[Setting]) -> Section:
+    """Return who is best on which client, a table per dataset."""
+    parts = [
+        Markup(
+            "<p>Test values in the last round, mean over seeds. ★ marks the best of a client; of those that "
+            "tie as printed, each. A client has few test examples, so small gaps mean little.</p>"
+        )
+    ]
+    for place, each in enumerate(settings):
+        if len(each.cells) > 1:
+            parts.append(_client_table(each, f"clients-{place}"))
+    return Section("clients", "Which algorithm won on which client", Markup("").join(parts))
+
+
+def _client_table(setting: Setting, identifier: str) -> Markup:
+    means, best = _client_means(setting), winners(setting)
+    rows: list[list[Entry]] = []
+    for client, name in enumerate(setting.clients[:_MOST_ROWS]):
+        entries = [
+            number(value, _digits(setting), "best" if place in best[client] else "")
+            for place, value in enumerate(means[:, client].tolist())
+        ]
+        labels = ", ".join(setting.cells[place].label for place in best[client])
+        rows.append([words(name), *entries, words(labels, "name")])
+    more = len(setting.clients) - _MOST_ROWS
+    left_out = f"; {more} more clients are not listed" if more > 0 else ""
+    caption = f"{setting.heading}: {setting.metric.heading} by client{left_out}"
+    columns = listed(["client", *(cell.label for cell in setting.cells), "best"])
+    heading = Markup("<h3>{}</h3><p>Best: {}.</p>").format(setting.heading, wins(setting))
+    return heading + table(caption, columns, rows, identifier)
+
+
+def wins(setting: Setting) -> str:
+    """Say on how many clients each cell is best, the most first, and how many of these are ties."""
+    best = winners(setting)
+    counts = [(cell.label, sum(place in each for each in best)) for place, cell in enumerate(setting.cells)]
+    won = sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
+    text = f"{', '.join(f'{label} on {count}' for label, count in won)} of {len(best)} clients"
+    ties = sum(len(each) > 1 for each in best)
+    return f"{text}; on {ties} several tie, and each of them counts" if ties else text
+
+
+def gains(settings: Sequence[Setting]) -> Section:
+    """Return violins of the clients' gains over self-train."""
+    charts: list[Markup] = []
+    drawn: list[Cell] = []
+    for each in settings:
+        found = [(cell, each_gain) for cell in each.cells if (each_gain := gain(each, cell)) is not None]
+        groups = [_violin(each, cell, values) for cell, (values, _) in found if not np.isnan(values).all()]
+        if groups:
+            over = ", ".join(dict.fromkeys(reference.label for _, (_, reference) in found))
+            unit = f"gain ({'points' if each.metric.percent else each.metric.title})"
+            charts.append(violins(f"{each.heading}: gain over {over}", unit, groups))
+            drawn += [cell for cell, _ in found]
+    content = Markup("<p>No run has a self-train of the same data, settings and seeds beside it.</p>")
+    if charts:
+        intro = Markup(
+            "<p>By how much a client's test value in the last round is better than that of its self-train, "
+            "both means over the seeds that both have. Dots are clients (hover for names), bars means; above "
+            "0 the federation helps.</p>"
+        )
+        content = intro + cells_legend(drawn) + grid(charts)
+    return Section("gains", "Gain over self-train, client by client", content)
+
+
+def _violin(setting: Setting, cell: Cell, values: Float) -> Violin:
+    kept = ~np.isnan(values)
+    names = [name for name, keep in zip(setting.clients, kept, strict=True) if keep]
+    return Violin(cell.label, cell.label, cell.colour, names, values[kept])

@@ -1,0 +1,100 @@
+"""The page's section on what was learned by round: every metric of the runs, and their losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from fedmpi.analysis.entries import Entry, number
+from fedmpi.analysis.page.axes import thinned
+from fedmpi.analysis.page.charts import Axes, Line
+from fedmpi.analysis.page.charts import lines as chart
+from fedmpi.analysis.page.collect import LOSSES, Float
+from fedmpi.analysis.page.overview import direction
+from fedmpi.analysis.page.sections import Section, cells_legend, grid
+from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.tables import listed, table
+from fedmpi.metrics.metric import Metric
+
+_PARTS = {"val": "validation"}
+
+
+def curves(settings: Sequence[Setting]) -> Section:
+    """Return all metrics and losses by round, with the spread over seeds."""
+    parts = [
+        Markup(
+            "<p>Means over clients where each has a value, then over seeds; the band is one standard "
+            "deviation over seeds. Of the new models of each round; but the training loss is a running mean "
+            "while the model changes. Losses above 0 are on a logarithmic axis.</p>"
+        ),
+        cells_legend([cell for each in settings for cell in each.cells]),
+    ]
+    for place, each in enumerate(settings):
+        drawn = [_scores(each, metric, part) for metric in each.metrics for part in reversed(metric.parts)]
+        drawn += [_losses(each, field) for field in LOSSES]
+        parts += [Markup("<h3>{}</h3>").format(each.heading), grid(filter(None, drawn), "wide")]
+        parts.append(_in_numbers(each, f"curves-{place}"))
+    return Section("curves", "Scores and losses by round", Markup("").join(parts))
+
+
+def _scores(each: Setting, metric: Metric, part: str) -> Markup | None:
+    label = metric.label(_PARTS.get(part, part))
+    title = label if metric.higher else f"{label}, {direction(metric)}"
+    unit = f"{label} (%)" if metric.percent else label
+    return _chart(
+        each, metric.field(part), Axes(_capitalised(title), each.heading, unit, factor=metric.scale)
+    )
+
+
+def _losses(each: Setting, field: str) -> Markup | None:
+    drawn = [run.curves[field] for cell in _drawable(each, field) for run in cell.runs.values()]
+    log = all((values[~np.isnan(values)] > 0).all() for values in drawn)
+    return _chart(each, field, Axes(_capitalised(LOSSES[field]), each.heading, LOSSES[field], log=log))
+
+
+def _chart(each: Setting, field: str, axes: Axes) -> Markup | None:
+    """Return the chart of a field; None where there is nothing to draw."""
+    cells = _drawable(each, field)
+    if not cells:
+        return None
+    return chart(
+        axes, [_with_spread(cell, [run.curves[field] for run in cell.runs.values()]) for cell in cells]
+    )
+
+
+def _drawable(each: Setting, field: str) -> list[Cell]:
+    return [
+        cell
+        for cell in each.cells
+        if all(np.isfinite(run.curves.get(field, np.nan)).any() for run in cell.runs.values())
+    ]
+
+
+def _with_spread(cell: Cell, runs: Sequence[Float]) -> Line:
+    """Return the mean over seeds of values by round [R], with one standard deviation if there are several."""
+    values = np.array(runs)
+    mean = values.mean(axis=0)
+    if len(values) < 2:
+        return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
+    spread = values.std(axis=0, ddof=1)
+    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - spread, mean + spread)
+
+
+def _in_numbers(each: Setting, identifier: str) -> Markup:
+    """Return the headline at about ten rounds, for those who do not see the curves."""
+    metric, field = each.metric, each.metric.field()
+    rows = []
+    for index in thinned(max(int(cell.config["rounds"]) for cell in each.cells), 11).tolist():
+        found = [[run.curves[field][index : index + 1] for run in cell.runs.values()] for cell in each.cells]
+        means = [metric.scale * float(np.mean(values)) if np.size(values) else None for values in found]
+        rows.append([Entry(str(index + 1), index + 1), *(number(mean, metric.digits - 1) for mean in means)])
+    columns = listed(["round", *(cell.label for cell in each.cells)])
+    inside = table(f"{each.heading}: {metric.label(unit=True)}, mean over seeds", columns, rows, identifier)
+    summary = Markup("<details><summary>{} in numbers</summary>").format(_capitalised(metric.label()))
+    return summary + inside + Markup("</details>")
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,190 @@
+"""The table of all datasets and algorithms, by the metric that their runs are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
+from fedmpi.analysis.page.collect import ALONE, Float
+from fedmpi.analysis.page.sections import Section, leaders
+from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.tables import table
+from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
+from fedmpi.metrics.metric import Metric
+
+Line = tuple[Setting, Cell]
+"""A line of a table of cells."""
+
+_MEANINGS = {
+    "client": {
+        LAST: "mean over clients and seeds ± 95 % interval over seeds (Student's t)",
+        BEST: "each client at its best round by validation",
+        PUBLISHED: "a client's best test value at splits of its cluster: chosen on test data",
+    },
+    "pooled": {
+        LAST: "over all clients' test examples together, each under its client's new model; "
+        "mean over seeds ± 95 % interval",
+        BEST: "test score in the round of the best validation score",
+        PUBLISHED: "the best test score of any round: chosen on test data",
+    },
+    "all": {LAST: "over all clients' examples together; mean over seeds ± 95 % interval"},
+}
+"""What a headline's value is by its scope and the rule of selection."""
+
+
+def by_metric(settings: Iterable[Setting]) -> list[list[Setting]]:
+    """Return settings in groups of one headline."""
+    found: dict[str, list[Setting]] = {}
+    for each in settings:
+        found.setdefault(each.metric.name, []).append(each)
+    return list(found.values())
+
+
+def lines(settings: Sequence[Setting]) -> list[Line]:
+    """Return a line per dataset and algorithm."""
+    return [(each, cell) for each in settings for cell in each.cells]
+
+
+def overview(settings: Sequence[Setting]) -> Section:
+    """Return a table for each headline."""
+    parts = []
+    for place, alike in enumerate(by_metric(settings)):
+        metric = alike[0].metric
+        caption = f"Every dataset and algorithm by {metric.title}, {direction(metric)}"
+        parts.append(table(caption, columns(alike), lines(alike), f"cells-{place}"))
+        parts.append(Markup('<p class="note">{}</p>').format(note(metric)))
+    return Section("overview", "Overview", Markup("").join(parts))
+
+
+def direction(metric: Metric) -> str:
+    """Return in words which way a metric is better."""
+    return f"{metric.better} is better"
+
+
+def note(metric: Metric) -> str:
+    """Return what a reader of a table by a metric should know."""
+    text = "★ the best of a dataset; of those that tie as printed, each."
+    if metric.scope == "client":
+        return text
+    return (
+        f"{text} One {metric.title} over the examples of all clients together, so runs whose clients differ "
+        "stand beside each other; these runs are in no table by client and in no gain over self-train."
+    )
+
+
+def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
+    """Return the columns of settings with one headline, without those in which none has anything."""
+    metric = settings[0].metric
+    further = {each.name: each for setting in settings for each in setting.metrics if each != metric}
+    field, rows = metric.field(), lines(settings)
+    listed = [
+        _figure(metric, "constant", "constant", "of a prediction that is the same for every example", True),
+        *(
+            _figure(each, each.field(), each.label(unit=True), "" if each.higher else direction(each), True)
+            for each in further.values()
+        ),
+        _figure(
+            metric, f"{field}_without_twins", "without twins",
+            "last round, over test examples that have no isomorphic twin in a training set",
+        ),
+        _figure(
+            metric, f"worst_client_{metric.name}", "worst client",
+            f"worst {metric.title} of a client, mean over seeds", True,
+        ),
+        Column(
+            "gain over self-train", _gain_entry,
+            f"{metric.points} mean over clients, over the seeds that both have".strip(),
+        ),
+        Column("clusters", _clusters, "clusters at the end, mean over seeds, of algorithms that split them"),
+    ]  # fmt: skip
+    return [
+        Column("dataset", lambda line: words(line[0].heading), pasted=True),
+        Column("algorithm", lambda line: words(line[1].label, "name"), pasted=True),
+        *(_headline(metric, rule) for rule in rules(metric)),
+        *filled(listed, rows),
+        *COSTS,
+    ]
+
+
+def _headline(metric: Metric, rule: str) -> Column[Line]:
+    def entry(line: Line) -> Entry:
+        best = rule != PUBLISHED and len(line[0].cells) > 1 and _leads(*line, rule)
+        return score(metric, line[1].score(rule), "best" if best else "")
+
+    title = f"{metric.label(unit=True)}, {rule}" if rule == LAST else rule
+    return Column(title, entry, _MEANINGS[metric.scope][rule], pasted=True)
+
+
+def _leads(setting: Setting, cell: Cell, rule: str) -> bool:
+    return any(cell is each for each in ahead(setting.cells, rule))
+
+
+def _figure(metric: Metric, name: str, title: str, meaning: str, pasted: bool = False) -> Column[Line]:
+    def entry(line: Line) -> Entry:
+        found = line[1].figure(name)
+        return score(metric, found if metric.field() == name else found.mean)
+
+    return Column(title, entry, meaning, pasted=pasted)
+
+
+def ahead(cells: Sequence[Cell], rule: str = LAST) -> list[Cell]:
+    """Return the cells of the best headline: several where they tie."""
+    return leaders(
+        cells,
+        lambda cell: signed(cell.metric) * cell.score(rule).mean,
+        cells[0].metric.digits if cells else 0,
+    )
+
+
+def signed(metric: Metric) -> float:
+    """Return what makes of a value the number that people read, such that higher is better."""
+    return metric.sign * metric.scale
+
+
+def gain(setting: Setting, cell: Cell) -> tuple[Float, Cell] | None:
+    """Return each client's mean gain over its self-train, and that; None where there is none to compare with.
+
+    Both are means over the seeds that both have.
+    """
+    reference = setting.reference(cell)
+    if cell.algorithm == ALONE or reference is None or cell.metric.scope != "client":
+        return None
+    seeds = [seed for seed in cell.runs if seed in reference.runs]
+    if not seeds:
+        return None
+    own, alone = (each.values(LAST, seeds).mean(axis=0) for each in (cell, reference))
+    return signed(cell.metric) * (own - alone), reference
+
+
+def _gain_entry(line: Line) -> Entry:
+    found = gain(*line)
+    return number(None if found is None else float(np.nanmean(found[0])), line[1].metric.digits)
+
+
+def _clusters(line: Line) -> Entry:
+    splits = line[1].mean("splits")
+    return number(1 + splits if splits else None, 1)
+
+
+def _cost(
+    title: str, value: Callable[[Cell], float], digits: int, meaning: str = "", pasted: bool = True
+) -> Column[Line]:
+    return Column(title, lambda line: number(value(line[1]), digits), meaning, pasted=pasted)
+
+
+def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool = False) -> Column[Line]:
+    """Return the column of a figure of the runs' summaries, its mean over seeds."""
+    return _cost(title, lambda cell: cell.mean(name), digits, meaning, pasted)
+
+
+COSTS = (
+    _cost("rounds", lambda cell: float(cell.config["rounds"]), 0),
+    _cost("seeds", lambda cell: float(len(cell.runs)), 0),
+    of_runs("s/round", "round_seconds_median", 3, "median over rounds, mean over seeds", True),
+    of_runs("total s", "total_seconds", 1, "all rounds, mean over seeds", True),
+    of_runs("model GFLOP", "model_gflop", 0),
+    of_runs("client MB", "client_megabytes", 0),
+)
