@@ -49,10 +49,11 @@ case = [
     { label = "scaffold", algorithm = "scaffold", optimizer = "sgd", participation = 0.6 },
     { label = "fedadam", algorithm = "fedadam" },
     { label = "fedbn", algorithm = "fedbn", model = { norm = "batch" } },
+    { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
 ]
 """
 
-ALGORITHMS = ("fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn")
+ALGORITHMS = ("fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "krum")
 
 BLOWS = (
     ("KILL", "launcher"), ("KILL", "one rank"), ("KILL", "all ranks"), ("KILL", "everything"),
@@ -201,11 +202,13 @@ class Chain:
         return (self.folder / "lock").exists()
 
     def _saving(self) -> bool:
+        place = self.folder / "checkpoints"
         try:
-            names = os.listdir(self.folder)
+            names = os.listdir(place)
+            named = b"".join((place / name).read_bytes() for name in names if name.startswith("manifest"))
         except OSError:
             return False
-        return any(name.startswith("checkpoint") and name not in _WHOLE for name in names)
+        return any(".rank-" in name and name.encode() not in named for name in names)
 
     def _judge(self, life: Processes, hanging: int, what: str) -> None:
         """Count what a blow left behind."""
@@ -243,9 +246,6 @@ class Chain:
         counts.identical += not found
         if not found:
             shutil.rmtree(self.folder.parent)
-
-
-_WHOLE = ("checkpoint", "checkpoint.previous")
 
 
 class Log:
