@@ -68,7 +68,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         hooks = Hooks(checked.algorithm, federation.num_clients, Whereabouts())
         states = States(case, hooks, world, federation)
         rounds = Rounds(case, hooks, world, federation, states)
-        rounds.begin(False, None)
+        rounds.begin(None)
     return Prepared(case, raws, partition, federation, rounds)
 
 

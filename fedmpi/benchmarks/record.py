@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store import checkpoint, events, runfile
-from fedmpi.store.checkpoint import Checkpoint, Meta
+from fedmpi.store.checkpoint import Manifest, Meta, Part
 from fedmpi.store.events import EventLog, Life, Round, Start
 from fedmpi.store.record import RunRecord
 from fedmpi.store.runfile import RunFile
@@ -173,14 +174,24 @@ def _record(
 
 
 def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Samples]:
-    """Save the states of all clients; the last two checkpoints stay, as in a run."""
+    """Save the states of all clients as one rank does; the last two checkpoints stay, as in a run."""
     states = np.random.default_rng(0).random(clients * _STATE_FLOATS, np.float32)
     arrays = {"states": states, "sizes": np.full(clients, _STATE_FLOATS)}
     about = Meta(rounds=1, config_digest="0" * 64, numerics_version=NUMERICS_VERSION, begun="")
-    saved = Checkpoint(about, arrays)
+    everybody, place = list(range(clients)), folder / checkpoint.FOLDER
+    server, lives = {"group": np.zeros(clients, np.int64)}, itertools.count()
+    place.mkdir()
+
+    def save() -> None:
+        token = f"{next(lives):08x}"
+        files = [place / checkpoint.file_name(token, 1, rank) for rank in (0, None)]
+        states = Part(file=files[0].name, sha256=checkpoint.write(files[0], arrays), clients=everybody)
+        own = Part(file=files[1].name, sha256=checkpoint.write(files[1], server))
+        checkpoint.save(place, Manifest(meta=about, server=own, parts=[states]))
+
     count = min(repetitions, _MOST_CHECKPOINTS)
-    seconds = repeat(lambda: checkpoint.save(folder, saved), 1, count).wall
-    size = (folder / checkpoint.NAME).stat().st_size
+    seconds = repeat(save, 1, count).wall
+    size = max(path.stat().st_size for path in place.iterdir())
     return {
         "seconds": seconds,
         "checkpoint_bytes": Samples.of("B", [size] * count),

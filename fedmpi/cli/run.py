@@ -154,11 +154,23 @@ def _plan_folder(folder: Path) -> list[Planned]:
 
 
 def check_places(plan: Sequence[Planned], source: DataSource) -> None:
-    """Refuse, before MPI starts, data that cannot be had and folders that cannot be written."""
+    """Refuse, before MPI starts, data that cannot be had and folders that cannot be written.
+
+    Of several ranks one alone may not be able to write: they check folders when they can tell each other.
+    """
     for name in dict.fromkeys(item.checked.case.dataset.name for item in plan if not item.done):
         source.check(name)
-    for folder in dict.fromkeys(item.folder for item in plan if not item.done):
-        check_writable(folder)
+    if (launch.expected_size() or 1) == 1:
+        check_folders(plan)
+
+
+def check_folders(plan: Sequence[Planned], rank: int = 0) -> None:
+    """Raise BadInput unless this rank can write in the folders of all cases that are to be run."""
+    try:
+        for folder in dict.fromkeys(item.folder for item in plan if not item.done):
+            check_writable(folder)
+    except BadInput as error:
+        raise BadInput(f"rank {rank}: {error}" if rank else str(error)) from error
 
 
 def check_writable(folder: Path) -> None:
@@ -237,7 +249,9 @@ def _agreed(plan: Sequence[Planned], world: World) -> list[Planned]:
             raise BadInput(f"rank {world.rank} was started with other cases or folders than rank 0")
 
     world.together(compare)
-    return [replace(item, done=flag) for item, flag in zip(plan, done, strict=True)]
+    agreed = [replace(item, done=flag) for item, flag in zip(plan, done, strict=True)]
+    world.together(lambda: check_folders(agreed, world.rank))
+    return agreed
 
 
 def _run_cases(

@@ -55,7 +55,15 @@ class Groups:
 
     def travelling(self, hosts: Ints) -> list[int]:
         """Return the groups with members on other ranks than the one that updates them."""
-        return [g for g, rank in self.updater.items() if (hosts[self.group == g] != rank).any()]
+        return travelling(self.group, self.updater, hosts)
+
+
+def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int]:
+    """Return the groups with members on other ranks than the one that updates them.
+
+    `group` and `hosts` are int64 [clients], `updater` the rank by group.
+    """
+    return [g for g, rank in updater.items() if (hosts[group == g] != rank).any()]
 
 
 class Aggregation(Protocol):

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from fedmpi.comm.collectives import Collectives
-from fedmpi.engine.aggregation import Aggregation, Groups, Weights
-from fedmpi.engine.buffers import Buffers, Delta, on_host
+from fedmpi.engine.aggregation import Aggregation, Groups, Rows, Weights, travelling
+from fedmpi.engine.buffers import Buffers, Delta, Row, on_host
 from fedmpi.engine.hooks import Hooks
 
 Ints = npt.NDArray[np.int64]
@@ -125,9 +125,8 @@ class Exchange:
         deltas : mapping of client to float32 [shared]
             Of the participants that this rank hosts.
         """
-        active = [int(group) for group in np.unique(plan.group[participants])]
-        updater = {group: self._updater(plan.group == group) for group in active}
-        groups = Groups(plan.group, plan.exponent, updater, plan.divisor)
+        updaters = self._updaters(plan.group, participants)
+        groups = Groups(plan.group, plan.exponent, updaters, plan.divisor)
         for group, mean in self._aggregation.means(groups, participants, weights, deltas).items():
             members = groups.members(group, participants)
             if plan.weights is not None:  # running statistics move by their weighted mean
@@ -137,10 +136,29 @@ class Exchange:
         if travelling := groups.travelling(self._hosts):
             self._distribute(travelling, plan)
 
-    def _updater(self, members: npt.NDArray[np.bool_]) -> int:
-        """Return the rank that updates a group."""
-        hosts = set(self._hosts[members].tolist())
-        return 0 if len(hosts) > 1 or self._algorithm.central else hosts.pop()
+    def restore(self, group: Ints, models: dict[int, Row]) -> None:
+        """Begin with the models of the groups that this rank hosts members of (a collective call).
+
+        Rank 0 gets those that it updates from the rank of each group's first member.
+        """
+        self.models = {**models}
+        everybody = np.arange(len(group))
+        needed = travelling(group, self._updaters(group, everybody), self._hosts)
+        if not needed:
+            return
+        first = np.array([np.argmax(group == g) for g in needed], np.int64)
+        held = {int(n): models[int(group[n])] for n in first if int(group[n]) in models}
+        found = Rows(self._collectives, self._hosts, self._size).gather(first, held)
+        for number, model in (found or {}).items():
+            self.models[int(group[number])] = model
+
+    def _updaters(self, group: Ints, participants: Ints) -> dict[int, int]:
+        """Return the rank that updates each group of which somebody takes part."""
+        found = {}
+        for number in np.unique(group[participants]).tolist():
+            hosts = np.unique(self._hosts[group == number])
+            found[number] = 0 if len(hosts) > 1 or self._algorithm.central else int(hosts[0])
+        return found
 
     def _update(self, group: int, mean: Floats, num_clients: int) -> None:
         """Set a group's model from the mean of its members' updates, or of their models."""

@@ -1,4 +1,4 @@
-"""Whether the arrays of a checkpoint are those of this run; else it is passed over."""
+"""Whether what a checkpoint holds is of this run; else it is passed over."""
 
 from __future__ import annotations
 
@@ -37,16 +37,14 @@ class StateLayout:
     models: int = 1
 
 
-def refuse_unfit(arrays: Arrays, layouts: Sequence[StateLayout], server: Arrays) -> None:
-    """Check a checkpoint's arrays before any of them is used.
+def refuse_unfit_server(arrays: Arrays, fresh: Arrays) -> None:
+    """Check the server's arrays before any of them is used.
 
     Parameters
     ----------
     arrays : mapping
         Of the checkpoint.
-    layouts : sequence of StateLayout
-        Of each client in this run.
-    server : mapping
+    fresh : mapping
         What the server's state is before the first round, with ``group`` int64 [clients].
 
     Raises
@@ -54,29 +52,42 @@ def refuse_unfit(arrays: Arrays, layouts: Sequence[StateLayout], server: Arrays)
     Unfit
         An array is missing, has another name, type or shape, or holds what cannot be.
     """
-    sizes = np.array([layout.size for layout in layouts], np.int64)
-    expected: Arrays = {"states": np.zeros(int(sizes.sum()), np.float32), "sizes": sizes, **server}
-    if unequal := sorted(set(arrays) ^ set(expected)):
+    if unequal := sorted(set(arrays) ^ set(fresh)):
         raise Unfit(f"it has other arrays than this run's ({', '.join(unequal)})")
-    for name, array in expected.items():
+    for name, array in fresh.items():
         if (arrays[name].dtype, arrays[name].shape) != (array.dtype, array.shape):
             raise Unfit(
                 f"its array {name} is {arrays[name].dtype} {list(arrays[name].shape)}, "
                 f"this run's {array.dtype} {list(array.shape)}"
             )
-    if not np.array_equal(arrays["sizes"], sizes):
-        raise Unfit("its clients have states of other sizes")
-    _refuse_impossible_states(np.split(arrays["states"], np.cumsum(sizes)[:-1]), layouts)
-    if not ((arrays["group"] >= 0) & (arrays["group"] < len(layouts))).all():
+        _refuse_impossible_numbers(name, arrays[name], array)
+    if not ((arrays["group"] >= 0) & (arrays["group"] < len(fresh["group"]))).all():
         raise Unfit("its groups have numbers that cannot be")
-    for name, fresh in server.items():
-        _refuse_impossible_numbers(name, arrays[name], fresh)
 
 
-def _refuse_impossible_states(
-    states: Sequence[npt.NDArray[np.float32]], layouts: Sequence[StateLayout]
+def refuse_unfit_states(
+    states: Mapping[int, npt.NDArray[np.float32]], layouts: Sequence[StateLayout]
 ) -> None:
-    for client, (state, layout) in enumerate(zip(states, layouts, strict=True)):
+    """Check clients' states before any of them is used.
+
+    Parameters
+    ----------
+    states : mapping of client to array
+    layouts : sequence of StateLayout
+        Of every client in this run.
+
+    Raises
+    ------
+    Unfit
+        A state has another type or size, or holds what cannot be.
+    """
+    for client, state in states.items():
+        layout = layouts[client]
+        if state.dtype != np.float32 or state.shape != (layout.size,):
+            raise Unfit(
+                f"the state of client {client} is {state.dtype} {list(state.shape)}, "
+                f"this run's float32 [{layout.size}]"
+            )
         width = layout.parameters if layout.steps is None else layout.steps + 2
         for model in state[: layout.models * width].reshape(layout.models, width):
             if not np.isfinite(model[: layout.parameters]).all():

@@ -54,6 +54,11 @@ class HeldFolder:
             self._lock.__exit__(kind, error, trace)
 
     @property
+    def lock(self) -> tuple[str, str]:
+        """Token and text of the lock."""
+        return self._lock.token, self._lock.text
+
+    @property
     def record(self) -> RunRecord:
         """The record in the folder, for reading; to be set once."""
         assert self._record is not None
@@ -82,11 +87,16 @@ class HeldFolder:
     def confirm(self) -> None:
         """Raise RunFailed unless the folder is still this process's."""
         if self._lock.lost():
-            raise RunFailed(
-                f"{self.path} was taken over by another process while this one stood still, "
-                "or its lock was removed; this one stops and writes nothing more there"
-            )
+            raise taken_over(self.path)
 
     def _silence_if_lost(self) -> None:
         if self._lock.lost():
             self.record.silence()
+
+
+def taken_over(folder: Path) -> RunFailed:
+    """Return the error of a process whose folder is another's now."""
+    return RunFailed(
+        f"{folder} was taken over by another process while this one stood still, "
+        "or its lock was removed; this one stops and writes nothing more there"
+    )

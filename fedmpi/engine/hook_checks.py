@@ -33,8 +33,8 @@ _SMALLEST_WEIGHT = 2.0**-500
 LARGEST_REPORT = 2**31 - 1
 """Bytes of a client's report: what one message holds with any MPI."""
 
-_SERVER_ARRAYS = ("states", "sizes", "group", "meta")
-"""Names in a checkpoint that are the engine's."""
+_SERVER_ARRAYS = ("group",)
+"""Names in the server's file of a checkpoint that are the engine's."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 """Of an array in a checkpoint: a file in an archive."""

@@ -1,8 +1,8 @@
-"""What rank 0 keeps of a run in its folder: record and checkpoints. A no-op on the other ranks."""
+"""What a run keeps in its folder: the record, which is rank 0's, and checkpoints, which are every rank's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,15 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.case.folders import holds_run, refuse_other_config
 from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.engine.hold import HeldFolder
+from fedmpi.engine.checkpoints import Checkpoints, Saved
+from fedmpi.engine.hold import HeldFolder, taken_over
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.whereabouts import Whereabouts
-from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed
+from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed, RunFailed
 from fedmpi.metrics.metric import Metric
-from fedmpi.store import checkpoint, embeddings
-from fedmpi.store.checkpoint import Checkpoint, Meta, Unfit
+from fedmpi.store import embeddings
+from fedmpi.store.checkpoint import Meta, Unfit
+from fedmpi.store.lock import is_held
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import Field
 
@@ -41,16 +43,15 @@ class Opening:
 class Keeper:
     """Writes what a run leaves behind.
 
-    A failure here (disk full, replay mismatch) is rank 0's alone and ends the
-    whole job; what was recorded so far stays readable.
+    A failure here (disk full, replay mismatch) is one rank's and ends the whole job; what was recorded so
+    far stays readable.
     """
 
     def __init__(self, case: Case, folder: Path, world: World, where: Whereabouts) -> None:
         self._case, self._folder, self._world, self._where = case, folder, world, where
         self._stack = ExitStack()
+        self._locked: HeldFolder | None = None
         self._held: HeldFolder | None = None
-        self.arrays: Arrays | None = None
-        """Arrays of the checkpoint that the run starts from; rank 0 only."""
 
     def __enter__(self) -> Keeper:
         return self
@@ -83,7 +84,7 @@ class Keeper:
         *,
         resume: bool,
     ) -> Opening:
-        """Lock the folder and create or reopen the record; every rank gets the same answer or error.
+        """Lock the folder, create or reopen the record; every rank gets the same answer or error.
 
         The answer is the first round, or the last if there is nothing left to do.
 
@@ -97,7 +98,14 @@ class Keeper:
         metrics : sequence of Metric
             By which the run is judged.
         """
+        token, self._lock_text = self._world.agree(self._lock)
+        self._checkpoints = Checkpoints(self._folder, self._world, token)
+        self._checkpoints.open()
         return self._world.agree(lambda: self._open(clients, partition, fields, metrics, resume))
+
+    def _lock(self) -> tuple[str, str]:
+        self._locked = self._stack.enter_context(HeldFolder(self._folder, self._world, self._where))
+        return self._locked.lock
 
     def _open(
         self,
@@ -107,7 +115,8 @@ class Keeper:
         metrics: Sequence[Metric],
         resume: bool,
     ) -> Opening:
-        held = self._stack.enter_context(HeldFolder(self._folder, self._world, self._where))
+        held = self._locked
+        assert held is not None
         if not holds_run(self._folder):
             held.record = RunRecord.create(
                 self._folder,
@@ -134,35 +143,20 @@ class Keeper:
         self._held = held
         return Opening(0, False, record.notice or "")
 
-    def find_checkpoint(self, opening: Opening, refuse_unfit: Callable[[Arrays], None]) -> Opening:
-        """Return where the run goes on; every rank gets the same answer.
+    def find_checkpoint(self, rounds: Rounds) -> Saved | None:
+        """Return the checkpoint that the run goes on from, if there is one (a collective call)."""
 
-        Parameters
-        ----------
-        opening : Opening
-            What `open` returned.
-        refuse_unfit : callable
-            Raises Unfit for arrays that the run cannot start from; called on rank 0.
-        """
-        return self._world.agree(lambda: self._find_checkpoint(opening, refuse_unfit))
-
-    def _find_checkpoint(self, opening: Opening, refuse_unfit: Callable[[Arrays], None]) -> Opening:
-        assert self._held is not None
-        record = self._held.record
-        about = self._about(record, 1)
-
-        def check(found: Checkpoint) -> None:
-            if found.meta.model_copy(update={"rounds": about.rounds}) != about:
+        def check(meta: Meta, server: Arrays) -> None:
+            assert self._held is not None
+            record = self._held.record
+            if meta != self._about(record, meta.rounds):
                 raise Unfit("it is another run's")
-            if found.meta.rounds > record.rounds_completed:
+            if meta.rounds > record.rounds_completed:
                 raise Unfit("it is ahead of the record")
-            refuse_unfit(found.arrays)
+            rounds.refuse_unfit_server(server)
 
-        saved = checkpoint.load(self._folder, check)
-        if saved is None:
-            return opening
-        self.arrays = saved.arrays
-        return Opening(saved.meta.rounds, True, opening.notice)
+        hosted = list(rounds.clients)
+        return self._checkpoints.find(len(rounds.names), hosted, check, rounds.refuse_unfit_states)
 
     def _about(self, record: RunRecord, rounds: int) -> Meta:
         start = record.start
@@ -188,13 +182,31 @@ class Keeper:
                     embeddings.save(self._folder, report.round + 1, report.embeddings)
 
     def checkpoint(self, finished: int, rounds: Rounds) -> None:
-        """Gather all states and save them as of `finished` rounds (a collective call)."""
-        arrays = rounds.states.gather()
-        if arrays is not None and self._held is not None:
-            with self._held.writing() as record:
-                record.sync()
-                saved = Checkpoint(self._about(record, finished), {**arrays, **rounds.server_state()})
-                checkpoint.save(self._folder, saved, self._held.confirm)
+        """Save all states as of `finished` rounds, each rank those of its clients (a collective call)."""
+        states = rounds.states.saved()
+        if self._held is None:
+            self._checkpoints.gather(self._write_elsewhere(finished, states))
+            return
+        with self._held.writing():
+            digest = self._checkpoints.write_states(finished, states)
+        digests = self._checkpoints.gather(digest)
+        assert digests is not None
+        with self._held.writing() as record:
+            record.sync()
+            about, hosts = self._about(record, finished), rounds.states.hosts
+            self._checkpoints.commit(about, digests, hosts, rounds.server_state(), self._held.confirm)
+
+    def _write_elsewhere(self, finished: int, states: Mapping[int, npt.NDArray[np.float32]]) -> str:
+        """Write the states of a rank that does not hold the folder; what fails ends the whole job."""
+        self._where.writing = True
+        try:
+            if not is_held(self._folder, self._lock_text):
+                raise taken_over(self._folder)
+            return self._checkpoints.write_states(finished, states)
+        except RunFailed as error:
+            self._world.fail(error)
+        finally:
+            self._where.writing = False
 
     def finish(self, status: str, reason: str = "") -> None:
         """Record how the run ended."""

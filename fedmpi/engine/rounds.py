@@ -17,10 +17,11 @@ from fedmpi.engine import rows as record_rows
 from fedmpi.engine import training
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.buffers import Buffers, Delta, on_host
+from fedmpi.engine.checkpoints import Saved
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.fitting import refuse_unfit
+from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import ClientTable, Gathered
@@ -103,19 +104,23 @@ class Rounds:
         plain = Plain(collectives, hosts, self.case.reduction, size, Buffers())
         return Splitter(collectives, plain, Rows(collectives, hosts, size), hooks, samples)
 
-    def refuse_unfit(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Raise Unfit unless `begin` can take these arrays of a checkpoint; for rank 0, before `begin`."""
-        refuse_unfit(arrays, self.states.layouts(), self.server_state())
+    def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Raise Unfit unless `begin` can take these arrays of a checkpoint's server; on rank 0."""
+        refuse_unfit_server(arrays, self.server_state())
 
-    def begin(self, from_checkpoint: bool, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
-        """Start all clients from the server's model, or from the checkpoint whose arrays rank 0 has."""
+    def refuse_unfit_states(self, states: Mapping[int, npt.NDArray[np.float32]]) -> None:
+        """Raise Unfit unless `begin` can take these states of the hosted clients."""
+        refuse_unfit_states(states, self.states.layouts())
+
+    def begin(self, saved: Saved | None) -> None:
+        """Start all clients from the server's model, or from a checkpoint."""
         self.meter.start_count()  # what the ranks asked each other before belongs to no round
         initial = self.states.start(self.case.seed)
-        if from_checkpoint:
-            self.states.scatter(arrays)
-            self._restore_server(arrays)
-        if self.algorithm.communicates and from_checkpoint:
-            self.exchange.models = {**self.states.group_models(self.group, arrays)}
+        if saved is not None:
+            self.states.restore(saved.states)
+            self._restore_server(saved.server)
+        if self.algorithm.communicates and saved is not None:
+            self.exchange.restore(self.group, self.states.group_models(self.group))
         elif self.algorithm.communicates:
             mine = range(len(self.names)) if self.world.is_root else self.clients
             self.exchange.models = {int(self.group[number]): initial.copy() for number in mine}

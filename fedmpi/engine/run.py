@@ -125,12 +125,14 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         states = world.together(partial(States, case, hooks, world, federation))
         _test_buffers(case, world, states, observer)
         rounds = Rounds(case, hooks, world, federation, states)
-        opening = keeper.find_checkpoint(opening, rounds.refuse_unfit)
+        saved = keeper.find_checkpoint(rounds)
+        if saved is not None:
+            opening = Opening(saved.rounds, True, opening.notice)
         if opening.first_round >= case.rounds:  # killed after its last checkpoint
             keeper.finish("complete")
             return
-        rounds.begin(opening.from_checkpoint, keeper.arrays)
-        keeper.arrays = None  # the clients hold them now
+        rounds.begin(saved)
+        del saved  # the clients hold it now
         facts = {**_facts(world, federation, states), "datasets": digests}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
@@ -278,7 +280,7 @@ def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer,
         except Diverged as error:
             keeper.finish("diverged", str(error))
             raise
-        with rounds.meter.phase("record" if rounds.world.is_root else "wait"):
+        with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
             if report is not None:
                 keeper.write(report)
                 observer.round(report)

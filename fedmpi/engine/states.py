@@ -1,10 +1,9 @@
-"""Client states between ranks: the common start, and checkpoints by client id."""
+"""The clients of a rank: how they are made, their common start, and their states by client id."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +44,7 @@ SERVER = 0
 
 
 class States:
-    """Makes this rank's clients, starts them alike, and moves their state to and from rank 0.
+    """Makes this rank's clients, starts them alike, and gives and takes their states.
 
     Attributes
     ----------
@@ -222,50 +221,22 @@ class States:
         sizes, per_client = self._sizes().tolist(), [1 + self._personal] * len(models)
         return [StateLayout(*each) for each in zip(sizes, lengths, steps, per_client, strict=True)]
 
-    def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:
-        """Return the floats per rank, and the clients in the order in which ranks hold them."""
-        order = np.argsort(self.hosts, kind="stable")
-        counts = np.bincount(self.hosts, weights=sizes, minlength=self._world.size).astype(np.int64)
-        return counts.tolist(), order.tolist()
+    def saved(self) -> dict[int, Row]:
+        """Return the state of each hosted client."""
+        return {number: client.state(self._keeps_optimizer) for number, client in self.clients.items()}
 
-    def gather(self) -> dict[str, npt.NDArray[Any]] | None:
-        """Bring all client states to rank 0: float32 `states` by client id, int64 `sizes`; None elsewhere."""
-        sizes = self._sizes()
-        counts, order = self._by_rank(sizes)
-        parts = [client.state(self._keeps_optimizer) for client in self.clients.values()]
-        found = self._world.collectives.gatherv(np.concatenate([np.empty(0, np.float32), *parts]), counts)
-        if found is None:
-            return None
-        whole = np.concatenate(found)
-        pieces = dict(zip(order, np.split(whole, np.cumsum(sizes[order])[:-1]), strict=True))
-        return {"states": np.concatenate([pieces[i] for i in range(len(sizes))]), "sizes": sizes}
+    def restore(self, states: Mapping[int, Row]) -> None:
+        """Take the hosted clients' states from a checkpoint."""
+        for number, client in self.clients.items():
+            client.restore(states[number], self._keeps_optimizer)
 
-    def scatter(self, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
-        """Hand the states of a checkpoint (known on rank 0) to the ranks that host the clients now."""
-        sizes = self._sizes()
-        counts, order = self._by_rank(sizes)
-        whole = None
-        if arrays is not None:
-            pieces = np.split(arrays["states"], np.cumsum(sizes)[:-1])
-            whole = np.concatenate([pieces[number] for number in order])
-        mine = self._world.collectives.scatterv(whole, counts, np.float32)
-        own = sizes[list(self.clients)]
-        for client, piece in zip(self.clients.values(), np.split(mine, np.cumsum(own)[:-1]), strict=False):
-            client.restore(piece, self._keeps_optimizer)
-
-    def group_models(self, group: Ints, arrays: Mapping[str, npt.NDArray[Any]] | None) -> dict[int, Row]:
-        """Return the models of this rank's groups; rank 0, given a checkpoint's arrays, gets all of them.
+    def group_models(self, group: Ints) -> dict[int, Row]:
+        """Return the models of the groups that this rank hosts members of.
 
         A group's model is the shared part of any member's parameters between rounds.
         """
         models: dict[int, Row] = {}
         for number, client in self.clients.items():
-            models.setdefault(int(group[number]), client.received())
-        if arrays is not None:
-            pieces = np.split(arrays["states"], np.cumsum(self._sizes())[:-1])
-            for number, piece in enumerate(pieces):
-                row = torch.from_numpy(np.asarray(piece))
-                packed = self._shared[self._shapes[number]].pack(row).numpy()
-                behind = piece[len(piece) - self.size // 2 :] if self._controls else piece[:0]
-                models.setdefault(int(group[number]), np.concatenate([packed, behind]))
+            if int(group[number]) not in models:
+                models[int(group[number])] = client.received()
         return models

@@ -57,7 +57,8 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
         self._owner = _this_process()
-        self._text = json.dumps(self._owner)
+        self.token = str(self._owner["token"])
+        self.text = json.dumps(self._owner)
         self._stop = threading.Event()
         self._beat: threading.Thread | None = None
         self._lost = False
@@ -91,19 +92,12 @@ class FolderLock:
 
         That happens to a process that stood still for long, as one that was stopped.
         """
-        if not self._lost:
-            try:
-                with disk.open_plain(self.path) as stream:
-                    self._lost = stream.read(len(self._text) + 1) != self._text.encode()
-            except (FileNotFoundError, NotADirectoryError):
-                self._lost = True
-            except OSError as error:  # a file system that does not answer says nothing about the owner
-                self._lost = error.errno in (errno.ELOOP, errno.EINVAL)  # a link, a pipe: not its lock
+        self._lost = self._lost or not is_held(self.path.parent, self.text)
         return self._lost
 
     def _acquire(self) -> bool:
         for _ in range(_TRIES):
-            if _write_new(self.path, self._text):
+            if _write_new(self.path, self.text):
                 return True
             if state(self.path.parent) == "live":
                 return False
@@ -124,7 +118,7 @@ class FolderLock:
             if state(self.path.parent) != "stale":
                 return False
             former = _read(self.path)
-            fresh.write_text(self._text)
+            fresh.write_text(self.text)
             os.replace(fresh, self.path)
             self.former_may_live = former is None or former.get("place") != _place()
             return True
@@ -138,6 +132,17 @@ class FolderLock:
                 return
             with suppress(OSError):
                 os.utime(self.path)
+
+
+def is_held(folder: Path, text: str) -> bool:
+    """Return whether a folder's lock still has this text."""
+    try:
+        with disk.open_plain(folder / NAME) as stream:
+            return stream.read(len(text) + 1) == text.encode()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:  # a file system that does not answer says nothing about the owner
+        return error.errno not in (errno.ELOOP, errno.EINVAL)  # a link, a pipe: not its lock
 
 
 def state(folder: Path) -> State:

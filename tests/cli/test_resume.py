@@ -1,6 +1,7 @@
 """What a run may and may not be continued with."""
 
 import os
+import shutil
 import signal
 
 import h5py
@@ -9,9 +10,9 @@ import pytest
 
 from fedmpi.engine import keeper
 from fedmpi.engine.clients import Client
-from fedmpi.store import checkpoint
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
+from tests.saved import newest, save
 
 
 @pytest.fixture
@@ -85,18 +86,27 @@ def test_a_damaged_record_is_rebuilt_and_continued(fedmpi, interrupted, tiny_sui
 
 def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, interrupted, tiny_suite, tmp_path):
     folder = interrupted()
-    for name in ("checkpoint", "checkpoint.previous"):
-        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "checkpoints")
     assert fedmpi("run", "--resume", folder).returncode == 0
     run = load_run(folder)
     assert [life.first_round for life in run.lives] == [0, 0]
     assert run.status == "complete"
 
 
+def test_a_checkpoint_of_one_file_as_older_versions_wrote_it_is_named_and_passed_over(
+    fedmpi, interrupted, caplog
+):
+    folder = interrupted()
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "checkpoint").write_bytes(b"PK")
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    assert passed_over(caplog.messages) == ["an older fedmpi wrote it"]
+    assert [life.first_round for life in load_run(folder).lives] == [0, 0]
+
+
 def test_a_recomputed_round_that_differs_stops_the_run(fedmpi, interrupted, monkeypatch):
     folder = interrupted()
-    (folder / "checkpoint").unlink()
-    (folder / "checkpoint.previous").unlink(missing_ok=True)
+    shutil.rmtree(folder / "checkpoints")
     original = Client.train_locally
 
     def other(self, case, algorithm, round):
@@ -110,11 +120,11 @@ def test_a_recomputed_round_that_differs_stops_the_run(fedmpi, interrupted, monk
     assert done.stderr.count("\n") == 1
 
 
-def rewrite(folder, rounds=2, change=dict, **about):
+def rewrite(folder, token, rounds=2, server=dict, states=dict, **about):
     """Save the run's checkpoint anew, whole but with other arrays or as that of another run."""
-    found = checkpoint.load(folder, lambda _: None)
+    found = newest(folder)
     meta = found.meta.model_copy(update={"rounds": rounds, **about})
-    checkpoint.save(folder, checkpoint.Checkpoint(meta, change(found.arrays)))
+    save(folder / "checkpoints", meta, server(found.server), states(found.states), token=token)
 
 
 def passed_over(messages):
@@ -123,20 +133,30 @@ def passed_over(messages):
 
 def test_checkpoints_of_another_run_and_ahead_of_the_record_are_passed_over(fedmpi, interrupted, caplog):
     folder = interrupted()
-    rewrite(folder, rounds=3)
-    rewrite(folder, begun="2020-01-01T00:00:00Z")
+    rewrite(folder, "0000000a", rounds=3)
+    rewrite(folder, "0000000b", begun="2020-01-01T00:00:00Z")
     done = fedmpi("run", "--resume", folder)
     assert done.returncode == 0, done.stderr
     assert passed_over(caplog.messages) == ["it is another run's", "it is ahead of the record"]
     assert [life.first_round for life in load_run(folder).lives] == [0, 0]
 
 
-def test_the_previous_checkpoint_is_taken_when_the_newest_does_not_fit(fedmpi, interrupted, caplog):
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [("server", "its groups have numbers that cannot be"), ("states", "the state of client 1 is float32 [")],
+)
+def test_the_previous_checkpoint_is_taken_when_the_newest_does_not_fit(
+    fedmpi, interrupted, caplog, which, words
+):
     folder = interrupted()
-    rewrite(folder, change=lambda arrays: {**arrays, "group": np.full(3, 7)})
+    if which == "server":
+        rewrite(folder, "0000000a", server=lambda arrays: {**arrays, "group": np.full(3, 7)})
+    else:
+        rewrite(folder, "0000000a", states=lambda states: {**states, 1: states[1][:-1]})
     done = fedmpi("run", "--resume", folder)
     assert done.returncode == 0, done.stderr
-    assert passed_over(caplog.messages) == ["its groups have numbers that cannot be"]
+    (text,) = passed_over(caplog.messages)
+    assert text.startswith(words)
     run = load_run(folder)
     assert (run.status, [life.first_round for life in run.lives]) == ("complete", [0, 2])
 
@@ -172,13 +192,12 @@ def test_a_resumed_folder_takes_no_other_options(fedmpi, interrupted):
 
 def test_moments_and_steps_are_in_the_checkpoint(fedmpi, interrupted):
     folder = interrupted()
-    found = checkpoint.load(folder, lambda _: None)
-    arrays = found.arrays
+    found = newest(folder)
     assert found.meta.rounds == 2
-    lengths = (arrays["sizes"] - 2) // 3
-    assert arrays["states"].dtype == np.float32
-    assert arrays["states"][arrays["sizes"][0] - 2] == 2.0  # Adam steps of client 0
-    assert (lengths % 16 == 0).all()
+    for state in found.states.values():
+        assert state.dtype == np.float32
+        assert state[-2] == 2.0  # Adam steps
+        assert (len(state) - 2) // 3 % 16 == 0
 
 
 def test_a_cut_event_log_changes_nothing(fedmpi, interrupted):
@@ -255,8 +274,8 @@ def test_without_kept_moments_a_checkpoint_holds_the_parameters_alone(
 ):
     reset = ("--set", "optimizer.state=reset")
     folder = interrupted(*reset)
-    arrays = checkpoint.load(folder, lambda _: None).arrays
-    assert arrays["sizes"].max() < 30_000  # floats: the models have about 29,600 parameters
+    # Floats: the models have about 29,600 parameters.
+    assert max(len(state) for state in newest(folder).states.values()) < 30_000
     assert fedmpi("run", "--resume", folder).returncode == 0
     fedmpi("run", tiny_suite, "--case", "0", "--out", "whole", *reset)
     assert differences(folder, tmp_path / "whole" / folder.name) == []

@@ -25,7 +25,7 @@ def test_a_case_of_a_killed_sweep_finishes_its_round_and_ends(fedmpi_process, ti
     options = ["--set", "rounds=100000", "--set", "algorithm=fedavg", "--set", "checkpoint_seconds=0.1"]
     sweep = fedmpi_process("sweep", tiny_suite, "--out", "runs", *options)
     folder = tmp_path / "runs" / "fedavg-rounds=100000-checkpoint_seconds=0.1"
-    wait_for((folder / "checkpoint").exists)
+    wait_for((folder / "checkpoints/manifest").exists)
     sweep.kill()
     sweep.communicate()
     wait_for(lambda: state(folder) == "free")

@@ -5,17 +5,17 @@ import pytest
 
 from fedmpi.algorithms.fedopt import FedAdam
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
-from fedmpi.engine.fitting import StateLayout, refuse_unfit
+from fedmpi.engine.fitting import StateLayout, refuse_unfit_server, refuse_unfit_states
 from fedmpi.store.checkpoint import Unfit
 
 LAYOUTS = [StateLayout(8, 2, 6), StateLayout(11, 3, 9)]
 """Two clients of 2 and 3 parameters with both moments and a step count."""
 
 
-def states(*changes):
-    """Return the states of both clients after 5 steps, with single floats changed."""
-    found = np.zeros(19, np.float32)
-    found[6], found[17] = 5, 5
+def state(size, steps, *changes):
+    """Return a state after 5 steps, with single floats changed."""
+    found = np.zeros(size, np.float32)
+    found[steps] = 5
     for place, value in changes:
         found[place] = value
     return found
@@ -28,33 +28,44 @@ def server(algorithm):
 
 FEDOPT = server(FedAdam(FedAdam.Options(name="fedadam")))
 PLUS = server(GcflPlus(GcflPlusOptions(length=3)))
-SIZES = np.array([8, 11])
-WHOLE = {"states": states(), "sizes": SIZES, "group": np.array([0, 1])}
 
 
 @pytest.mark.parametrize("fresh", [FEDOPT, PLUS])
-def test_a_checkpoint_of_this_run_fits(fresh):
-    refuse_unfit({**fresh, **WHOLE}, LAYOUTS, fresh)
+def test_a_server_of_this_run_fits(fresh):
+    refuse_unfit_server({**fresh, "group": np.array([0, 1])}, fresh)
+
+
+def test_states_of_this_run_fit():
+    refuse_unfit_states({0: state(8, 6), 1: state(11, 9)}, LAYOUTS)
+    refuse_unfit_states({1: state(11, 9)}, LAYOUTS)  # a rank has those of its clients
 
 
 def test_moments_may_have_overflown_and_the_last_model_may_not_be_there_yet():
-    moments, last = states((2, np.inf)), np.concatenate([states(), np.full(2, np.nan, np.float32)])
-    refuse_unfit({**FEDOPT, **WHOLE, "states": moments}, LAYOUTS, FEDOPT)
-    layouts = [LAYOUTS[0], StateLayout(13, 3, 9)]
-    refuse_unfit({**FEDOPT, **WHOLE, "states": last, "sizes": np.array([8, 13])}, layouts, FEDOPT)
+    refuse_unfit_states({0: state(8, 6, (2, np.inf))}, LAYOUTS)
+    last = np.concatenate([state(11, 9), np.full(2, np.nan, np.float32)])
+    refuse_unfit_states({1: last}, [LAYOUTS[0], StateLayout(13, 3, 9)])
+
+
+@pytest.mark.parametrize(
+    ("client", "wrong", "words"),
+    [
+        (0, state(8, 6, (1, np.nan)), "parameters of client 0 are not finite"),
+        (1, state(11, 9, (2, -np.inf)), "parameters of client 1 are not finite"),
+        (0, state(8, 6, (6, 2.5)), "the step count of client 0 is no whole number"),
+        (1, state(11, 9, (9, np.nan)), "the step count of client 1 is no whole number"),
+        (0, state(8, 6, (7, -1.0)), "the step count of client 0 is no whole number"),
+        (1, state(10, 9), r"the state of client 1 is float32 \[10\], this run's float32 \[11\]"),
+        (1, state(11, 9).astype(np.float64), r"float64 \[11\], this run's float32 \[11\]"),
+    ],
+)
+def test_another_state_is_refused(client, wrong, words):
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit_states({0: state(8, 6), 1: state(11, 9), client: wrong}, LAYOUTS)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"states": states((1, np.nan))}, "parameters of client 0 are not finite"),
-        ({"states": states((10, -np.inf))}, "parameters of client 1 are not finite"),
-        ({"states": states((6, 2.5))}, "the step count of client 0 is no whole number"),
-        ({"states": states((17, np.nan))}, "the step count of client 1 is no whole number"),
-        ({"states": states((7, -1.0))}, "the step count of client 0 is no whole number"),
-        ({"states": states()[:-1]}, r"its array states is float32 \[18\], this run's float32 \[19\]"),
-        ({"states": states().astype(np.float64)}, r"float64 \[19\], this run's float32 \[19\]"),
-        ({"sizes": np.array([11, 8])}, "its clients have states of other sizes"),
         ({"group": np.array([0, 2])}, "its groups have numbers that cannot be"),
         ({"group": np.array([-1, 0])}, "its groups have numbers that cannot be"),
         ({"group": np.zeros(3, np.int64)}, r"its array group is int64 \[3\]"),
@@ -63,22 +74,23 @@ def test_moments_may_have_overflown_and_the_last_model_may_not_be_there_yet():
         ({"more": np.zeros(1)}, r"other arrays than this run's \(more\)"),
     ],
 )
-def test_anything_else_is_refused(change, words):
+def test_another_server_is_refused(change, words):
     with pytest.raises(Unfit, match=words):
-        refuse_unfit({**FEDOPT, **WHOLE, **change}, LAYOUTS, FEDOPT)
+        refuse_unfit_server({**FEDOPT, **change}, FEDOPT)
 
 
 def test_an_array_that_is_missing_or_renamed_is_refused():
     with pytest.raises(Unfit, match=r"other arrays than this run's \(server_first, server_second\)"):
-        refuse_unfit(WHOLE, LAYOUTS, FEDOPT)
-    with pytest.raises(Unfit, match=r"\(states, statez\)"):
-        renamed = {name.replace("states", "statez"): array for name, array in WHOLE.items()}
-        refuse_unfit({**FEDOPT, **renamed}, LAYOUTS, FEDOPT)
+        refuse_unfit_server({"group": FEDOPT["group"]}, FEDOPT)
+    with pytest.raises(Unfit, match=r"\(group, groups\)"):
+        refuse_unfit_server(
+            {name.replace("group", "groups"): array for name, array in FEDOPT.items()}, FEDOPT
+        )
 
 
 def test_a_sequence_may_have_gaps_but_no_infinity():
     table = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, np.inf]])
     with pytest.raises(Unfit, match="its array sequences is not finite"):
-        refuse_unfit({**PLUS, **WHOLE, "sequences": table}, LAYOUTS, PLUS)
+        refuse_unfit_server({**PLUS, "sequences": table}, PLUS)
     table[1, 2] = 3.0
-    refuse_unfit({**PLUS, **WHOLE, "sequences": table}, LAYOUTS, PLUS)
+    refuse_unfit_server({**PLUS, "sequences": table}, PLUS)

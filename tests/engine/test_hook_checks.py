@@ -58,7 +58,7 @@ MODEL = np.zeros(4, np.float32)
             lambda: checks.fields((Field("../mine", ("round", "client"), "i4", "1", "", "result"),)),
             "a field that no record holds (name: ",
         ),
-        (lambda: checks.state({"states": MODEL}), "'states', a name that is not free"),
+        (lambda: checks.state({"group": MODEL}), "'group', a name that is not free"),
         (lambda: checks.state({"meta": MODEL}), "'meta', a name that is not free"),
         (lambda: checks.state({"../mine": MODEL}), "'../mine', a name that is not free"),
         (lambda: checks.state({"mine": [1, 2]}), '"mine" as list'),

@@ -13,8 +13,9 @@ from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives.options import InfoGraphOptions
 from fedmpi.objectives.unsupervised import network_of
 from fedmpi.seeds import Purpose, key
-from fedmpi.store import checkpoint, embeddings
+from fedmpi.store import embeddings
 from fedmpi.store.reader import load_run
+from tests.saved import newest
 
 SUITE = """
 name = "tests/unsupervised"
@@ -163,8 +164,7 @@ def test_vectors_and_labels_are_those_of_the_partitions_graphs_in_order(runs):
     assert found["labels"].tolist() == np.asarray(raw.labels)[order].tolist()
     shape = Shape(build_features(raw, order[:1], "original").feature_rows.shape[1], 2)
     model = FlatModel(network_of(InfoGraphOptions(), GinEncoderOptions(hidden=8, layers=2), shape))
-    saved = checkpoint.load(run.folder, lambda _: None).arrays
-    model.parameters.copy_(torch.from_numpy(saved["states"][: saved["sizes"][0]]))
+    model.parameters.copy_(torch.from_numpy(newest(run.folder).states[0]))
     for place, graph in enumerate(order):
         batch = Batch.of(build_features(raw, np.array([graph]), "original"))
         with torch.no_grad():

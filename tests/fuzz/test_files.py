@@ -217,12 +217,13 @@ def test_a_damaged_checkpoint_is_passed_over(explore, bench, engine):
     def attempt(value, folder):
         harm, names = value
         bench.lay_out(folder, "stopped/whole", "good/whole", "suite.toml")
-        for name in names:
-            rewrite(folder / "stopped/whole" / name, harm)
+        place = folder / "stopped/whole/checkpoints"
+        for path in sorted(path for name in names for path in place.glob(name)):
+            rewrite(path, harm)
         return resumed(bench, engine, folder, value, (0,))
 
     which = st.sampled_from(
-        (("checkpoint",), ("checkpoint.previous",), ("checkpoint", "checkpoint.previous"))
+        (("manifest",), ("manifest.previous",), ("manifest*",), ("*.server",), ("*.rank-0",), ("*",))
     )
     tally = explore(8, st.tuples(damage.of_bytes, which), attempt)
     assert not tally.failures, tally.verdict()

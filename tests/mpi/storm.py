@@ -53,11 +53,13 @@ case = [
     { label = "ditto", algorithm = "ditto", participation = 0.6 },
     { label = "fednova", algorithm = "fednova", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
+    { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
 ]
 """
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
+    "krum",
 )  # fmt: skip
 
 BLOWS = (
@@ -207,11 +209,13 @@ class Chain:
         return (self.folder / "lock").exists()
 
     def _saving(self) -> bool:
+        place = self.folder / "checkpoints"
         try:
-            names = os.listdir(self.folder)
+            names = os.listdir(place)
+            named = b"".join((place / name).read_bytes() for name in names if name.startswith("manifest"))
         except OSError:
             return False
-        return any(name.startswith("checkpoint") and name not in _WHOLE for name in names)
+        return any(".rank-" in name and name.encode() not in named for name in names)
 
     def _judge(self, life: Processes, hanging: int, what: str) -> None:
         """Count what a blow left behind."""
@@ -249,9 +253,6 @@ class Chain:
         counts.identical += not found
         if not found:
             shutil.rmtree(self.folder.parent)
-
-
-_WHOLE = ("checkpoint", "checkpoint.previous")
 
 
 class Log:

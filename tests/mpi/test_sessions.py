@@ -71,6 +71,7 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
         assert differences(alone / case, tmp_path / "resumed" / case) == []
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
     check_bytes(load_run(tmp_path / "runs" / "q-fedavg"), ranks, weighted=True)
+    check_rows(load_run(tmp_path / "runs" / "median"), ranks)
     check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
     check_phases(load_run(tmp_path / "runs" / "gcfl"))
     check_resumed_elsewhere(fedmpi, alone, tmp_path)
@@ -88,7 +89,30 @@ def check_phases(run):
     """What only rank 0 does is on other ranks a wait, in which no watchdog takes them for asleep."""
     for life in run.lives:
         others = life.measurements["phase_seconds"][:, 1:]
-        assert not others[..., [life.phases.index("server"), life.phases.index("record")]].any()
+        assert not others[..., life.phases.index("server")].any()
+
+
+def tables(run, ranks, weighted=False):
+    """Return the bytes of both tables that each rank sends in a round."""
+    (life,) = run.lives
+    columns, closing, phases, names = 11 + weighted, 8, 6, 5
+    hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
+    header = phases + 3 * names + 5
+    tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
+    return 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
+
+
+def check_rows(run, ranks):
+    """Of algorithms that take rows the participants' updates travel once; of a checkpoint, one digest a rank."""
+    (life,) = run.lives
+    host, model, digest = np.array(life.provenance["rank_of_client"]), 24_960, 32
+    took_part = run.results["participated"].astype(bool)
+    sent = np.array([np.bincount(host[row], minlength=ranks) for row in took_part])
+    word = np.array([[0], [1], [1], [1]]) * (digest + SEAL)  # in the row of the round after
+    expected = tables(run, ranks) + 4 * model * sent + SEAL + word
+    place = life.collectives.index("Gatherv")
+    assert np.array_equal(life.measurements["collective_bytes"][:, :, place], expected)
+    assert (life.measurements["collective_calls"][:, :, place] == [[3], [4], [4], [4]]).all()
 
 
 def check_bytes(run, ranks, weighted=False):
@@ -97,11 +121,8 @@ def check_bytes(run, ranks, weighted=False):
     With weights from losses a client reports one loss more, and the plan has two numbers more per client.
     """
     (life,) = run.lives
-    clients, columns, closing, phases, names = 5, 11 + weighted, 8, 6, 5
-    hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
-    header = phases + 3 * names + 5
-    tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
-    gathered = 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
+    clients, hosted = 5, np.zeros(ranks, int)
+    gathered = tables(run, ranks, weighted)
     plan = 8 * ((5 if weighted else 3) * clients + 4)
     spans = ranks > 2
     model = 24_960

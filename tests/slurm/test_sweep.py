@@ -45,7 +45,7 @@ def rounds_of(folder):
 
 def begun(folder):
     """Whether a case is under way, with a checkpoint that its next life can begin from."""
-    return rounds_of(folder) > 3 and (folder / "checkpoint").exists()
+    return rounds_of(folder) > 3 and (folder / "checkpoints/manifest").exists()
 
 
 def states(fedmpi, *arguments):

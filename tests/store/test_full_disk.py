@@ -11,9 +11,10 @@ import pytest
 
 from fedmpi.errors import RunFailed
 from fedmpi.store import checkpoint
-from fedmpi.store.checkpoint import Checkpoint, Meta
+from fedmpi.store.checkpoint import Meta
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
+from tests.saved import save
 
 
 @pytest.fixture
@@ -77,16 +78,14 @@ def test_a_life_that_does_not_fit_is_refused_and_can_be_tried_again(small_disk, 
 
 
 def test_a_checkpoint_that_does_not_fit_leaves_the_former_ones(small_disk):
-    def save(rounds, model):
+    for rounds in (1, 2):
         meta = Meta(rounds=rounds, config_digest="a" * 64, numerics_version=2, begun="")
-        checkpoint.save(small_disk, Checkpoint(meta, {"model": model}))
-
-    save(1, np.arange(3))
-    save(2, np.arange(3))
-    with pytest.raises(RunFailed, match="no space left on device"):
-        save(3, np.zeros(100_000))
-    assert checkpoint.load(small_disk, lambda _: None).meta.rounds == 2
-    assert sorted(path.name for path in small_disk.iterdir()) == ["checkpoint", "checkpoint.previous"]
+        save(small_disk, meta, {}, {0: np.zeros(3, np.float32)})
+    before = sorted(small_disk.iterdir())
+    with pytest.raises(RunFailed, match=r"no space left on device for .*rank-0"):
+        save(small_disk, meta.model_copy(update={"rounds": 3}), {}, {0: np.zeros(100_000, np.float32)})
+    assert checkpoint.read_manifest(small_disk, "manifest", 1).meta.rounds == 2
+    assert sorted(small_disk.iterdir()) == before
 
 
 _WRITER = """

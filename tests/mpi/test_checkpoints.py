@@ -1,0 +1,129 @@
+"""Checkpoints whose files come from several ranks: kills between them, and file systems that fail one rank."""
+
+import os
+import subprocess
+
+import pytest
+
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+from tests.mpi.launcher import ROOT, find
+from tests.saved import newest
+
+SUITE = """
+name = "saved"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 3, graphs = 30 } }
+partition = "per-dataset"
+batch_size = 16
+rounds = 5
+seed = 7
+checkpoint_seconds = 0.0
+[matrix]
+case = [{ label = "case", algorithm = ALGORITHM }]
+"""
+SPLITS = '{ name = "gcfl-plus", eps1 = 10.0, eps2 = 0.0, warmup = 1, length = 2, smallest = 1 }'
+
+
+@pytest.fixture
+def suite(tmp_path):
+    def write(algorithm):
+        path = tmp_path / "saved.toml"
+        path.write_text(SUITE.replace("ALGORITHM", algorithm))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("rank", "when"),
+    [
+        (1, "before"),  # rank 2's file may be there, rank 1's is not
+        (2, "middle"),  # of its file
+        (1, "after"),  # all files are there and rank 0 does not know
+        (0, "between"),  # the two renames: the newest manifest has no name
+    ],
+)
+def test_a_rank_killed_while_it_saves_costs_that_checkpoint_alone(suite, rank, when, fedmpi, tmp_path):
+    path = suite(SPLITS)
+    script = ROOT / "tests/mpi/killed_saving.py"
+    code, output = find("mpich").run(3, script, path, "torn", rank, when, cwd=tmp_path, timeout=240)
+    assert code != 0, output
+    folder = tmp_path / "torn" / "case"
+    assert load_run(folder).status == "stale"
+    assert fedmpi("run", path, "--out", "torn", "--resume").returncode == 0  # on one rank
+    assert [life.first_round for life in load_run(folder).lives] == [0, 2]
+    assert fedmpi("run", path, "--out", "whole").returncode == 0
+    assert differences(tmp_path / "whole" / "case", folder) == []
+    assert newest(folder).meta.rounds == 5
+    assert len(list((folder / "checkpoints").iterdir())) == 6  # two checkpoints of one rank
+
+
+FULL = """
+import resource
+from mpi4py import MPI
+from fedmpi.algorithms.base import Algorithm
+class Full(Algorithm):
+    name = "full"
+    penalises = True
+    calls = 0
+    def penalty(self, parameters, reference, gradient):
+        Full.calls += 1
+        if MPI.COMM_WORLD.size > 1 and MPI.COMM_WORLD.rank == 1 and Full.calls > 4:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+"""
+
+
+def test_one_ranks_full_disk_ends_the_job_with_one_line_and_the_run_goes_on_later(suite, fedmpi, tmp_path):
+    (tmp_path / "full.py").write_text(FULL)
+    path = suite('"full"')
+    arguments = ["run", path, "--plugin", "full.py", "--set", "kernels=csr", "--out"]
+    code, output = find("mpich").run(3, "-m", "fedmpi", *arguments, "torn", cwd=tmp_path, timeout=240)
+    said = [line for line in output.splitlines() if line.startswith("fedmpi: ")]
+    assert code == 1, output
+    assert len(said) == 1
+    assert said[0].startswith("fedmpi: rank 1: no space left on device for ")
+    assert said[0].endswith(".rank-1; free some and continue with --resume")
+    (folder,) = (tmp_path / "torn").iterdir()
+    run = load_run(folder)
+    assert (run.status, run.reason) == ("failed", said[0].removeprefix("fedmpi: "))
+    assert 1 <= run.rounds_completed < 5
+    assert fedmpi(*arguments, "torn", "--resume").returncode == 0
+    assert fedmpi(*arguments, "whole").returncode == 0
+    assert differences(tmp_path / "whole" / folder.name, folder) == []
+
+
+def launched_apart(mount, path, out):
+    """Run on two ranks of which the second sees, in place of `out`, what `mount` makes of it."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        pytest.skip("a file system of one rank's own needs root")
+    mpi = find("mpich")
+    program = f"{mpi.python} -m fedmpi run {path} --out {out}"
+    apart = ["unshare", "-m", "sh", "-c", f"{mount} && exec {program}"]
+    command = [str(mpi.mpiexec), "-n", "1", *program.split(), ":", "-n", "1", *apart]
+    return subprocess.run(
+        command, env=mpi.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240
+    )
+
+
+@pytest.mark.parametrize(
+    ("mount", "line"),
+    [
+        ("mount -t tmpfs none {out}", "is not on a file system that all ranks share (rank 0 on "),
+        (
+            "mount --bind {out} {out} && mount -o remount,ro,bind {out}",
+            ": Read-only file system); choose another",
+        ),
+    ],
+)
+def test_a_folder_that_one_rank_does_not_share_or_cannot_write_is_refused_with_one_line(
+    suite, mount, line, tmp_path
+):
+    out = tmp_path / "runs"
+    out.mkdir()
+    done = launched_apart(mount.format(out=out), suite('"fedavg"'), out)
+    assert done.returncode == 2, done.stdout + done.stderr
+    said = [text for text in done.stderr.splitlines() if text.startswith("fedmpi: ")]
+    assert len(said) == 1
+    assert line in said[0] and "rank 1" in said[0]
+    assert not [path for path in out.rglob("*") if path.is_file()]
