@@ -13,10 +13,10 @@ from fedmpi.engine.view_batches import TorchBatches, counts_of
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.models.counted import CountedFlops, count, count_model, scaled
 from fedmpi.models.counts import Flops, GraphCounts
-from fedmpi.models.options import Shape
+from fedmpi.models.options import MODELS, Shape
 from fedmpi.objectives import contrast
 from fedmpi.objectives.flops import ViewCounts
-from fedmpi.objectives.options import ObjectiveOptions
+from fedmpi.objectives.options import OBJECTIVES, ObjectiveOptions
 from fedmpi.objectives.unsupervised import Frozen, Network, network_of
 
 
@@ -63,10 +63,11 @@ def flops_of(case: Case, shape: Shape, batch: Callable[[], ViewedGraphs]) -> Any
     batch : callable
         Returns the graphs to count on, where there is no formula: the same on every rank.
     """
-    if case.objective.supervised:
-        formula = case.model.flops(shape)
-        return formula or count_model(network_of(case.objective, case.model, shape), batch().graphs)
-    return case.objective.flops(case.model, shape) or _count_objective(case, shape, batch())
+    with MODELS.guarded(type(case.model)), OBJECTIVES.guarded(type(case.objective)):
+        if case.objective.supervised:
+            formula = case.model.flops(shape)
+            return formula or count_model(network_of(case.objective, case.model, shape), batch().graphs)
+        return case.objective.flops(case.model, shape) or _count_objective(case, shape, batch())
 
 
 def is_counted(flops: Any) -> bool:

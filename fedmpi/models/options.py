@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
-from fedmpi.kinds import Kind, imported
+from fedmpi.errors import BadInput
+from fedmpi.kinds import Kind, file_of, imported
 
 if TYPE_CHECKING:
     from fedmpi.models.counts import ModelFlops
@@ -302,7 +303,22 @@ class MvgrlEncoderOptions(EncoderOptions):
     register_layers: bool = True
 
 
+def _refuse_misfit(kind: type[ModelOptions]) -> None:
+    """Raise BadInput for a network of its own under the kernels and the formula of another."""
+    if kind.module and kind.network is not ModelOptions.network:
+        place = f"{file_of(kind)}: class {kind.__name__}"
+        raise BadInput(
+            f"{place}: a network of its own, but kernels and FLOPs of {kind.module}: "
+            "derive it from NetworkOptions or EncoderOptions"
+        )
+
+
 MODELS: Kind[ModelOptions] = Kind(
-    "model", ModelOptions, "fedmpi.models.options", "fedmpi.models", required=(("network", "module"),)
+    "model",
+    ModelOptions,
+    "fedmpi.models.options",
+    "fedmpi.models",
+    refuse_misfit=_refuse_misfit,
+    required=(("network", "module"),),
 )
 """Options of every model by name."""

@@ -196,6 +196,10 @@ def _refuse_misfit(kind: type[ObjectiveOptions]) -> None:
         raise BadInput(f"{place}: supervised = True: the loss on labels is that of the dataset's task")
     if not kind.supervised and not kind.module and kind.make is ObjectiveOptions.make:
         raise BadInput(f"{place}: it must define `make`, as ObjectiveOptions says")
+    if kind.module and kind.make is not ObjectiveOptions.make:
+        raise BadInput(
+            f"{place}: a loss of its own, but FLOPs of {kind.module}: derive it from ObjectiveOptions"
+        )
 
 
 OBJECTIVES: Kind[ObjectiveOptions] = Kind(

@@ -111,6 +111,11 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             "model plain: its network must be a torch.nn.Module with parameters",
         ),
         (
+            MODEL.format(width=4, returned="Network()").replace("batch.x[", "batch.y["),
+            ("model=plain",),
+            "model plain: own.py raised AttributeError: 'Batch' object has no attribute 'y'",
+        ),
+        (
             PARTITION.format(body="return 1 / 0"),
             ("dataset.synthetic.domains=1", "partition=odd"),
             "partition odd: own.py raised ZeroDivisionError: division by zero",
@@ -131,7 +136,7 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             "dataset family dots: own.py raised ZeroDivisionError: division by zero",
         ),
     ],
-    ids=["network", "no network", "deal", "numbers", "nobody", "read"],
+    ids=["network", "no network", "forward", "deal", "numbers", "nobody", "read"],
 )
 def test_what_a_plugin_does_wrong_is_one_line_and_no_run(own, tmp_path, text, settings, words):
     done = own(text, *settings)

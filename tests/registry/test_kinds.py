@@ -89,6 +89,10 @@ def test_the_digest_of_a_plugin_of_any_kind_belongs_to_its_cases_only(plugin, te
     [
         (MODEL.format(name="odd", body="pass"), "class Odd: it must define `network`, as ModelOptions says"),
         (MODEL.format(name="../odd", body=NETWORK), "name = '../odd': a name is text"),
+        (
+            MODEL.format(name="odd", body=NETWORK).replace("NetworkOptions", "GinOptions"),
+            "a network of its own, but kernels and FLOPs of fedmpi.models.gin:GIN: derive it from NetworkOptions",
+        ),
         (PARTITION.format(body="pass"), "class Odd: it must define `deal`, as OneDataset says"),
         (OBJECTIVE.format(body="pass"), "class Odd: it must define `make`, as ObjectiveOptions says"),
         (OBJECTIVE.format(body="supervised: ClassVar[bool] = True"), "the loss on labels is that of the"),
