@@ -11,6 +11,7 @@ import h5py
 import pytest
 
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 SUITE = """
 name = "small/suite"
@@ -212,9 +213,14 @@ def test_runs_of_an_unknown_suite_are_packed_with_a_note(fedmpi, place, tmp_path
 
 
 def test_unfinished_runs_are_not_packed(here, tmp_path):
-    with RunRecord.create(
-        tmp_path / "runs" / "half", config={"suite": "s"}, clients=["c"], rounds=2, partition={}
-    ) as record:
+    about = {
+        "config": {"suite": "s"},
+        "clients": ["c"],
+        "rounds": 2,
+        "partition": {},
+        "extra": FIELDS["accuracy"],
+    }
+    with RunRecord.create(tmp_path / "runs" / "half", **about) as record:
         record.finish("interrupted")
     done = here("pack", tmp_path / "runs", "--out", tmp_path / "a.tar.gz")
     assert done.returncode == 2
