@@ -73,7 +73,9 @@ def test_compare_and_select(fedmpi, runs):
 
 def test_watch(fedmpi, runs):
     lines = [line.split("  ") for line in fedmpi("watch", runs / "fedavg", "--once").stdout.splitlines()]
-    shown = {line[0]: [part.strip() for part in line[1:] if part] for line in lines if line[0].endswith("deviance")}
+    shown = {
+        line[0]: [part.strip() for part in line[1:] if part] for line in lines if line[0].endswith("deviance")
+    }
     assert shown == {"val Poisson deviance": ["2", "█▁"], "test Poisson deviance": ["1.5", "█▁"]}
     assert (
         "val Poisson deviance 2.0000  test Poisson deviance 1.5000" in fedmpi("watch", runs / "fedavg").stdout
