@@ -176,22 +176,12 @@ def _difference(each: Ratio) -> str:
 
 def _case_table(found: Comparison) -> Any:
     headings: tuple[str, ...] = (
-        "dataset",
-        "algorithm",
-        "B is",
-        "pairs",
-        "judged by",
-        "A",
-        "B - A",
-        "s/round B / A",
-        "total s B / A",
-    )
+        "dataset", "algorithm", "B is", "pairs", "judged by", "A", "B - A", "s/round B / A", "total s B / A",
+    )  # fmt: skip
     if any(each.merit.name == "seconds_to_target" for case in found.cases for each in case.ratios):
         headings = (*headings, "s to target B / A")
-    table = PlainTable("By case", headings, 3, _SPARE_OF_CASES)
-    for case in found.cases:
-        table.add_line(*_case_row(case, len(headings)))
-    return table
+    rows = (_case_row(case, len(headings)) for case in found.cases)
+    return PlainTable("By case", headings, 3, _SPARE_OF_CASES).with_lines(rows)
 
 
 def _case_row(case: CaseResult, columns: int) -> list[str]:

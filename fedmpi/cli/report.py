@@ -15,9 +15,8 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.tables import client_table, run_table, task_table
-from fedmpi.cli.terminal import console, print_json, say
+from fedmpi.cli.terminal import console, print_json, say, write
 from fedmpi.errors import BadInput
-from fedmpi.store import disk
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
@@ -112,12 +111,9 @@ def _in_full(summary: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def _write_rows(target: Path, complete: Sequence[Run]) -> None:
-    try:
-        stream = io.StringIO(newline="")
-        rows.write((row for run in complete for row in rows.client_rows(run)), stream)
-        disk.write_whole(target, stream.getvalue())
-    except OSError as error:
-        raise BadInput(f"--csv {target}: cannot write it ({error.strerror})") from error
+    stream = io.StringIO(newline="")
+    rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+    write(target, stream.getvalue(), "--csv ")
 
 
 def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats) -> int:
@@ -136,7 +132,9 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
     if formats.latex:
         sys.stdout.write(visible_lines(plain.latex(settings)))
     if formats.html is not None:
-        _write_page(formats.html, page.html(_title(page), complaints))
+        text = page.html(_title(page), complaints)
+        write(formats.html, text, "--html ")
+        say(f"Page: {formats.html} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)
     complain_of(left_out)
     return 2 if left_out else 0
 
@@ -149,14 +147,6 @@ def _title(page: Page) -> str:
     return f"{len(page.digests)} run{'s' * (len(page.digests) != 1)}" + (
         f" of {len(suites)} suites" if suites else ""
     )
-
-
-def _write_page(target: Path, text: str) -> None:
-    try:
-        disk.write_whole(target, text)
-    except OSError as error:
-        raise BadInput(f"--html {target}: cannot write it ({error.strerror})") from error
-    say(f"Page: {target} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)
 
 
 def repair(folder: Path) -> int:
