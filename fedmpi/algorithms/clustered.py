@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Division, Floats, Ints
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
+from fedmpi.algorithms.capabilities import Division, Records, Reports, Splits
 from fedmpi.store.schema import Field as RecordField
 
 _MOST_RECORDED = 256
@@ -62,8 +62,8 @@ class ClusteredOptions(AlgorithmOptions):
         return {**preset, **values}
 
 
-class Clustered(Algorithm):
-    """Base of GCFL and its variants; they say how a group is divided."""
+class Clustered(Splits, Records, Algorithm):
+    """Base of GCFL and its variants; they say how a group is split."""
 
     Options: ClassVar[type[AlgorithmOptions]] = ClusteredOptions
     options: ClusteredOptions
@@ -72,14 +72,12 @@ class Clustered(Algorithm):
         """Return training graphs for the average, ones for the sum."""
         return samples if self.options.combine == "average" else np.ones_like(samples)
 
-    def update(
-        self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
-    ) -> npt.NDArray[np.float32]:
+    def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """Add the weighted mean of the updates, or their sum (Eq. 7)."""
         factor = 1 if self.options.combine == "average" else num_clients
         return super().update(model, factor * mean, num_clients)
 
-    def suspects(self, round: int, group: Ints, reports: Mapping[str, Floats]) -> list[int]:
+    def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
         """Return the groups past the warm-up, large enough, with an update longer than eps2 (Eq. 5).
 
         Where clients are sampled, at least two of the group must have trained: there is no cut of one.
@@ -100,7 +98,7 @@ class Clustered(Algorithm):
         """Whether Eq. 4's mean is weighted by training graphs."""
         return self.options.criterion == "weighted"
 
-    def is_due(self, mean_norm: float) -> bool:
+    def should_split(self, mean_norm: float) -> bool:
         """Return whether the mean update is shorter than eps1 (Eq. 4)."""
         return mean_norm < self.options.eps1
 

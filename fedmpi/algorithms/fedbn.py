@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
 
 
@@ -24,11 +25,8 @@ class FedBN(Algorithm):
         own = name.startswith(("norm.", "graph_norm.")) or ".norm." in name
         return not own and super().shares(name, share)
 
-    def objection(self, model: ModelOptions) -> str:
-        """Refuse a model without normalisation, with which this is FedAvg, and ``pf``, which is not read."""
-        if self.options.pf == "shared":
-            return 'keeps all normalisation layers at home: leave pf = "shared" out'
-        if model.norms:
-            return ""
-        choice = 'model.norm, such as "batch"' if hasattr(model, "norm") else 'model = "gin" with a norm'
-        return f"keeps normalisation layers at home: choose {choice}"
+    def validate(self, model: ModelOptions) -> None:
+        """Refuse a model without normalisation, with which this is FedAvg."""
+        if not model.norms:
+            choice = 'model.norm, such as "batch"' if hasattr(model, "norm") else 'model = "gin" with a norm'
+            raise BadInput(f"keeps normalisation layers at home: choose {choice}")

@@ -19,7 +19,9 @@ from pydantic import Field
 
 from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
-from fedmpi.algorithms.base import AGREEMENT, Algorithm, AlgorithmOptions, Bytes, Floats, Ints, Trained
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.capabilities import AGREEMENT, Bytes, Records, Regroups, Trained
+from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, words
 from fedmpi.store.schema import Field as RecordField
@@ -45,6 +47,8 @@ class FedCchOptions(AlgorithmOptions):
         for Ward's method).
     clusters, distance
         Read by the cuts of these names.
+    pf : str
+        Whether GraphNorm, the personalised factor, stays with the client (``local``) or is averaged.
     """
 
     name: Literal["fedcch"] = "fedcch"
@@ -54,37 +58,48 @@ class FedCchOptions(AlgorithmOptions):
     cut: Literal["silhouette", "clusters", "distance"] = "silhouette"
     clusters: int = Field(2, ge=1)
     distance: float = Field(0.3, gt=0)
+    pf: Literal["local", "shared"] = "local"
 
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can embed a client's graphs."""
-        return frozenset({"compiled", "csr", "reference"})
+    added: ClassVar[frozenset[str]] = frozenset({"pf"})
 
 
-class FedCch(Algorithm):
+class FedCch(Regroups, Records, Algorithm):
     """One model per cluster of the round."""
 
     name: ClassVar[str] = "fedcch"
     Options: ClassVar[type[AlgorithmOptions]] = FedCchOptions
-    regroups: ClassVar[bool] = True
     options: FedCchOptions
 
     def __init__(self, options: AlgorithmOptions) -> None:
         super().__init__(options)
-        self._found: dict[str, npt.NDArray[Any]] = {}
+        self._values: dict[str, npt.NDArray[Any]] = {}
 
-    def objection(self, model: ModelOptions) -> str:
+    def shares(self, name: str, share: str) -> bool:
+        """Return whether a tensor leaves the client; GraphNorm's do if ``pf`` says so."""
+        if name.startswith("graph_norm."):
+            return self.options.pf == "shared"
+        return super().shares(name, share)
+
+    def validate(self, model: ModelOptions) -> None:
         """Refuse embeddings longer than the hash, and options that would not be read."""
+        if self.options.signature != "embedding" and model.hidden != sign.BITS:
+            raise BadInput(
+                f"hashes {sign.BITS} channels to {sign.BITS} bits: model.hidden must be {sign.BITS}"
+            )
+        if self.options.pf == "shared" and "graph" not in model.norms:
+            raise BadInput('reads pf for a model with GraphNorm only: model.norm = "graph"')
+        self._validate_clustering()
+
+    def _validate_clustering(self) -> None:
         options, usual = self.options, type(self.options).model_fields
-        if options.signature != "embedding" and model.hidden != sign.BITS:
-            return f"hashes {sign.BITS} channels to {sign.BITS} bits: model.hidden must be {sign.BITS}"
         if options.method == "k-means" and options.cut == "distance":
-            return 'k-means has no distance to cut at: use cut = "clusters" or "silhouette"'
+            raise BadInput('k-means has no distance to cut at: use cut = "clusters" or "silhouette"')
         for name, reader in (("linkage", "method"), ("clusters", "cut"), ("distance", "cut")):
             read = getattr(options, reader) == {"linkage": "hierarchical"}.get(name, name)
             if not read and getattr(options, name) != usual[name].default:
-                return f"does not read {name} with {reader} = {getattr(options, reader)}: leave it out"
-        return ""
+                raise BadInput(
+                    f"does not read {name} with {reader} = {getattr(options, reader)}: leave it out"
+                )
 
     def warm_up(self) -> None:
         """Import scipy and scikit-learn before rounds are timed."""
@@ -107,7 +122,7 @@ class FedCch(Algorithm):
 
     def group(self, seed: int, round: int, reports: Bytes) -> Ints:
         """Return the clusters of the clients."""
-        self._found = {}
+        self._values = {}
         if self.options.signature == "embedding":
             rows = np.ascontiguousarray(reports).view(np.float32)
             similarity, points = sign.cosine_similarity(rows), sign.unit_rows(rows)
@@ -115,9 +130,9 @@ class FedCch(Algorithm):
             signatures = np.ascontiguousarray(reports).view(np.uint64)[:, 0]
             similarity = sign.hash_similarity(signatures, sign.BITS)
             points = sign.bit_rows(signatures, sign.BITS)
-            self._found["signature"] = signatures
+            self._values["signature"] = signatures
         if len(reports) <= _MOST_RECORDED:
-            self._found["similarity"] = similarity
+            self._values["similarity"] = similarity
         return self._divide(seed, round, similarity, points)
 
     def _divide(self, seed: int, round: int, similarity: Floats, points: Floats) -> Ints:
@@ -142,9 +157,9 @@ class FedCch(Algorithm):
             return divide(min(options.clusters, len(similarity)))
         return cluster.best_silhouette(similarity, divide)
 
-    def found(self) -> dict[str, npt.NDArray[Any]]:
+    def field_values(self) -> dict[str, npt.NDArray[Any]]:
         """Return the round's signatures and similarities."""
-        return self._found
+        return self._values
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return signatures, similarities, and the agreement of clusters and domains."""

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Model
+from fedmpi.algorithms.capabilities import ServerState
 
 
 class ServerOptions(AlgorithmOptions):
@@ -39,13 +40,12 @@ class AdaptiveOptions(ServerOptions):
     tau: float = Field(1e-3, gt=0)
 
 
-class FedOpt(Algorithm):
+class FedOpt(ServerState, Algorithm):
     """Base of the family: one global model, updated on rank 0, where the moments are.
 
     Running statistics of the model move by the mean, as in FedAvg.
     """
 
-    central: ClassVar[bool] = True
     options: ServerOptions
 
     def __init__(self, options: AlgorithmOptions) -> None:
@@ -58,9 +58,7 @@ class FedOpt(Algorithm):
         self._first = np.zeros(trained)
         self._second = np.full(trained, getattr(self.options, "tau", 0.0) ** 2)
 
-    def update(
-        self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
-    ) -> npt.NDArray[np.float32]:
+    def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """Return the model after the server's step."""
         trained = len(self._first)
         step = np.concatenate([self.options.server_lr * self.direction(mean[:trained]), mean[trained:]])

@@ -13,7 +13,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Vector
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import LocalPenalty, Vector
 
 
 class FedProxOptions(AlgorithmOptions):
@@ -23,12 +24,11 @@ class FedProxOptions(AlgorithmOptions):
     mu: float = Field(0.01, ge=0)
 
 
-class FedProx(Algorithm):
+class FedProx(LocalPenalty, Algorithm):
     """One global model; the local gradient gains mu (w - w_t)."""
 
     name: ClassVar[str] = "fedprox"
     Options: ClassVar[type[AlgorithmOptions]] = FedProxOptions
-    penalises: ClassVar[bool] = True
     options: FedProxOptions
 
     def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints
+from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
 
 
@@ -48,6 +49,7 @@ class FedStar(Algorithm):
         """Return whether a tensor leaves the client: only the structure channel does."""
         return name.startswith("structure.")
 
-    def objection(self, model: ModelOptions) -> str:
+    def validate(self, model: ModelOptions) -> None:
         """Refuse other networks."""
-        return "" if model.name == "fedstar" else 'shares a structure channel: choose model = "fedstar"'
+        if model.name != "fedstar":
+            raise BadInput('shares a structure channel: choose model = "fedstar"')

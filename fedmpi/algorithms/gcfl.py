@@ -10,7 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.base import AlgorithmOptions, Division, Floats, Ints
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.capabilities import Division
 from fedmpi.algorithms.clustered import Clustered, ClusteredOptions, divide_by
 
 
@@ -27,7 +28,7 @@ class Gcfl(Clustered):
     Options: ClassVar[type[AlgorithmOptions]] = GcflOptions
     wants_rows: ClassVar[bool] = True
 
-    def divide(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
+    def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
         """Cut the complete graph of similarities; an update of zero is similar to nothing (cosine 0)."""
         return divide_by(cosine(rows) + 1.0, members)
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Division, Floats, Ints
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.capabilities import Division, Reports, ServerState
 from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions, divide_by
 
 
@@ -46,11 +47,12 @@ class GcflPlusOptions(ClusteredOptions):
     }
 
 
-class GcflPlus(Clustered):
+class GcflPlus(ServerState, Clustered):
     """Edge weight of two clients: largest distance of the group minus theirs."""
 
     name: ClassVar[str] = "gcfl-plus"
     Options: ClassVar[type[AlgorithmOptions]] = GcflPlusOptions
+    central: ClassVar[bool] = False
     options: GcflPlusOptions
 
     def __init__(self, options: AlgorithmOptions) -> None:
@@ -66,7 +68,7 @@ class GcflPlus(Clustered):
         """Have tslearn compile its dynamic time warping, which takes seconds once per process."""
         _warped_distances(np.zeros((2, self.options.length)))
 
-    def observe(self, reports: Mapping[str, Floats]) -> None:
+    def observe(self, reports: Reports) -> None:
         """Append the round's value of each participant."""
         column = "gradient_norm" if self.options.sequence == "gradient" else "delta_norm"
         for client, value in enumerate(reports[column]):
@@ -74,14 +76,14 @@ class GcflPlus(Clustered):
                 kept = [*self._sequences.get(client, []), float(value)]
                 self._sequences[client] = kept[-self.options.length :]
 
-    def suspects(self, round: int, group: Ints, reports: Mapping[str, Floats]) -> list[int]:
+    def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
         """Return the groups that meet Eq. 5, once every client has a whole sequence."""
         lengths = [len(self._sequences.get(client, [])) for client in range(self._num_clients)]
         if min(lengths, default=0) < self.options.length:
             return []
-        return super().suspects(round, group, reports)
+        return super().split_candidates(round, group, reports)
 
-    def divide(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
+    def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
         """Cut the complete graph of warped closeness."""
         series = np.array([self._sequences[int(client)] for client in members])
         if self.options.standardise:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.row_aggregate import RowAggregate
+from fedmpi.algorithms.capabilities import RowAggregate
 from fedmpi.errors import BadInput
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm, Floats, Ints
-from fedmpi.algorithms.row_aggregate import RowAggregate, ascending
+from fedmpi.algorithms.capabilities import RowAggregate
 
 
 class Median(RowAggregate, Algorithm):
@@ -26,3 +26,8 @@ class Median(RowAggregate, Algorithm):
         ordered, half = ascending(rows), len(rows) // 2
         median: Floats = (ordered[half] + ordered[-half - 1]) / 2
         return median
+
+
+def ascending(rows: npt.NDArray[np.float32]) -> Floats:
+    """Return each coordinate's values in ascending order, float64 [k, shared]."""
+    return np.sort(rows, axis=0).astype(np.float64)

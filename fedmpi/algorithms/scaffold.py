@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
+from fedmpi.algorithms.capabilities import ControlVariates
 
 
 class ScaffoldOptions(AlgorithmOptions):
@@ -24,18 +24,12 @@ class ScaffoldOptions(AlgorithmOptions):
     name: Literal["scaffold"] = "scaffold"
     server_lr: float = Field(1.0, gt=0)
 
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels whose steps are corrected: those that train one client at a time."""
-        return frozenset({"compiled", "csr", "reference"})
 
-
-class Scaffold(Algorithm):
+class Scaffold(ControlVariates, Algorithm):
     """One global model x and control variate c; a client has its own, c_i, zero at the start."""
 
     name: ClassVar[str] = "scaffold"
     Options: ClassVar[type[AlgorithmOptions]] = ScaffoldOptions
-    controls: ClassVar[bool] = True
     options: ScaffoldOptions
 
     def __init__(self, options: AlgorithmOptions) -> None:
@@ -58,9 +52,7 @@ class Scaffold(Algorithm):
         """Return ``c_i - c + (x - y_i) / (K eta_l)``, the client's next control variate."""
         return own - server - moved / (steps * lr)
 
-    def update(
-        self, model: npt.NDArray[np.float32], mean: Floats, num_clients: int
-    ) -> npt.NDArray[np.float32]:
+    def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """Return x and c after ``x + eta_g mean`` and ``c + |S| / N mean`` of the changes of c_i.
 
         Running statistics move by the mean, as in FedAvg: a longer step could make a variance negative.

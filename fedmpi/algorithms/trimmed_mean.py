@@ -14,7 +14,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.row_aggregate import RowAggregate, ascending
+from fedmpi.algorithms.capabilities import RowAggregate
+from fedmpi.algorithms.median import ascending
 
 
 class TrimmedMeanOptions(AlgorithmOptions):

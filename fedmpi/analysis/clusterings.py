@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.loading import digest_of, load_all, options_class
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.raw import RawGraphs, digest
+from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.agreement import Agreement, agreement, domains_of
 from fedmpi.heterogeneity.clusters import (
@@ -149,7 +148,7 @@ def held(run: Run) -> tuple[HeldGraphs, ...]:
 
 def _options(run: Run) -> DatasetOptions:
     try:
-        return DatasetOptions.model_validate(run.config["dataset"])
+        return options_class(run.config["dataset"]).model_validate(run.config["dataset"])
     except ValidationError as error:
         raise BadInput(f"{run.folder}: a dataset with settings that this fedmpi does not know") from error
 
@@ -166,7 +165,7 @@ def datasets_of(run: Run, source: DataSource) -> tuple[RawGraphs, ...]:
     source.prepare(options.name)
     raws = load_all(options, source)
     for raw, line in zip(raws, run.partition["dataset_digests"].tolist(), strict=True):
-        here = digest(raw) if options.name == SYNTHETIC else source.digest_of(raw.name)
+        here = digest_of(raw, options, source)
         if not line.endswith(f" {here}"):
             raise BadInput(
                 f"{run.folder}: dataset {raw.name} at hand is not the one that the run was made with "

@@ -12,7 +12,7 @@ from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.analysis.summary import setting
 from fedmpi.case.schema import Case
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import AXES
 
 _IN_OTHER_COLUMNS = {"suite", "name", "seed", "rounds", "dataset.name", "algorithm.name", "partition.seed"}
@@ -63,7 +63,7 @@ def split_options(text: str) -> dict[str, str]:
 
 def _options_class(config: Mapping[str, Any]) -> type[AlgorithmOptions]:
     try:
-        return algorithms.find(str(setting(config, "algorithm"))).Options
+        return ALGORITHMS.find(str(setting(config, "algorithm"))).Options
     except BadInput:  # of a plug-in that is not here: all its options count
         return AlgorithmOptions
 

@@ -160,7 +160,7 @@ def _target_figures(run: Run, target: float) -> dict[str, Any]:
     metric, cost = run.headline, costs.by_round(run)
     if not metric.low <= target <= metric.high:
         between = f"between {metric.low:g} and {metric.high:g}"
-        raise BadInput(f"--target {target}: {metric.title} lies {between}")
+        raise BadInput(f"--target {target}: {metric.title} lies {between}; give a value of it")
     figures: dict[str, Any] = {"target": target}
     for label, part in (("to_target", "val"), ("to_target_on_test_data", "test")):
         reached = targets.to_target(scores.curve(run.results, metric, part), target, cost, metric.higher)

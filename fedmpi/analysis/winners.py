@@ -16,6 +16,7 @@ from fedmpi.analysis.options import option_text
 from fedmpi.errors import BadInput
 from fedmpi.metrics import selection
 from fedmpi.metrics.metric import Metric
+from fedmpi.registry.check import stated
 from fedmpi.store.reader import Run
 
 
@@ -110,7 +111,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
         "winner = [",
     ]
     for winner in found:
-        kept = {k: v for k, v in winner.config.items() if k not in ("suite", "name", "seed", "plugin")}
+        kept = {key: value for key, value in stated(winner.config).items() if key != "seed"}
         if draws:
             kept["partition"] = {k: v for k, v in kept["partition"].items() if k != "seed"}
         label = re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group))

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, SerializeAsAny, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationInfo, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.config.options import Options
-from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.names import has_classes
 from fedmpi.datasets.options import DatasetOptions
+from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
-from fedmpi.tasks.known import find as find_task
-
-_MODEL: TypeAdapter[ModelOptions] = TypeAdapter(ModelOptions)
-_OBJECTIVE: TypeAdapter[ObjectiveOptions] = TypeAdapter(ObjectiveOptions)
+from fedmpi.tasks.known import TASKS
 
 
 class _AdamLike(Options):
@@ -131,7 +129,10 @@ class LinkOptions(Options):
 
 def _has_classes(values: Mapping[str, Any]) -> bool:
     """Return whether each graph of a case's dataset has one class, as most models' fast kernels need it."""
-    return DatasetOptions.model_validate(values.get("dataset", {})).name not in MOLECULES
+    try:
+        return has_classes(values.get("dataset", DatasetOptions()).name)
+    except BadInput:  # no name of a dataset: said when the case is checked
+        return True
 
 
 class Case(Options):
@@ -142,15 +143,15 @@ class Case(Options):
     suite: str
     name: str
     plugin: dict[str, str] = Field({})
-    """SHA-256 of the files outside of fedmpi that define the algorithm, by name; the registry fills it."""
+    """SHA-256 of the files outside of fedmpi that define parts of the case; the registry fills it."""
     rounds: int = Field(20, ge=1, le=1_000_000)
     seed: int = Field(0, ge=0, lt=2**63)
-    dataset: DatasetOptions = DatasetOptions()
-    partition: PartitionOptions
+    dataset: SerializeAsAny[DatasetOptions] = DatasetOptions()
+    partition: SerializeAsAny[PartitionOptions]
     task: str = ""
     """What is predicted; by default what the dataset's own labels are for."""
-    model: ModelOptions = GinOptions()
-    objective: ObjectiveOptions = SupervisedOptions()
+    model: SerializeAsAny[ModelOptions] = GinOptions()
+    objective: SerializeAsAny[ObjectiveOptions] = SupervisedOptions()
     algorithm: SerializeAsAny[AlgorithmOptions]
     optimizer: OptimizerOptions = AdamOptions()
     reduction: ReductionOptions = ExactOptions()
@@ -176,16 +177,16 @@ class Case(Options):
 
     @model_validator(mode="before")
     @classmethod
-    def _choose_kernels(cls, values: Any) -> Any:
+    def _choose_kernels(cls, values: Any, info: ValidationInfo) -> Any:
+        """Choose kernels that can run everything; the context names those that the algorithm can use."""
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
-        model = _MODEL.validate_python(values.get("model", GinOptions()))
-        objective = _OBJECTIVE.validate_python(values.get("objective", SupervisedOptions()))
-        able = model.kernels & objective.kernels
-        for axis in ("algorithm", "optimizer"):
+        model: ModelOptions = values.get("model", GinOptions())
+        able = model.kernels & (info.context or {}).get("kernels", model.kernels)
+        for axis in ("objective", "optimizer"):
             able &= getattr(values.get(axis), "kernels", able)
         if values.get("task"):
-            able &= find_task(values["task"]).kernels
+            able &= TASKS.find(values["task"]).kernels
         if wanted not in able or not (model.any_task or _has_classes(values)):
             wanted = "csr"
         return {"kernels": wanted, **values}

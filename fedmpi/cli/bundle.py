@@ -9,7 +9,7 @@ from fedmpi.analysis.bundle.pack import pack as make
 from fedmpi.analysis.bundle.verify import verify as check
 from fedmpi.cli.terminal import say
 from fedmpi.config import locations
-from fedmpi.registry import algorithms
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.visible import complain
 
 
@@ -21,7 +21,7 @@ def pack(paths: list[Path], suite: str | None, out: Path | None, plugins: Sequen
     int
         0.
     """
-    algorithms.load_plugins(plugins)
+    load_plugins(plugins)
     name = paths[0].with_suffix("").name if paths[0].suffix == ".toml" else paths[0].resolve().name
     packed = make(paths, out or Path(f"{name}.tar.gz"), None if suite is None else locations.find(suite))
     say(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
@@ -38,7 +38,7 @@ def verify(path: Path, plugins: Sequence[Path] = ()) -> int:
     int
         0, or 1 if something is wrong with it.
     """
-    algorithms.load_plugins(plugins)
+    load_plugins(plugins)
     found = check(path)
     for line in found.checked:
         say(f"ok: {line}")

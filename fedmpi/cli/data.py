@@ -10,41 +10,40 @@ from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.names import families, family_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.datasets.tables import GROUPS, KNOWN
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
+from fedmpi.registry.kinds import load_plugins
 
 
-def show(cache: Path | None, mirror: Path | None) -> int:
+def show(cache: Path | None, mirror: Path | None, plugins: Sequence[Path]) -> int:
     """Print the known datasets and groups."""
-    source = DataSource.from_environment(cache, mirror)
-    cells = ("name", "graphs", "classes", "nodes", "edges", "labels", "attributes", "at hand")
-    table = PlainTable(f"Datasets (prepared ones in {source.cache})", cells, 1, wrapped=("at hand",))
-    for name, facts in KNOWN.items():
-        numbers = (facts.graphs, facts.classes, facts.nodes, facts.directed_edges)
-        table.add_line(name, *numbers, facts.label_width, facts.attribute_width, source.status(name))
-    headings = ("name", "task", "file", "rows", "labels", "at hand")
-    molecules = PlainTable("MoleculeNet (needs the extra molecules)", headings, 3, wrapped=("at hand",))
-    for name, chemical in MOLECULES.items():
-        counts = (chemical.rows, chemical.num_tasks)
-        molecules.add_line(name, chemical.kind, chemical.file, *counts, source.status(name))
+    load_plugins(plugins)
+    source, screen = DataSource.from_environment(cache, mirror), console(sys.stdout)
     groups = PlainTable("Groups: one client per dataset", ("name", "datasets"), 1, wrapped=("datasets",))
-    for name, members in GROUPS.items():
-        groups.add_line(name, " ".join(members))
-    screen = console(sys.stdout)
-    screen.print(table)
-    screen.print(molecules)
+    every = families()
+    for family in every:
+        headings = (*family.columns, "at hand")
+        table = PlainTable(family.title or family.name, headings, family.text_columns, wrapped=("at hand",))
+        for name in family.names:
+            table.add_line(*family.row(name), source.status(name))
+        if family.names and family.prepared:
+            screen.print(table)
+        for name, members in family.groups.items():
+            groups.add_line(name, " ".join(members))
     screen.print(groups)
+    generated = [f"{name} (generated)" for family in every if not family.prepared for name in family.names]
     screen.print(
-        "Also: synthetic (generated), any other TU name, own folders in TU format; fetch takes suites too."
+        f"Also: {', '.join(generated)}, any other TU name, own folders in TU format; fetch takes suites too. "
+        f"Prepared ones are in {source.cache}."
     )
     return 0
 
 
-def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None) -> int:
+def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None, plugins: Sequence[Path] = ()) -> int:
     """Prepare datasets, groups, or all that suites need."""
+    load_plugins(plugins)
     source = DataSource.from_environment(cache, mirror)
     for name in _datasets(names):
         for member in source.members(name):
@@ -61,8 +60,9 @@ def _refusals(name: str, refused: Sequence[str]) -> list[str]:
     return [f"{name}: {len(refused)} rows left out", *(f"  {line}" for line in refused)] if refused else []
 
 
-def verify(names: Sequence[str], cache: Path | None) -> int:
+def verify(names: Sequence[str], cache: Path | None, plugins: Sequence[Path] = ()) -> int:
     """Recompute digests of prepared datasets; say of each what was checked."""
+    load_plugins(plugins)
     source = DataSource.from_environment(cache)
     for name in _datasets(names):
         for member in source.members(name):
@@ -73,9 +73,9 @@ def verify(names: Sequence[str], cache: Path | None) -> int:
 def _checked(name: str, source: DataSource) -> str:
     """Verify one prepared dataset and return what was looked at."""
     found = source.verify(name)
-    raw = source.load(name)
-    known = "and the known one" if name in KNOWN else "(no other is known of this dataset)"
-    rows = f", all {MOLECULES[name].rows:,} rows of its file accounted for" if name in MOLECULES else ""
+    raw, family = source.load(name), family_of(name)
+    known = "and the known one" if family.digest(name) else "(no other is known of this dataset)"
+    rows = f", all {family.rows(name):,} rows of its file accounted for" if family.rows(name) else ""
     sizes = f"{raw.num_graphs:,} graphs, {raw.topology.num_nodes:,} nodes, {raw.topology.num_edges:,} edges"
     return f"{sizes}{rows}; content has the digest noted {known}: {found}"
 
@@ -83,10 +83,9 @@ def _checked(name: str, source: DataSource) -> str:
 def _datasets(names: Sequence[str]) -> list[str]:
     """Return the dataset names meant: suites stand for the datasets of their cases."""
     found: dict[str, None] = {}
+    known = {name for family in families() for name in (*family.names, *family.groups)}
     for name in names:
-        if name in (*KNOWN, *MOLECULES, *GROUPS) or not (
-            name.endswith(".toml") or name in locations.bundled()
-        ):
+        if name in known or not (name.endswith(".toml") or name in locations.bundled()):
             found[name] = None
             continue
         for checked in check_suite(read(locations.find(name))):

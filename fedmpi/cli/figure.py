@@ -55,14 +55,14 @@ def figure(
     """
     from fedmpi.cli.run import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
-    from fedmpi.registry import algorithms
+    from fedmpi.registry.kinds import load_plugins
 
     path = locations.find(suite_name)
     suite = read(path, options.overrides)
     kind, drawing = _figure_of(suite)
     target = image or (options.out or locations.RUNS / suite.name) / "figure.svg"
     figures.check_image(target)
-    algorithms.load_plugins(options.plugins)
+    load_plugins(options.plugins)
     plan = _reused(plan_suite(suite, options.out, resume=True), reuse)
     check_writable(target.parent)
     code = run_missing(plan, path, options, budget)

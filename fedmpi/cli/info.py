@@ -13,6 +13,7 @@ from fedmpi.comm import launch
 from fedmpi.comm.settings import advice
 from fedmpi.comm.start import load_world
 from fedmpi.errors import FedmpiError
+from fedmpi.registry.kinds import KINDS
 from fedmpi.store.provenance import PACKAGES, collect
 
 
@@ -26,6 +27,7 @@ def info() -> int:
         except metadata.PackageNotFoundError:
             versions[package] = "not installed"
     facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions}
+    facts |= {"found": {kind.title: list(kind) for kind in KINDS}}
     facts |= {"settings": advice(os.environ, "", []), **collect()}
     sys.stdout.write(json.dumps(facts, indent=2, default=str) + "\n")
     return 0

@@ -20,6 +20,7 @@ from fedmpi.cli.options import (
     Image,
     Mirror,
     OneCase,
+    Plugin,
     Runs,
     SuiteName,
     SuiteOptions,
@@ -187,27 +188,27 @@ def info(
 
 
 @data_app.command("list")
-def data_list(mirror: Mirror = None, data: Cache = None) -> int:
+def data_list(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
     """List the known datasets and groups, and whether they are at hand."""
     from fedmpi.cli import data as command
 
-    return command.show(data, mirror)
+    return command.show(data, mirror, plugin or [])
 
 
 @data_app.command("fetch")
-def data_fetch(names: Names, mirror: Mirror = None, data: Cache = None) -> int:
+def data_fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
     """Download (or take from the mirror), check and prepare datasets: on a cluster, on the login node."""
     from fedmpi.cli import data as command
 
-    return command.fetch(names, data, mirror)
+    return command.fetch(names, data, mirror, plugin or [])
 
 
 @data_app.command("verify")
-def data_verify(names: Names, data: Cache = None) -> int:
+def data_verify(names: Names, data: Cache = None, plugin: Plugin = None) -> int:
     """Compute the content digests of prepared datasets anew and compare them."""
     from fedmpi.cli import data as command
 
-    return command.verify(names, data)
+    return command.verify(names, data, plugin or [])
 
 
 def _version(wanted: bool) -> None:

@@ -22,7 +22,9 @@ Set = Annotated[
 Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for upstream archives (FEDMPI_MIRROR).")]
 Cache = Annotated[Path | None, typer.Option("--data", help="Folder of prepared data (FEDMPI_DATA).")]
 Offline = Annotated[bool | None, typer.Option("--offline", help="Never download (FEDMPI_OFFLINE=1).")]
-Plugin = Annotated[list[Path] | None, typer.Option(help="File that defines algorithms; may be repeated.")]
+Plugin = Annotated[
+    list[Path] | None, typer.Option(help="File that defines algorithms, models, data, ...; may be repeated.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
 Runs = Annotated[

@@ -21,8 +21,8 @@ from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
-from fedmpi.registry import algorithms
 from fedmpi.registry.check import Checked, check_stored, check_suite
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
@@ -48,7 +48,7 @@ class Planned:
 
 def run(target: str, case: str | None, options: SuiteOptions, *, resume: bool, only_list: bool) -> int:
     """Run cases and return the exit code."""
-    algorithms.load_plugins(options.plugins)
+    load_plugins(options.plugins)
     if resume and holds_run(Path(target)):
         if options.overrides or case is not None or options.out is not None or only_list:
             raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
@@ -201,6 +201,10 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
+    for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
+        from fedmpi.engine.start import refuse_unequal  # imports torch
+
+        refuse_unequal(checked.case, checked.algorithm)
     output.outlive()
     checkout = checkout_state() if launch.rank() == 0 else {}
     with StopRequest() as stop:

@@ -20,8 +20,8 @@ from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
 from fedmpi.registry.check import check_suite
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.reader import Run
 from fedmpi.visible import complain_of
 
@@ -54,7 +54,7 @@ def select(
         0, 2 if a run could not be read, or what the sweep of the winners returns.
     """
     numbers = None if seeds is None else seed_list(seeds)
-    algorithms.load_plugins(options.plugins)
+    load_plugins(options.plugins)
     complaints: list[str] = []
     folders, cases = _folders(target, options.overrides)
     runs = list(each_run(folders, complaints))

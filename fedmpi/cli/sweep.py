@@ -21,7 +21,7 @@ from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Interrupted, RunFailed
-from fedmpi.registry import algorithms
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import state
 
 _PR_SET_PDEATHSIG = 1
@@ -60,7 +60,7 @@ def sweep(suite_name: str, options: SweepOptions, budget: float | None = None) -
     int
         0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
     """
-    algorithms.load_plugins(options.plugins)
+    load_plugins(options.plugins)
     path = locations.find(suite_name)
     plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
     return run_missing(plan, path, options, budget)

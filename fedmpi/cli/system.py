@@ -13,7 +13,7 @@ from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
+from fedmpi.registry.kinds import load_plugins
 from fedmpi.reproduction.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
 
 _HEADINGS = (
@@ -41,7 +41,7 @@ def system(target: str, options: SweepOptions) -> int:
         from fedmpi.cli.sweep import run_missing
 
         path = locations.find(target)
-        algorithms.load_plugins(options.plugins)
+        load_plugins(options.plugins)
         suite = read(path, options.overrides)
         plan = plan_suite(suite, options.out, resume=True)
         code = run_missing(plan, path, options)

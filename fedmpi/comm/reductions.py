@@ -57,25 +57,25 @@ class Exact:
 
     dtype: ClassVar[Any] = np.int64
 
-    def __init__(self, num_clients: int, exponent: int, total_weight: int) -> None:
+    def __init__(self, num_clients: int, exponent: int, total_weight: float) -> None:
         """Prepare for `num_clients` of largest exponent `exponent` and weights summing to `total_weight`."""
         headroom = int(np.ceil(np.log2(num_clients)))
         self._bits = 61 - headroom
         self._shift = 0 if exponent == ZERO_EXPONENT else self._bits - exponent
         self._total = total_weight
 
-    def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
+    def encode(self, delta: Delta, weight: float) -> npt.NDArray[Any]:
         """Return one client's summand."""
         summand = np.zeros(len(delta), np.int64)
         self.add(delta, weight, summand)
         return summand
 
-    def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
+    def add(self, delta: Delta, weight: float, total: npt.NDArray[Any]) -> None:
         """Add one client's summand to a sum, in place."""
         fits = _add_fixed(delta, float(weight), 2.0**self._shift, 2.0**self._bits, total)
         assert fits, "a delta exceeds its group's exponent"
 
-    def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
+    def encode_tensor(self, delta: Tensor, weight: float) -> Tensor:
         """Return the same summand for a delta on a device, without bringing it to the host."""
         return (delta.double() * float(weight) * 2.0**self._shift).round_().long()
 
@@ -90,18 +90,18 @@ class Float32:
 
     dtype: ClassVar[Any] = np.float32
 
-    def __init__(self, total_weight: int) -> None:
+    def __init__(self, total_weight: float) -> None:
         self._total = total_weight
 
-    def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
+    def encode(self, delta: Delta, weight: float) -> npt.NDArray[Any]:
         """Return one client's summand."""
         return (delta * np.float32(weight)).astype(np.float32)
 
-    def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
+    def add(self, delta: Delta, weight: float, total: npt.NDArray[Any]) -> None:
         """Add one client's summand to a sum, in place."""
         total += self.encode(delta, weight)
 
-    def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
+    def encode_tensor(self, delta: Tensor, weight: float) -> Tensor:
         """Return the same summand for a delta on a device."""
         return delta * float(weight)
 
@@ -115,22 +115,22 @@ class Fixed32:
 
     dtype: ClassVar[Any] = np.int32
 
-    def __init__(self, total_weight: int, clip: float) -> None:
+    def __init__(self, total_weight: float, clip: float) -> None:
         self._total = total_weight
         self._clip = clip
         self._shift = 29 - int(np.ceil(np.log2(clip)))
 
-    def encode(self, delta: Delta, weight: int) -> npt.NDArray[Any]:
+    def encode(self, delta: Delta, weight: float) -> npt.NDArray[Any]:
         """Return one client's summand; elements beyond the clip are cut."""
         summand = np.zeros(len(delta), np.int32)
         self.add(delta, weight, summand)
         return summand
 
-    def add(self, delta: Delta, weight: int, total: npt.NDArray[Any]) -> None:
+    def add(self, delta: Delta, weight: float, total: npt.NDArray[Any]) -> None:
         """Add one client's summand to a sum, in place."""
         _add_clipped(delta, self._clip, weight / self._total, 2.0**self._shift, total)
 
-    def encode_tensor(self, delta: Tensor, weight: int) -> Tensor:
+    def encode_tensor(self, delta: Tensor, weight: float) -> Tensor:
         """Return the same summand for a delta on a device."""
         share = delta.double().clamp(-self._clip, self._clip) * (weight / self._total)
         return (share * 2.0**self._shift).round_().int()
@@ -144,7 +144,7 @@ Reduction = Exact | Float32 | Fixed32
 
 
 def make(
-    name: str, num_clients: int, exponent: int, total_weight: int, clip: float | None = None
+    name: str, num_clients: int, exponent: int, total_weight: float, clip: float | None = None
 ) -> Reduction:
     """Return the reduction `name` for one group of one round.
 
@@ -155,7 +155,7 @@ def make(
         Clients behind the sum.
     exponent : int
         Largest exponent of their weighted deltas; read by "exact".
-    total_weight : int
+    total_weight : float
     clip : float, optional
         Of "fixed32", and of no other.
     """

@@ -17,8 +17,8 @@ UPSTREAM = "https://www.chrsmrrs.com/graphkerneldatasets"
 _TIMEOUT_S = 60.0
 
 
-def fetch_archive(url: str, target: Path) -> None:
-    """Download `url` to the file `target`.
+def fetch_archive(url: str, target: Path, folder: str) -> None:
+    """Download `url` to the file `target`; in a mirror it belongs into `folder`.
 
     Raises
     ------
@@ -42,7 +42,6 @@ def fetch_archive(url: str, target: Path) -> None:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
         cause = f"{error.reason}" if isinstance(error, urllib.error.URLError) else f"{error}"
-        folder = "tudataset" if url.endswith(".zip") else "moleculenet"
         raise BadInput(
             f"cannot download {url}: {cause}; put the file into DIR/{folder} and set FEDMPI_MIRROR=DIR, "
             "or run 'fedmpi data fetch' where there is internet (on a cluster: the login node)"

@@ -14,8 +14,9 @@ from fedmpi.datasets.atoms import (
     one_hot_atoms,
     standardised_by_graph,
 )
+from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
-from fedmpi.datasets.tables import KNOWN
+from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
 
@@ -64,10 +65,8 @@ def resolve(raw: RawGraphs, kind: str) -> str:
 def _degree_max(raw: RawGraphs, degree_max: int | None) -> int:
     if degree_max is not None:
         return degree_max
-    facts = KNOWN.get(raw.name)
-    if facts is not None and facts.degree_max is not None:
-        return facts.degree_max
-    return largest_degree(raw)
+    known = family_of(raw.name).degree_max(raw.name)
+    return largest_degree(raw) if known is None else known
 
 
 def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> int:
@@ -92,6 +91,16 @@ def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> i
         "onehot": ONE_HOT_WIDTH,
     }
     return _degree_max(raw, degree_max) + 1 if meaning == "degree" else widths[meaning]
+
+
+def known_width(facts: DatasetFacts, kind: str) -> int | None:
+    """Return `feature_width` before a dataset is read; None where its facts do not say."""
+    if kind == "original":
+        kind = "labels" if facts.label_width else "attributes" if facts.attribute_width else "degree"
+    if kind == "degree":
+        return None if facts.degree_max is None else facts.degree_max + 1
+    widths = {"labels": facts.label_width, "attributes": facts.attribute_width, "constant": 1}
+    return widths.get(kind, facts.label_width + facts.attribute_width)
 
 
 def build(

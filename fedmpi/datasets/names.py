@@ -1,56 +1,68 @@
-"""Dataset names: groups, TU datasets, own folders, and what was probably meant by a wrong one."""
+"""Dataset names: whose they are, groups and joined ones, and what was probably meant by a wrong one."""
 
 from __future__ import annotations
 
 import difflib
 import os
-import re
-from pathlib import Path
 
 from fedmpi.config.documents import short
-from fedmpi.datasets.moleculenet import MOLECULES
-from fedmpi.datasets.tables import GROUPS, KNOWN, SYNTHETIC
+from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.errors import BadInput
-
-_TU_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-"""Names a folder and an archive: short enough for both."""
-
 
 JOIN = "+"
 """Joins datasets: ``PROTEINS+DD`` stands for the two in this order."""
 
 
-def is_folder(name: str) -> bool:
-    """Tell whether a name is the path of an own folder in TU format."""
-    return name not in GROUPS and ("/" in name or os.sep in name)
+def families() -> tuple[Family, ...]:
+    """Return all families.
+
+    Raises
+    ------
+    BadInput
+        Two of them know the same dataset or group.
+    """
+    found = tuple(kind() for kind in FAMILIES.known().values())
+    owner: dict[str, Family] = {}
+    for family in found:
+        for name in (*family.names, *family.groups):
+            if name in owner:
+                raise BadInput(
+                    f'two dataset families know "{name}": {owner[name].name} and {family.name}: rename one'
+                )
+            owner[name] = family
+    return found
 
 
-def own_folder(name: str) -> tuple[Path, str]:
-    """Return folder and file stem of an own dataset: ``./mydata/FOO`` holds ``FOO_A.txt`` and so on."""
-    try:
-        folder = Path(name).expanduser().absolute()
-        folder.exists()
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadInput(f"'{short(name)}' cannot be the path of a dataset: {reason}") from error
-    return folder, folder.name
+def family_of(name: str) -> Family:
+    """Return the family of one dataset: the one that knows the name, else the one that takes it.
+
+    Raises
+    ------
+    BadInput
+        The name can be no dataset's.
+    """
+    every = families()
+    for family in every:
+        if name in family.names:
+            return family
+    for family in every:
+        if family.takes(name):
+            return family
+    raise BadInput(f"'{short(name)}' is no dataset name{meant(name)}; 'fedmpi data list' shows those known")
 
 
 def members(name: str) -> tuple[str, ...]:
     """Return the datasets behind a name: those of a group, those joined by `JOIN`, or the one.
-
-    None for the synthetic domains.
 
     Raises
     ------
     BadInput
         The name can be no dataset's, or names one twice.
     """
-    if name == SYNTHETIC:
-        return ()
-    if name in GROUPS:
-        return GROUPS[name]
-    if JOIN in name and not is_folder(name):
+    for family in families():
+        if name in family.groups:
+            return family.groups[name]
+    if JOIN in name and not is_path(name):
         parts = name.split(JOIN)
         if len(set(parts)) < len(parts):
             raise BadInput(f"'{name}' names a dataset twice")
@@ -58,16 +70,28 @@ def members(name: str) -> tuple[str, ...]:
     return _single(name)
 
 
+def files_behind(name: str) -> tuple[str, ...]:
+    """Return the `members` of a name that are prepared in the cache: none where all are generated."""
+    return tuple(member for member in members(name) if family_of(member).prepared)
+
+
+def is_path(name: str) -> bool:
+    """Return whether a name is the path of an own folder."""
+    return "/" in name or os.sep in name
+
+
 def _single(name: str) -> tuple[str, ...]:
-    if not is_folder(name) and not _TU_NAME.fullmatch(name):
-        raise BadInput(
-            f"'{short(name)}' is no dataset name{meant(name)}; 'fedmpi data list' shows those known"
-        )
+    family_of(name)
     return (name,)
+
+
+def has_classes(name: str) -> bool:
+    """Return whether each graph of the datasets behind a name has one class."""
+    return all(family_of(member).task(member) == "classification" for member in members(name))
 
 
 def meant(name: str) -> str:
     """Return `` (did you mean A, B?)`` for a wrong name, or nothing where none is close."""
-    names = {known.lower(): known for known in (*KNOWN, *MOLECULES, *GROUPS, SYNTHETIC)}
+    names = {known.lower(): known for family in families() for known in (*family.names, *family.groups)}
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
     return f" (did you mean {', '.join(names[key] for key in close)}?)" if close else ""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedmpi.config.documents import short
-from fedmpi.datasets import cache, names, smiles, tu
+from fedmpi.datasets import cache, names
 from fedmpi.datasets.cache import Facts
-from fedmpi.datasets.download import UPSTREAM, fetch_archive
-from fedmpi.datasets.moleculenet import ADDRESS, FOLDER, MOLECULES
+from fedmpi.datasets.download import fetch_archive
+from fedmpi.datasets.family import FAMILIES, Family
+from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.datasets.sealed import scratch_name
-from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
 
-_TU_FOLDER = "tudataset"
 _LOG = logging.getLogger(__name__)
 
 
@@ -29,23 +27,19 @@ class DataSource:
     Attributes
     ----------
     cache : Path
-        Folder of prepared data; ``CACHE/tudataset/NAME/`` or ``CACHE/moleculenet/NAME/`` each.
+        Folder of prepared data, below it a folder for each family: ``CACHE/tudataset/NAME/`` and so on.
     mirror : Path or None
-        Folder that stands in for the upstream sites: ``MIRROR/tudataset/NAME.zip`` and
-        ``MIRROR/moleculenet/FILE``.
+        Folder that stands in for the upstream sites, likewise: ``MIRROR/tudataset/NAME.zip``.
     offline : bool
         Refuse every download.
     upstream : str
-        Address that ``/NAME.zip`` of a TU dataset is appended to.
-    molecules : str
-        Address that the file of a MoleculeNet set is appended to.
+        Address that files are appended to, in place of that of each family.
     """
 
     cache: Path
     mirror: Path | None = None
     offline: bool = False
-    upstream: str = UPSTREAM
-    molecules: str = ADDRESS
+    upstream: str = ""
 
     @staticmethod
     def from_environment(
@@ -76,8 +70,8 @@ class DataSource:
         return DataSource(place, folder, switch == "1" if offline is None else offline)
 
     def members(self, name: str) -> tuple[str, ...]:
-        """Return the datasets behind a name; see `fedmpi.datasets.names.members`."""
-        return names.members(name)
+        """Return the datasets behind a name that are prepared; see `fedmpi.datasets.names.files_behind`."""
+        return names.files_behind(name)
 
     def check(self, name: str) -> None:
         """Check that every dataset behind a name can be had; reads little, writes nothing, downloads nothing.
@@ -88,17 +82,17 @@ class DataSource:
             Unknown name, damaged archive, incomplete own folder, or not there while offline;
             the message says what to do.
         """
-        for member in names.members(name):
+        for member in self.members(name):
+            family = family_of(member)
             if self._intact(member):
                 continue
-            if member in MOLECULES:
-                smiles.require_rdkit()
-            if names.is_folder(member):
-                self._check_own(member)
-            elif (path := self._mirrored(member)) is not None:
-                _check_file(path, member)
+            family.require()
+            if not family.file(member):
+                continue
+            if (path := family.locate(member, self.mirror)) is not None:
+                family.check(path, member)
             else:
-                self._check_upstream(member)
+                self._refuse_absent(family, member)
 
     def prepare(self, name: str) -> None:
         """Bring every dataset behind a name into the cache, where it is not there already.
@@ -109,24 +103,26 @@ class DataSource:
             As `check`; or the download failed, the content is not consistent, or a known
             dataset's number of rows or digest is another one. Nothing partial stays in the cache.
         """
-        for member in names.members(name):
+        for member in self.members(name):
             if self._intact(member):
                 continue
             if self._place(member).exists():
                 _LOG.warning("%s is damaged or of an older fedmpi: prepared anew", self._place(member))
-            if names.is_folder(member):
-                self._check_own(member)
-                raw = tu.read_folder(*names.own_folder(member), member)
-                origin = "own folder"
-            elif (path := self._mirrored(member)) is not None:
-                raw = _read(path, member)
-                origin = "mirror"
-            else:
-                self._check_upstream(member)
-                raw = self._download(member)
-                origin = self._address(member)
-            _check_digest(raw)
+            raw, origin = self._read(member)
+            _refuse_other_digest(raw)
             cache.save(raw, self._place(member), origin)
+
+    def _read(self, name: str) -> tuple[RawGraphs, str]:
+        """Return a dataset that is not prepared, and where it came from."""
+        family = family_of(name)
+        if not family.file(name):
+            return _read_by(family, None, name), f"made by {family.name}"
+        path = family.locate(name, self.mirror)
+        if path is None:
+            self._refuse_absent(family, name)
+            return self._download(family, name), self._address(family, name)
+        family.check(path, name)
+        return _read_by(family, path, name), "own folder" if path.is_dir() else "mirror"
 
     def load(self, name: str) -> RawGraphs:
         """Return one prepared dataset, large arrays mapped from disk.
@@ -175,33 +171,29 @@ class DataSource:
                 f"prepared dataset {name} has digest {found}, noted was {self.digest_of(name)}: "
                 f"delete {self._place(name)} and run 'fedmpi data fetch {name}'"
             )
-        _check_digest(raw)
-        _check_rows(raw)
+        _refuse_other_digest(raw)
+        rows, expected = raw.num_graphs + len(raw.refused), family_of(name).rows(name)
+        if expected and rows != expected:
+            raise BadInput(
+                f"dataset {raw.name} was prepared from {rows} rows, it has {expected}: "
+                "delete it from the cache and prepare it from another file"
+            )
         return found
 
     def status(self, name: str) -> str:
         """Return ``prepared``, ``mirror`` (local files are at hand) or ``missing``; of a group the worst."""
         order = ("prepared", "mirror", "missing")
-        states = {self._status(member) for member in names.members(name)} or {"prepared"}
+        states = {self._status(member) for member in self.members(name)} or {"prepared"}
         return max(states, key=order.index)
 
     def _status(self, name: str) -> str:
         if self._prepared(name):
             return "prepared"
-        if names.is_folder(name):
-            return "mirror" if names.own_folder(name)[0].is_dir() else "missing"
-        return "missing" if self._mirrored(name) is None else "mirror"
+        family = family_of(name)
+        return "mirror" if not family.file(name) or family.locate(name, self.mirror) else "missing"
 
     def _place(self, name: str) -> Path:
-        if not names.is_folder(name):
-            return self.cache / (FOLDER if name in MOLECULES else _TU_FOLDER) / name
-        folder, stem = names.own_folder(name)
-        state = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8)
-        for part in tu.PARTS:  # an edited file asks for a new preparation
-            path = folder / f"{stem}_{part}.txt"
-            if path.is_file():
-                state.update(f"{part} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
-        return self.cache / "own" / f"{stem}-{state.hexdigest()}"
+        return self.cache / family_of(name).prepared_in(name)
 
     def _prepared(self, name: str) -> bool:
         return cache.facts_of(self._place(name)) is not None
@@ -209,28 +201,13 @@ class DataSource:
     def _intact(self, name: str) -> bool:
         return cache.intact(self._place(name))
 
-    def _mirrored(self, name: str) -> Path | None:
-        if self.mirror is None:
-            return None
-        molecules = MOLECULES.get(name)
-        path = (
-            self.mirror / FOLDER / molecules.file if molecules else self.mirror / _TU_FOLDER / f"{name}.zip"
-        )
-        return path if path.is_file() else None
+    def _address(self, family: Family, name: str) -> str:
+        return f"{self.upstream or family.upstream}/{family.file(name)}"
 
-    def _address(self, name: str) -> str:
-        molecules = MOLECULES.get(name)
-        return f"{self.molecules}/{molecules.file}" if molecules else f"{self.upstream}/{name}.zip"
-
-    def _check_own(self, name: str) -> None:
-        folder, stem = names.own_folder(name)
-        if not folder.is_dir():
-            raise BadInput(f"no folder {name} and no group of that name{names.meant(name)}")
-        tu.check_folder(folder, stem)
-
-    def _check_upstream(self, name: str) -> None:
+    def _refuse_absent(self, family: Family, name: str) -> None:
         """Refuse what must not or cannot be downloaded."""
-        if name not in KNOWN and name not in MOLECULES and (self.offline or self.mirror is not None):
+        family.refuse_missing(name)
+        if name not in family.names and (self.offline or self.mirror is not None):
             where = "" if self.mirror is None else f" and not in the mirror {self.mirror}"
             raise BadInput(
                 f"unknown dataset {name}{where}{names.meant(name)}; 'fedmpi data list' shows those known, "
@@ -243,53 +220,31 @@ class DataSource:
                 f"run 'fedmpi data fetch {name}' where there is internet (on a cluster: the login node)"
             )
 
-    def _download(self, name: str) -> RawGraphs:
-        file = MOLECULES[name].file if name in MOLECULES else f"{name}.zip"
-        target = scratch_name(self._place(name).parent / file)
+    def _download(self, family: Family, name: str) -> RawGraphs:
+        target = scratch_name(self._place(name).parent / family.file(name))
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
         try:
-            fetch_archive(self._address(name), target)
-            return _read(target, name)
+            fetch_archive(self._address(family, name), target, family.place)
+            return _read_by(family, target, name)
         except BadInput as error:
-            raise BadInput(
-                f"{error}{'' if name in KNOWN or name in MOLECULES else names.meant(name)}"
-            ) from error
+            raise BadInput(f"{error}{'' if name in family.names else names.meant(name)}") from error
         finally:
             target.unlink(missing_ok=True)
 
 
-def _check_file(path: Path, name: str) -> None:
-    if name in MOLECULES:
-        smiles.check_table(path, MOLECULES[name])
-    else:
-        tu.check_archive(path, name)
+def _read_by(family: Family, path: Path | None, name: str) -> RawGraphs:
+    with FAMILIES.guarded(type(family)):
+        return family.read(path, name)
 
 
-def _read(path: Path, name: str) -> RawGraphs:
-    if name in MOLECULES:
-        return smiles.read_molecules(path, MOLECULES[name])
-    return tu.read_archive(path, name, name)
-
-
-def _check_digest(raw: RawGraphs) -> None:
-    facts = KNOWN.get(raw.name)
-    if facts is None:
-        return
-    found = digest(raw)
-    if found != facts.digest:
+def _refuse_other_digest(raw: RawGraphs) -> None:
+    """Raise BadInput for a dataset that is known and has other content."""
+    expected = family_of(raw.name).digest(raw.name)
+    if expected and (found := digest(raw)) != expected:
         raise BadInput(
-            f"dataset {raw.name} has content digest {found}, expected {facts.digest}: "
+            f"dataset {raw.name} has content digest {found}, expected {expected}: "
             "these are other data under that name; get the archive from another place"
-        )
-
-
-def _check_rows(raw: RawGraphs) -> None:
-    facts = MOLECULES.get(raw.name)
-    if facts is not None and (found := raw.num_graphs + len(raw.refused)) != facts.rows:
-        raise BadInput(
-            f"dataset {raw.name} was prepared from {found} rows, it has {facts.rows}: "
-            "delete it from the cache and prepare it from another file"
         )

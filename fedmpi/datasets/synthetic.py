@@ -171,7 +171,7 @@ def generate(options: SyntheticOptions, domain: int) -> RawGraphs:
         Undirected graphs with one column of node labels, ``4 + domain mod 5`` kinds.
     """
     shared = generator(key(options.seed, Purpose.DATA, domain, _DOMAIN_STREAM))
-    num_kinds = 4 + domain % 5
+    num_kinds = num_labels(domain)
     shares = np.cumsum(_kind_shares(num_kinds, shared), axis=1)
     drafts, kinds, labels = [], [], np.zeros(options.graphs, np.int64)
     for graph in range(options.graphs):
@@ -192,6 +192,11 @@ def generate(options: SyntheticOptions, domain: int) -> RawGraphs:
         labels=labels,
         class_names=tuple(str(name) for name in range(options.classes)),
     )
+
+
+def num_labels(domain: int) -> int:
+    """Return how many kinds of node labels a domain has."""
+    return 4 + domain % 5
 
 
 def _kind_shares(num_kinds: int, rng: Rng) -> npt.NDArray[np.float64]:

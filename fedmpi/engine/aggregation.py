@@ -15,11 +15,12 @@ from fedmpi.case.schema import Fixed32Options, ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.engine.buffers import Buffers, Delta, Row, on_host
-from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.capability_hooks import RowAggregate
 from fedmpi.engine.meter import Meter
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Weights = Ints | Floats
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,23 @@ class Groups:
         Largest exponent of the weighted deltas of group g at place g.
     updater : dict of int to int
         Rank that needs the mean of each group; these groups have participants.
+    divisor : float64 [clients] or None
+        What the sum of group g is divided by, at place g; by default the sum of its weights.
     """
 
     group: Ints
     exponent: Ints
     updater: Mapping[int, int]
+    divisor: Floats | None = None
 
     def members(self, group: int, participants: Ints) -> Ints:
         """Return a group's participants, ascending."""
         found: Ints = participants[self.group[participants] == group]
         return found
+
+    def total(self, group: int, weights: Weights) -> float:
+        """Return what a group's sum is divided by; `weights` are those of its participants."""
+        return int(weights.sum()) if self.divisor is None else float(self.divisor[group])
 
     def travelling(self, hosts: Ints) -> list[int]:
         """Return the groups with members on other ranks than the one that updates them."""
@@ -62,7 +70,7 @@ class Aggregation(Protocol):
         """Bytes that a participant sends to have its update averaged."""
 
     def means(
-        self, groups: Groups, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
         """Return the means of the groups that this rank updates, float64 [shared] each (a collective call).
 
@@ -70,7 +78,7 @@ class Aggregation(Protocol):
         ----------
         groups : Groups
         participants : int64 [k]
-        weights : int64 [clients]
+        weights : int64 or float64 [clients]
         deltas : mapping of client to float32 [shared or more]
             Of the participants that this rank hosts; elements behind those of the means are left out.
         """
@@ -110,13 +118,14 @@ class Plain:
         return 4 * self._size
 
     def means(
-        self, groups: Groups, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
         """See `Aggregation`."""
 
         def summed(group: int) -> tuple[reductions.Reduction, Any]:
             members = groups.members(group, participants)
-            reduction = self._reduction(members, int(groups.exponent[group]), weights)
+            total = groups.total(group, weights[members])
+            reduction = self._reduction(len(members), int(groups.exponent[group]), total)
             return reduction, self._sum(reduction, members, weights, deltas)
 
         found: dict[int, Floats] = {}
@@ -134,13 +143,12 @@ class Plain:
                 found[group] = maker.decode(on_host(total))
         return found
 
-    def _reduction(self, members: Ints, exponent: int, weights: Ints) -> reductions.Reduction:
+    def _reduction(self, num_clients: int, exponent: int, total: float) -> reductions.Reduction:
         clip = self._options.clip if isinstance(self._options, Fixed32Options) else None
-        total = int(weights[members].sum())
-        return reductions.make(self._options.name, len(members), exponent, total, clip)
+        return reductions.make(self._options.name, num_clients, exponent, total, clip)
 
     def _sum(
-        self, reduction: reductions.Reduction, members: Ints, weights: Ints, deltas: Mapping[int, Delta]
+        self, reduction: reductions.Reduction, members: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> Any:
         """Return this rank's share of a group's sum."""
         total: Any = np.zeros(self._size, reduction.dtype)
@@ -148,7 +156,7 @@ class Plain:
             total = torch.from_numpy(total).to(self._buffers.device)
         for member in members:
             if int(member) in deltas:
-                delta, weight = deltas[int(member)][: self._size], int(weights[member])
+                delta, weight = deltas[int(member)][: self._size], weights[member].item()
                 if isinstance(delta, Tensor):
                     total += reduction.encode_tensor(delta, weight)
                 else:
@@ -196,14 +204,14 @@ class RowMeans:
     Parameters
     ----------
     rows : Rows
-    algorithm : Hooks
-        One that has `aggregate`, and is `central`.
+    algorithm : RowAggregate
+        Hooks of the capability.
     size : int
         Elements of a row.
     meter : Meter
     """
 
-    def __init__(self, rows: Rows, algorithm: Hooks, size: int, meter: Meter) -> None:
+    def __init__(self, rows: Rows, algorithm: RowAggregate, size: int, meter: Meter) -> None:
         self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter
 
     @property
@@ -212,7 +220,7 @@ class RowMeans:
         return 4 * self._size
 
     def means(
-        self, groups: Groups, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
         """See `Aggregation`."""
         rows = self._rows.gather(participants, deltas)
@@ -223,5 +231,5 @@ class RowMeans:
             for group in groups.updater:
                 members = groups.members(group, participants)
                 table = np.stack([rows[int(client)] for client in members])
-                found[group] = self._algorithm.aggregate(table, weights[members])
+                found[group] = self._algorithm.aggregate(table, weights[members].astype(np.int64))
         return found

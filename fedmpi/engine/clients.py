@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +11,25 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm, Trained
+from fedmpi.algorithms.capabilities import Trained
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
-from fedmpi.engine.controls import Controls
+from fedmpi.engine.capability_hooks import PersonalModel
+from fedmpi.engine.client_state import ClientState, two_norm
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
 from fedmpi.graphs.packed import Int
-from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.models.outcome import Outcome
 from fedmpi.seeds import Purpose, key, permutation
+
+Classifying = CompiledPasses | MoleculePasses | TorchPasses
+"""Passes of supervised objectives."""
+
+Change = Callable[[Tensor], None]
+"""Adds to the gradient of the shared parameters, in place."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Training:
     cpu_s: float
     report: npt.NDArray[np.uint8]
     """What the algorithm has the client report, [report_size]."""
+    received_loss: float | None = None
+    """Mean loss of the received model on the training graphs, where the algorithm asks for it."""
 
 
 @dataclass(frozen=True)
@@ -59,48 +67,17 @@ class Evaluation:
 
 
 @dataclass
-class Client:
-    """One client: its data, its parameters and optimizer state, all by client id.
+class Client(ClientState):
+    """A client and its graphs: what it learns and how it scores.
 
     Attributes
     ----------
-    id : int
-        Place in the federation; what every random number of the client hangs on.
-    num_train, num_validation, num_test : int
-        Graphs of its splits.
     passes : Passes or None
         Its training graphs, and its validation graphs followed by its test graphs; None for a member
         of a `ClientGroup`, which holds them.
-    model : FlatModel
-        Workspace, shared by all clients of one shape on this rank.
-    shared : SharedPart
-        What of `row` is communicated.
-    row : float32 [length]
-        The client's own parameters.
-    adam : AdamState
-        Its own where it is kept from round to round; else one that all clients of a shape reset and use.
-    last : float32 [length] or None
-        Parameters at the end of its last round, for objectives that keep them; NaN before the first.
-    controls : Controls or None
-        For an algorithm that has any.
     """
 
-    id: int
-    num_train: int
-    num_validation: int
-    num_test: int
-    passes: Passes | None
-    model: FlatModel
-    shared: SharedPart
-    row: Tensor
-    adam: AdamState
-    last: Tensor | None = None
-    controls: Controls | None = None
-
-    @property
-    def weight(self) -> int:
-        """The client's weight in averages: its number of training graphs."""
-        return self.num_train
+    passes: Passes | None = None
 
     def batch_numbers(self, case: Case, round: int, epoch: int) -> Iterator[Int | None]:
         """Yield the numbers of each batch's training graphs; None for a client whose graphs fit one batch.
@@ -115,172 +92,169 @@ class Client:
         for cut in range(0, len(order) - case.objective.smallest_batch + 1, case.batch_size):
             yield order[cut : cut + case.batch_size]
 
-    def train_locally(self, case: Case, algorithm: Algorithm, round: int) -> Training:
+    def train_locally(self, case: Case, algorithm: Hooks, round: int) -> Training:
         """Run the round's local epochs on `row` and return what they did."""
         assert self.passes is not None
         watch = Stopwatch()
         model = self.model
-        done: list[Pass] = []
         model.parameters.copy_(self.row)
-        received = self.shared.pack(self.row) if algorithm.penalises or self.controls else None
+        received = self.shared.pack(self.row)
+        work: list[Pass | Embedding] = []
+        received_loss = self._received_loss(algorithm, work)
         if case.optimizer.state == "reset":
             self.adam.reset()
         self.passes.begin_round(self._last_round())
-        for epoch in range(case.local_epochs):
-            self._train_epoch(case, algorithm, round, epoch, received, done)
-            self.passes.end_epoch()
+        change = self._change(algorithm, received)
+        done = self._train(case, round, range(case.local_epochs), 0, self.adam, change)
         self.passes.end_round()
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
-        report, work = self._report(case, algorithm, round)
+        report, lost = self._report(case, algorithm, round, work)
         if self.last is not None:
             self.last.copy_(model.parameters)
-        if self.controls is not None and received is not None:
+        if self.controls is not None and algorithm.controls:
             moved = self.shared.pack(self.row) - received
-            self.controls.renew(algorithm, moved, steps, case.optimizer.lr)
+            self.controls.renew(algorithm.controls, moved, steps, case.optimizer.lr)
+        if self.personal is not None and algorithm.personal:
+            work += self._train_personal(case, algorithm.personal, round, received, steps)
         graphs = sum(len(each.outcome.losses) for each in done)
         hits = sum(each.outcome.correct for each in done)
         weight = sum(each.outcome.weight for each in done)
-        lost = any(not np.isfinite(each.mean.astype(np.float32)).all() for each in work)
         return Training(
             samples=graphs,
             steps=steps,
             loss=math.nan if lost else sum(each.outcome.loss_sum for each in done) / weight,
             accuracy=math.nan if done[-1].outcome.scores is not None else hits / graphs,
             gradient_norm=norm,
-            model_flops=sum(each.model_flops for each in done) + sum(each.model_flops for each in work),
-            executed_flops=sum(each.executed_flops for each in done)
-            + sum(each.executed_flops for each in work),
+            model_flops=sum(each.model_flops for each in (*done, *work)),
+            executed_flops=sum(each.executed_flops for each in (*done, *work)),
             wall_s=watch.wall,
             cpu_s=watch.cpu,
             report=report,
+            received_loss=received_loss,
         )
 
+    def _received_loss(self, algorithm: Hooks, work: list[Pass | Embedding]) -> float | None:
+        """Return the loss of the received model on the training graphs, if the algorithm asks for it."""
+        if not algorithm.reports or not algorithm.reports.received_loss:
+            return None
+        assert isinstance(self.passes, Classifying)  # checked with the suite
+        found = self.passes.evaluate_training()
+        work.append(found)
+        return found.outcome.mean_loss
+
+    def _change(self, algorithm: Hooks, received: Tensor) -> Change | None:
+        """Return what the algorithm does to the gradient in each step, if anything."""
+        penalty, own, controls = algorithm.penalty, self.controls, algorithm.controls
+        if penalty is None and own is None:
+            return None
+
+        def change(gradient: Tensor) -> None:
+            if penalty:
+                penalty.penalty(self.shared.pack(self.model.parameters), received, gradient)
+            if own is not None and controls:
+                own.correct(controls, gradient)
+
+        return change
+
+    def _train_personal(
+        self, case: Case, hooks: PersonalModel, round: int, received: Tensor, step: int
+    ) -> list[Pass]:
+        """Train the personal model for as many epochs, with steps numbered from `step`."""
+        assert self.personal is not None
+
+        def change(gradient: Tensor) -> None:
+            hooks.personal_penalty(self.shared.pack(self.model.parameters), received, gradient)
+
+        self.model.parameters.copy_(self.personal.row)
+        if case.optimizer.state == "reset":
+            self.personal.adam.reset()
+        epochs = range(case.local_epochs, 2 * case.local_epochs)
+        done = self._train(case, round, epochs, step, self.personal.adam, change)
+        self.personal.row.copy_(self.model.parameters)
+        return done
+
+    def _train(
+        self, case: Case, round: int, epochs: range, step: int, adam: AdamState, change: Change | None
+    ) -> list[Pass]:
+        """Train the model's parameters.
+
+        Parameters
+        ----------
+        case : Case
+        round : int
+        epochs : range
+            Numbers of the epochs in the round, which decide the order of the batches.
+        step : int
+            Number of the first step in the round, which decides its dropout.
+        adam : AdamState
+        change : callable, optional
+            What is done to the gradient of the shared parameters [shared], in place.
+        """
+        assert self.passes is not None
+        done: list[Pass] = []
+        for epoch in epochs:
+            first = step + sum(each.steps for each in done)
+            done += self._train_epoch(case, round, epoch, first, adam, change)
+            self.passes.end_epoch()
+        return done
+
     def _train_epoch(
-        self,
-        case: Case,
-        algorithm: Algorithm,
-        round: int,
-        epoch: int,
-        received: Tensor | None,
-        done: list[Pass],
-    ) -> None:
+        self, case: Case, round: int, epoch: int, step: int, adam: AdamState, change: Change | None
+    ) -> list[Pass]:
         """Take an epoch's steps, in one call where the kernels can and nothing changes their gradients."""
         assert self.passes is not None
         chosen = self.batch_numbers(case, round, epoch)
-        step = sum(each.steps for each in done)
-        if isinstance(self.passes, MoleculePasses) and received is None:
+        if isinstance(self.passes, MoleculePasses) and change is None:
             batches = [self.passes.batch(numbers) for numbers in chosen]
             steps = range(step, step + len(batches))
             streams = [DropoutStreams(case.seed, self.id, round, each) for each in steps]
-            done.append(self.passes.epoch(batches, streams, case.optimizer, self.adam))
-            return
+            return [self.passes.epoch(batches, streams, case.optimizer, adam)]
+        done = []
         for number, numbers in enumerate(chosen, step):
             streams_of_step = DropoutStreams(case.seed, self.id, round, number)
             done.append(self.passes.step(self.passes.batch(numbers), streams_of_step))
-            self._descend(case, algorithm, received)
+            self._descend(case, adam, change)
+        return done
 
     def _last_round(self) -> Tensor | None:
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
     def _report(
-        self, case: Case, algorithm: Algorithm, round: int
-    ) -> tuple[npt.NDArray[np.uint8], list[Embedding]]:
-        """Return the client's report after its training, and the embeddings that it took."""
-        work: list[Embedding] = []
-        if not algorithm.report_size(case.model):
-            return np.zeros(0, np.uint8), work
+        self, case: Case, algorithm: Hooks, round: int, work: list[Pass | Embedding]
+    ) -> tuple[npt.NDArray[np.uint8], bool]:
+        """Return the client's report after its training, and whether an embedding in it is not finite."""
+        size, means = algorithm.report_size(case.model), list[npt.NDArray[np.float64]]()
+        if not algorithm.regroups or not size:
+            return np.zeros(0, np.uint8), False
 
         def mean_embedding() -> npt.NDArray[np.float64]:
-            assert isinstance(
-                self.passes, CompiledPasses | MoleculePasses | TorchPasses
-            )  # checked with the suite
-            work.append(self.passes.embed())
-            return work[-1].mean
+            assert isinstance(self.passes, Classifying)  # checked with the suite
+            found = self.passes.embed()
+            work.append(found)
+            means.append(found.mean)
+            return found.mean
 
-        return algorithm.report(Trained(case.seed, self.id, round, mean_embedding)), work
+        report = algorithm.regroups.report(Trained(case.seed, self.id, round, mean_embedding), size)
+        return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
 
-    def _descend(self, case: Case, algorithm: Algorithm, received: Tensor | None) -> None:
+    def _descend(self, case: Case, adam: AdamState, change: Change | None) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""
         gradient = self.model.gradient
-        if received is not None:
+        if change is not None:
             gradient = gradient.clone()
-            changed = self.shared.pack(gradient)
-            if algorithm.penalises:
-                algorithm.penalty(self.shared.pack(self.model.parameters), received, changed)
-            if self.controls is not None:
-                self.controls.correct(algorithm, changed)
-            self.shared.unpack(changed, gradient)
+            shared = self.shared.pack(gradient)
+            change(shared)
+            self.shared.unpack(shared, gradient)
         trained = slice(self.model.trained)
-        descend(case.optimizer, self.adam, self.model.parameters[trained], gradient[trained])
+        descend(case.optimizer, adam, self.model.parameters[trained], gradient[trained])
 
     def evaluate(self) -> Evaluation:
-        """Return validation and test outcomes of `row`, or the vectors that it gives to all graphs."""
+        """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""
         assert self.passes is not None
-        self.model.parameters.copy_(self.row)
+        self.model.parameters.copy_(self.row if self.personal is None else self.personal.row)
         found, cut = self.passes.evaluate(), self.num_validation
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)
-
-    def receive(self, model: Tensor) -> None:
-        """Take the group's model [shared], and the server's control variate where it follows."""
-        self.shared.unpack(model, self.row)
-        if self.controls is not None:
-            self.controls.server.copy_(model[self.shared.size :])
-
-    def received(self) -> npt.NDArray[np.float32]:
-        """Return what `receive` took, as it is between rounds."""
-        parts = [self.shared.pack(self.row), *([] if self.controls is None else [self.controls.server])]
-        return torch.cat(parts).cpu().numpy()
-
-    def is_finite(self) -> bool:
-        """Return whether parameters and moments hold neither NaN nor infinity."""
-        vectors = (self.row, self.adam.mean, self.adam.square)
-        if self.row.device.type == "cpu":
-            return all(math.isfinite(two_norm(each)) for each in vectors)
-        return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
-
-    def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return the parameters, moments and steps if they are `kept`, `last`, and control variates.
-
-        All one float32 vector, the steps as two halves.
-        """
-        vectors = [self.row]
-        if kept:
-            steps = torch.tensor([self.adam.steps % 2**20, self.adam.steps // 2**20], dtype=torch.float32)
-            vectors += [self.adam.mean, self.adam.square, steps]
-        if self.last is not None:
-            vectors.append(self.last)
-        if self.controls is not None:
-            vectors.append(self.controls.state())
-        return np.concatenate([vector.cpu().numpy() for vector in vectors])
-
-    def restore(self, state: npt.NDArray[np.float32]) -> None:
-        """Take back what `state` returned."""
-        length, trained = len(self.row), len(self.adam.mean)
-        if self.controls is not None:
-            cut = len(state) - 2 * len(self.controls.own)
-            self.controls.restore(state[cut:])
-            state = state[:cut]
-        values = torch.from_numpy(state.copy())
-        self.row.copy_(values[:length])
-        rest = values[length:]
-        if self.last is not None:
-            self.last.copy_(rest[-length:])
-            rest = rest[:-length]
-        if len(rest):
-            self.adam.mean.copy_(rest[:trained])
-            self.adam.square.copy_(rest[trained : 2 * trained])
-            self.adam.steps = int(rest[-2]) + int(rest[-1]) * 2**20
-
-
-def two_norm(values: Tensor) -> float:
-    """Return the 2-norm, summed in float64 in a fixed order; not finite if an element is not."""
-    return math.sqrt(squared_norm(values.cpu().numpy()))
-
-
-def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: int) -> int:
-    """Return the floats of a client's state; its vector has `length`, `trained` of it; see `Client.state`."""
-    return length + (2 * trained + 2 if kept else 0) + (length if last else 0) + controls

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm
+from fedmpi.engine.capability_hooks import ControlVariates
 
 
 @dataclass
@@ -37,15 +37,15 @@ class Controls:
         own, server, change = torch.zeros(3, size, device=device)
         return cls(own, server, change, trained)
 
-    def correct(self, algorithm: Algorithm, gradient: Tensor) -> None:
+    def correct(self, hooks: ControlVariates, gradient: Tensor) -> None:
         """Add the correction to the gradient of the shared parameters [shared], in place."""
         part = slice(self.trained)
-        gradient[part] += algorithm.correction(self.own[part], self.server[part])
+        gradient[part] += hooks.correction(self.own[part], self.server[part])
 
-    def renew(self, algorithm: Algorithm, moved: Tensor, steps: int, lr: float) -> None:
+    def renew(self, hooks: ControlVariates, moved: Tensor, steps: int, lr: float) -> None:
         """Take the next control variate from how far [shared] training moved the parameters."""
         part = slice(self.trained)
-        new = algorithm.renewed(self.own[part], self.server[part], moved[part], steps, lr)
+        new = hooks.renewed(self.own[part], self.server[part], moved[part], steps, lr)
         self.change[part] = new - self.own[part]
         self.own[part] = new
 

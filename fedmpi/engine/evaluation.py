@@ -100,4 +100,4 @@ def _row(found: Evaluation) -> list[float]:
 
 def _digest(client: Client) -> tuple[int, int]:
     """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
-    return divmod(int(digest(client.row.cpu().numpy().view(np.uint32))), 2**32)
+    return divmod(int(digest(client.all_parameters().cpu().numpy().view(np.uint32))), 2**32)

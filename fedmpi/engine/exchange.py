@@ -10,10 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm.collectives import Collectives
-from fedmpi.engine.aggregation import Aggregation, Groups
+from fedmpi.engine.aggregation import Aggregation, Groups, Weights
 from fedmpi.engine.buffers import Buffers, Delta, on_host
+from fedmpi.engine.hooks import Hooks
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ class RoundPlan:
         Group of each client.
     exponent : int64 [clients]
         Largest exponent of the weighted deltas of group g at place g.
-    suspects : int64 [clients]
+    split_candidates : int64 [clients]
         1 at place g if group g may split in this round.
     failed_client : int
         First client whose result is not finite; -1 when all are.
@@ -39,27 +39,42 @@ class RoundPlan:
         Whether the round ends with a checkpoint.
     stop : bool
         Whether the run ends after this round.
+    weights, divisor : float64 [clients] or None
+        Of algorithms that weigh by reports: weight of each participant, and at place g what the sum of
+        group g's weighted deltas is divided by.
     """
 
     group: Ints
     exponent: Ints
-    suspects: Ints
+    split_candidates: Ints
     failed_client: int
     lost_client: int
     checkpoint: bool
     stop: bool
+    weights: Floats | None = None
+    divisor: Floats | None = None
 
     def pack(self) -> Ints:
-        """Return the plan as one int64 vector [3 clients + 4]."""
+        """Return the plan as one int64 vector [3 clients + 4], or with weights [5 clients + 4]."""
         flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop)]
-        return np.concatenate([self.group, self.exponent, self.suspects, np.array(flags, np.int64)])
+        whole = [self.group, self.exponent, self.split_candidates, np.array(flags, np.int64)]
+        if self.weights is not None and self.divisor is not None:
+            whole = [self.weights.view(np.int64), self.divisor.view(np.int64), *whole]
+        return np.concatenate(whole)
 
     @classmethod
-    def unpack(cls, message: Ints) -> RoundPlan:
+    def unpack(cls, message: Ints, num_clients: int) -> RoundPlan:
         """Return the plan that `pack` made a vector of."""
-        group, exponent, suspects = message[:-4].reshape(3, -1)
+        cut = len(message) - (3 * num_clients + 4)
+        weights, divisor = message[:cut].view(np.float64).reshape(2, -1) if cut else (None, None)
+        message = message[cut:]
+        group, exponent, candidates = message[:-4].reshape(3, -1)
         failed, lost, checkpoint, stop = message[-4:].tolist()
-        return cls(group, exponent, suspects, failed, lost, bool(checkpoint), bool(stop))
+        return cls(group, exponent, candidates, failed, lost, bool(checkpoint), bool(stop), weights, divisor)
+
+    def total(self, group: int, weights: Weights) -> float:
+        """Return what the sum of a group's deltas is divided by; `weights` are those of its participants."""
+        return int(weights.sum()) if self.divisor is None else float(self.divisor[group])
 
 
 class Exchange:
@@ -79,13 +94,14 @@ class Exchange:
         collectives: Collectives,
         hosts: Ints,
         aggregation: Aggregation,
-        algorithm: Algorithm,
+        algorithm: Hooks,
         size: int,
+        trained: int,
         buffers: Buffers,
     ) -> None:
         self._collectives, self._hosts = collectives, hosts
         self._aggregation, self._algorithm = aggregation, algorithm
-        self._size, self._buffers = size, buffers
+        self._size, self._trained, self._buffers = size, trained, buffers
         self.models: dict[int, Delta] = {}
 
     @property
@@ -98,22 +114,26 @@ class Exchange:
         """Bytes that a client's update takes on its way up, and its group's model on its way down."""
         return self._aggregation.upload_bytes, 4 * self._size
 
-    def run(self, plan: RoundPlan, participants: Ints, weights: Ints, deltas: Mapping[int, Delta]) -> None:
+    def run(self, plan: RoundPlan, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]) -> None:
         """Average the participants' deltas (models, if the algorithm regroups) by group; update `models`.
 
         Parameters
         ----------
         plan : RoundPlan
         participants : int64 [k]
-        weights : int64 [clients]
+        weights : int64 or float64 [clients]
         deltas : mapping of client to float32 [shared]
             Of the participants that this rank hosts.
         """
         active = [int(group) for group in np.unique(plan.group[participants])]
         updater = {group: self._updater(plan.group == group) for group in active}
-        groups = Groups(plan.group, plan.exponent, updater)
+        groups = Groups(plan.group, plan.exponent, updater, plan.divisor)
         for group, mean in self._aggregation.means(groups, participants, weights, deltas).items():
-            self._update(group, mean, len(groups.members(group, participants)))
+            members = groups.members(group, participants)
+            if plan.weights is not None:  # running statistics move by their weighted mean
+                own = plan.weights[members]
+                mean[self._trained :] *= groups.total(group, own) / own.sum()
+            self._update(group, mean, len(members))
         if travelling := groups.travelling(self._hosts):
             self._distribute(travelling, plan)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.views import view_of
+from fedmpi.engine.counted import flops_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
@@ -23,7 +25,7 @@ from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
-from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
@@ -58,6 +60,8 @@ class Federation:
     costs : tuple of int
         Counted cost of each client's round, by which clients are placed: FLOPs of training and
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
+    flops : mapping of Shape to ModelFlops or ObjectiveFlops
+        Counts of a client's passes.
     view : WeightedTopology or None
         Diffused view of the one dataset, where the objective has one.
     """
@@ -67,6 +71,7 @@ class Federation:
     shapes: tuple[Shape, ...]
     task: Task
     costs: tuple[int, ...]
+    flops: Mapping[Shape, Any]
     view: WeightedTopology | None = None
 
     @property
@@ -98,7 +103,7 @@ class Federation:
         if isinstance(case.model, FedStarOptions):
             sizes = (case.model.walks, case.model.degrees)
             parts = [replace(part, structure=structure_encoding(part.topology, *sizes)) for part in parts]
-        if case.model.head == "own":
+        if case.model.own_head:
             known = np.unique(raw.labels[split.train])
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
         return parts[0], parts[1]
@@ -158,14 +163,29 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
             'share = "all" needs one model shape, but these clients differ in features or classes; '
             'use share = "conv"'
         )
+    first = {shape: client for client, shape in reversed(list(enumerate(shapes)))}
+    flops = {
+        shape: flops_of(case, shape, partial(_first_batch, case, raws, partition.clients[client], view))
+        for shape, client in first.items()
+    }
     counts = [_graph_counts(case, raw) for raw in raws]
     costs = tuple(
-        _cost(case, counts[split.dataset], split, shape)
+        _cost(case, counts[split.dataset], split, flops[shape])
         if case.objective.supervised
-        else _unsupervised_cost(case, raws[0], view, split, shape)
+        else _unsupervised_cost(case, raws[0], view, split, flops[shape])
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
-    return Federation(raws, partition, shapes, task, costs, view)
+    return Federation(raws, partition, shapes, task, costs, flops, view)
+
+
+def _first_batch(
+    case: Case, raws: Sequence[RawGraphs], split: ClientSplit, view: WeightedTopology | None
+) -> ViewedGraphs:
+    """Return a batch of a client's training graphs."""
+    graphs = split.train[: case.batch_size]
+    return ViewedGraphs(
+        _built(case, raws[split.dataset], graphs), None if view is None else view.take(graphs)
+    )
 
 
 def _view(
@@ -190,7 +210,7 @@ def _view(
 
 def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     width = feature_width(raw, case.dataset.features)
-    if case.model.head == "dataset":
+    if not case.model.own_head:
         return Shape(width, raw.num_classes, raw.edge_width)
     known = np.unique(raw.labels[split.train])
     unknown = np.setdiff1d(raw.labels[np.concatenate([split.val, split.test])], known)
@@ -211,8 +231,7 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
 
 
-def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shape) -> int:
-    flops = flops_of(case.model, shape)
+def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops) -> int:
     held_out = np.concatenate([split.val, split.test])
     train, evaluate = (
         GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))
@@ -229,9 +248,8 @@ def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, shape: Shap
 
 
 def _unsupervised_cost(
-    case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, shape: Shape
+    case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, flops: ObjectiveFlops
 ) -> int:
-    flops = ObjectiveFlops(case.objective, case.model, shape)
     parts = []
     for graphs, counted in ((split.train, flops.step), (split.graphs, flops.vectors)):
         first = ViewCounts(_counts(raw.topology, graphs), weighted=False)

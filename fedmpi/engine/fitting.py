@@ -24,14 +24,17 @@ class StateLayout:
     Attributes
     ----------
     size, parameters : int
-        Floats of the state, and of the parameters, with which it begins.
+        Floats of the state, and of the parameters of each model, with which it begins.
     steps : int or None
-        Where the two floats of the step count begin, if moments are kept.
+        Where the two floats of a model's step count begin, if moments are kept.
+    models : int
+        Models of the client, one after another: 2 with a personal one.
     """
 
     size: int
     parameters: int
     steps: int | None
+    models: int = 1
 
 
 def refuse_unfit(arrays: Arrays, layouts: Sequence[StateLayout], server: Arrays) -> None:
@@ -74,13 +77,13 @@ def _refuse_impossible_states(
     states: Sequence[npt.NDArray[np.float32]], layouts: Sequence[StateLayout]
 ) -> None:
     for client, (state, layout) in enumerate(zip(states, layouts, strict=True)):
-        if not np.isfinite(state[: layout.parameters]).all():
-            raise Unfit(f"parameters of client {client} are not finite")
-        if layout.steps is None:
-            continue
-        steps = state[layout.steps : layout.steps + 2]
-        if not ((steps >= 0) & (steps < _STEPS_BASE) & (steps == np.floor(steps))).all():
-            raise Unfit(f"the step count of client {client} is no whole number")
+        width = layout.parameters if layout.steps is None else layout.steps + 2
+        for model in state[: layout.models * width].reshape(layout.models, width):
+            if not np.isfinite(model[: layout.parameters]).all():
+                raise Unfit(f"parameters of client {client} are not finite")
+            steps = model[-2:] if layout.steps is not None else np.zeros(0)
+            if not ((steps >= 0) & (steps < _STEPS_BASE) & (steps == np.floor(steps))).all():
+                raise Unfit(f"the step count of client {client} is no whole number")
 
 
 def _refuse_impossible_numbers(name: str, values: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> None:

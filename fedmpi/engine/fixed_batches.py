@@ -16,6 +16,7 @@ from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.encoder import Encoding
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
 from fedmpi.objectives.flops import ObjectiveFlops
+from fedmpi.objectives.options import MvgrlOptions
 from fedmpi.objectives.unsupervised import Mvgrl, Views
 
 
@@ -43,7 +44,7 @@ class FixedBatches(TorchBatches):
         flops: ObjectiveFlops,
         device: torch.device | str = "cpu",
     ) -> None:
-        super().__init__(train, everything, Mvgrl(), flops, device)
+        super().__init__(train, everything, Mvgrl(MvgrlOptions()), flops, device)
         self._module = module
         self._said: PairEncoding | None = None
         self._all: Views | None = None

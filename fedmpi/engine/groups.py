@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case, SgdOptions
-from fedmpi.engine.clients import Client, Evaluation, Training, two_norm
+from fedmpi.engine.capability_hooks import LocalPenalty
+from fedmpi.engine.client_state import two_norm
+from fedmpi.engine.clients import Client, Evaluation, Training
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
+from fedmpi.engine.hooks import Hooks
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch
 from fedmpi.kernels.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
@@ -44,7 +46,7 @@ class Group(Protocol):
     clients: Sequence[Client]
     asynchronous: bool
 
-    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
+    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
         """Start the training of those of its clients that are chosen; what came of it is asked for later."""
 
     def evaluate(self, chosen: set[int]) -> Evaluated:
@@ -59,7 +61,7 @@ class Alone:
     def __init__(self, client: Client) -> None:
         self.clients: Sequence[Client] = [client]
 
-    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
+    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
         """Train the client if it is chosen."""
         found = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
         return lambda: found
@@ -108,21 +110,21 @@ class ClientGroup:
         self._everything: GroupBatch | None = None
         self._steps: Steps | None = None
 
-    def train(self, case: Case, algorithm: Algorithm, round: int, chosen: set[int]) -> Found:
+    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
         """Start the training of its chosen clients; times are shared out by the model's FLOPs."""
         if not any(client.id in chosen for client in self.clients):
             return dict
         options = case.optimizer
         assert not isinstance(options, SgdOptions)  # the registry refused SGD
         watch, tally = DeviceWatch(self._device), _Tally(len(self.clients), self._flops)
-        if algorithm.penalises:
+        if algorithm.penalty:
             for reference, client in zip(self._references, self.clients, strict=True):
                 reference.copy_(client.shared.pack(client.row))
         if options.state == "reset":
             for client in self.clients:
                 client.adam.reset()
         if self._steps is None:
-            penalised = partial(self._penalised, algorithm) if algorithm.penalises else None
+            penalised = partial(self._penalised, algorithm.penalty) if algorithm.penalty else None
             self._steps = Steps(self._gin, self._rows, options, penalised)
         self._rows.gradient.zero_()
         orders = self._orders(case, round, chosen)
@@ -158,11 +160,11 @@ class ClientGroup:
             self._everything = group_batch(self._train, self._device)
         return self._everything, True
 
-    def _penalised(self, algorithm: Algorithm, gradient: Tensor) -> Tensor:
+    def _penalised(self, hooks: LocalPenalty, gradient: Tensor) -> Tensor:
         gradient = gradient.clone()
         for client, reference, row in zip(self.clients, self._references, gradient, strict=True):
             shared = client.shared.pack(row)
-            algorithm.penalty(client.shared.pack(client.row), reference, shared)
+            hooks.penalty(client.shared.pack(client.row), reference, shared)
             client.shared.unpack(shared, row)
         return gradient
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from fedmpi.algorithms.base import Division
+from fedmpi.algorithms.capabilities import Division, RoundWeights
 from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
 from fedmpi.store.stored import StoredField, in_words
 
@@ -23,6 +23,12 @@ Ints = npt.NDArray[np.int64]
 
 LARGEST_WEIGHT = 2**29 - 1
 """A float32 times a weight up to it is exact in float64."""
+
+_WEIGHT_BITS = 29
+"""Significant bits of a weight that need not be whole, for the same reason."""
+
+_SMALLEST_WEIGHT = 2.0**-500
+"""Share of the largest weight below which a weight becomes 0, so that exponents stay in range."""
 
 LARGEST_REPORT = 2**31 - 1
 """Bytes of a client's report: what one message holds with any MPI."""
@@ -76,6 +82,26 @@ def averages(group: Ints, weights: Ints, chosen: Ints) -> None:
         raise Breach(f"returned 0 for every participant of group {active[total == 0][0]}: it has no mean")
 
 
+def round_weights(value: Any, num_clients: int) -> RoundWeights:
+    """Return a group's weights, rounded, and their divisor; both scaled so that the largest is about 1."""
+    if not isinstance(value, RoundWeights):
+        raise Breach(f"returned {_described(value)}: it must be RoundWeights")
+    found, divisor = value.weights, value.divisor
+    if not isinstance(found, np.ndarray) or found.shape != (num_clients,) or found.dtype.kind not in "iuf":
+        raise Breach(f"returned weights {_described(found)}: they must be float64 [{num_clients}]")
+    if not np.isfinite(found).all() or found.min() < 0 or not found.any():
+        raise Breach(f"returned weights {found.tolist()}: they are finite, none below 0, and not all 0")
+    fraction, exponent = np.frexp(found.astype(np.float64))
+    rounded = np.ldexp(np.rint(np.ldexp(fraction, _WEIGHT_BITS)), exponent - _WEIGHT_BITS - exponent.max())
+    try:
+        scaled = float(np.ldexp(float(divisor), -exponent.max()))
+    except (TypeError, ValueError, OverflowError):
+        raise Breach(f"returned the divisor {_described(divisor)}: it must be a number") from None
+    if not 0 < scaled < np.inf:
+        raise Breach(f"returned the divisor {divisor!r}: it is above 0, finite, and in reach of the weights")
+    return RoundWeights(np.where(rounded < _SMALLEST_WEIGHT, 0.0, rounded), scaled)
+
+
 def report_size(value: Any) -> int:
     """Return the bytes of a client's report."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
@@ -121,8 +147,8 @@ def like(value: Any, other: Any) -> Any:
     return value
 
 
-def suspects(value: Any, groups_now: Ints, took_part: npt.NDArray[np.bool_]) -> list[int]:
-    """Return the suspected groups, ascending; each has a member that took part."""
+def split_candidates(value: Any, groups_now: Ints, took_part: npt.NDArray[np.bool_]) -> list[int]:
+    """Return the groups that may split, ascending; each has a member that took part."""
     chosen = np.unique(_integers(value, None, "groups"))
     strangers = np.setdiff1d(chosen, groups_now[took_part])
     if len(strangers):
@@ -161,8 +187,8 @@ def fields(value: Any) -> tuple[Field, ...]:
     return value
 
 
-def found(value: Any, known: Sequence[Field], num_clients: int) -> dict[str, npt.NDArray[Any]]:
-    """Return what the algorithm found in a round: arrays by the names, shapes and types of its fields."""
+def field_values(value: Any, known: Sequence[Field], num_clients: int) -> dict[str, npt.NDArray[Any]]:
+    """Return a round's values of the algorithm's own fields, by the fields' names, shapes and types."""
     by_name = {field.name: field for field in known}
     if not isinstance(value, Mapping):
         raise Breach(f"returned {_described(value)}: it must be a dict of arrays by the names of its fields")

@@ -26,6 +26,9 @@ TRAINING = (
     "wall_s",
     "cpu_s",
 )
+RECEIVED_LOSS = "received_loss"
+"""Column behind them for algorithms that weigh by it."""
+
 EVALUATION = (
     "val_loss",
     "val_accuracy",

@@ -108,7 +108,13 @@ class MoleculePasses(Supervised):
 
     def evaluate(self) -> Pass:
         """Run all held-out graphs forward, without dropout."""
-        part = self._held_out
+        return self._evaluate(self._held_out)
+
+    def evaluate_training(self) -> Pass:
+        """Run all training graphs forward, without dropout."""
+        return self._evaluate(self._train)
+
+    def _evaluate(self, part: _Part) -> Pass:
         found = self._kernels.evaluate(part.graphs, part.parts)
         return self._pass(part, np.arange(len(part.nodes)), found, training=False)
 

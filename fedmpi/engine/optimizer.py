@@ -35,6 +35,18 @@ class AdamState:
         self.square.zero_()
         self.steps = 0
 
+    def state(self) -> Tensor:
+        """Return moments and step count as float32 [2 length + 2], the count as two halves."""
+        halves = torch.tensor([self.steps % 2**20, self.steps // 2**20], dtype=torch.float32)
+        return torch.cat([self.mean.cpu(), self.square.cpu(), halves])
+
+    def restore(self, state: Tensor) -> None:
+        """Take back what `state` returned."""
+        mean, square = state[:-2].view(2, -1)
+        self.mean.copy_(mean)
+        self.square.copy_(square)
+        self.steps = int(state[-2]) + int(state[-1]) * 2**20
+
 
 @torch.no_grad()
 def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:

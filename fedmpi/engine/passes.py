@@ -95,6 +95,10 @@ class Supervised:
         """Need nothing."""
 
 
+_Levels = list[tuple[Any, npt.NDArray[np.int64], GraphCounts]]
+"""Graphs as compiled kernels evaluate them, their labels and what they count; for each part of a split."""
+
+
 class CompiledPasses(Supervised):
     """Passes of compiled kernels on one CPU thread."""
 
@@ -102,10 +106,17 @@ class CompiledPasses(Supervised):
         self._train: FastBatch = kernels.prepare(train)
         self._kernels, self._flops = kernels, flops
         self._graphs = train
-        self._training_levels: list[tuple[Any, GraphCounts]] = []
-        self._held_out = [
-            (kernels.levels(part), part.labels, _counts(part.topology)) for part in _parts(held_out)
-        ]
+        self._training: _Levels = []
+        self._held_out = self._levels(held_out)
+
+    def _levels(self, graphs: GraphSet) -> _Levels:
+        parts = _parts(graphs)
+        return [(self._kernels.levels(part), part.labels, _counts(part.topology)) for part in parts]
+
+    @property
+    def _training_levels(self) -> _Levels:
+        self._training = self._training or self._levels(self._graphs)
+        return self._training
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs packed anew, or all of them."""
@@ -119,8 +130,15 @@ class CompiledPasses(Supervised):
 
     def evaluate(self) -> Pass:
         """Classify all held-out graphs without dropout."""
+        return self._evaluate(self._held_out)
+
+    def evaluate_training(self) -> Pass:
+        """Classify all training graphs without dropout."""
+        return self._evaluate(self._training_levels)
+
+    def _evaluate(self, parts: _Levels) -> Pass:
         found, counted, executed = [], 0, 0
-        for graphs, labels, counts in self._held_out:
+        for graphs, labels, counts in parts:
             found.append(self._kernels.evaluate(graphs, labels))
             counted += self._flops.forward(counts).total
             executed += self._kernels.evaluation_flops(graphs)
@@ -128,11 +146,8 @@ class CompiledPasses(Supervised):
 
     def embed(self) -> Embedding:
         """Embed all training graphs without dropout, up to the pooling."""
-        if not self._training_levels:
-            parts = _parts(self._graphs)
-            self._training_levels = [(self._kernels.levels(part), _counts(part.topology)) for part in parts]
         total, counted, executed = np.zeros(1), 0, 0
-        for graphs, counts in self._training_levels:
+        for graphs, _, counts in self._training_levels:
             total = total + self._kernels.embed(graphs).sum(axis=0, dtype=np.float64)
             counted += self._flops.forward(counts).total
             executed += self._kernels.evaluation_flops(graphs)
@@ -182,14 +197,23 @@ class TorchPasses(Supervised):
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
 
-    @torch.no_grad()
     def evaluate(self) -> Pass:
         """Classify all held-out graphs without dropout."""
-        if not self._held_out_batches:
-            device = self._model.parameters.device
-            self._held_out_batches = [Batch.of(part, device) for part in _parts(self._held_out)]
+        self._held_out_batches = self._held_out_batches or self._batches(self._held_out)
+        return self._evaluate(self._held_out_batches)
+
+    def evaluate_training(self) -> Pass:
+        """Classify all training graphs without dropout."""
+        self._training_batches = self._training_batches or self._batches(self._train)
+        return self._evaluate(self._training_batches)
+
+    def _batches(self, graphs: GraphSet) -> list[Batch]:
+        return [Batch.of(part, self._model.parameters.device) for part in _parts(graphs)]
+
+    @torch.no_grad()
+    def _evaluate(self, batches: list[Batch]) -> Pass:
         found, counted, executed = [], 0, 0
-        for batch in self._held_out_batches:
+        for batch in batches:
             executed += self._executed(batch, training=False)
             logits = self._model.module(batch, None, self._kernels)
             found.append(self._task.outcome(logits, batch.labels))
@@ -208,9 +232,7 @@ class TorchPasses(Supervised):
     @torch.no_grad()
     def embed(self) -> Embedding:
         """Embed all training graphs without dropout, up to the pooling."""
-        if not self._training_batches:
-            device = self._model.parameters.device
-            self._training_batches = [Batch.of(part, device) for part in _parts(self._train)]
+        self._training_batches = self._training_batches or self._batches(self._train)
         total, counted, executed = np.zeros(1), 0, 0
         for batch in self._training_batches:
             executed += self._executed(batch, training=False)

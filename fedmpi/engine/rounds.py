@@ -23,11 +23,12 @@ from fedmpi.engine.federation import Federation
 from fedmpi.engine.fitting import refuse_unfit
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.messages import TRAINING, ClientTable, Gathered
+from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
+from fedmpi.engine.weighing import weighted
 from fedmpi.errors import Diverged
 from fedmpi.heterogeneity.agreement import domains_of
 
@@ -65,7 +66,8 @@ class Rounds:
         self, case: Case, algorithm: Hooks, world: World, federation: Federation, states: States
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
-        self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
+        self.clients, self.samples = states.clients, federation.weights
+        self.weights = algorithm.weights(self.samples)
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
         algorithm.begin(states.trained, federation.num_clients)
@@ -76,22 +78,30 @@ class Rounds:
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
         sizes = np.full(federation.num_clients, algorithm.report_size(case.model), np.int64)
-        self._training = ClientTable(world.collectives, states.hosts, TRAINING, header=2, flags=sizes)
+        self._training = ClientTable(
+            world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
+        )
         self._evaluator = Evaluator(case, world, federation, states, self.meter)
 
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
         buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
         aggregation: Aggregation = Plain(collectives, hosts, self.case.reduction, size, buffers)
-        if self.algorithm.aggregates_rows:
-            aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm, size, self.meter)
-        return Exchange(collectives, hosts, aggregation, self.algorithm, size, buffers)
+        if self.algorithm.rows is not None:
+            aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
+        return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
 
-    def _make_splitter(self, samples: Ints) -> Splitter:
-        """Return the splitter, whose criterion is about the parameters without running statistics."""
+    def _make_splitter(self, samples: Ints) -> Splitter | None:
+        """Return what splits groups, for an algorithm whose groups split.
+
+        Its criterion is about the parameters without running statistics.
+        """
+        hooks = self.algorithm.splits
+        if hooks is None or not self.algorithm.communicates:
+            return None
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.trained
         plain = Plain(collectives, hosts, self.case.reduction, size, Buffers())
-        return Splitter(collectives, plain, Rows(collectives, hosts, size), self.algorithm, samples)
+        return Splitter(collectives, plain, Rows(collectives, hosts, size), hooks, samples)
 
     def refuse_unfit(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise Unfit unless `begin` can take these arrays of a checkpoint; for rank 0, before `begin`."""
@@ -114,7 +124,8 @@ class Rounds:
         """Take the groups from a checkpoint on every rank, the algorithm's state on rank 0."""
         if arrays is not None:
             self.group = np.asarray(arrays["group"], np.int64)
-            self.algorithm.restore(arrays)
+            if self.algorithm.server:
+                self.algorithm.server.restore(arrays)
         self.world.collectives.bcast(self.group)
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
@@ -159,12 +170,20 @@ class Rounds:
             self._refuse_lost_scores(round)
         report = None
         if gathered is not None and closing is not None and self._evaluator.lost < 0:
-            fields = self.algorithm.fields(len(self.names))
-            found = record_rows.findings(fields, before, gathered["delta_norm"], findings)
-            found |= self.algorithm.found() | record_rows.agreement(fields, self.group, self._domains)
-            self.algorithm.check_fields(found)
-            report = self._report(round, participants, gathered, closing, found)
+            own = self._own_fields(before, gathered, findings)
+            report = self._report(round, participants, gathered, closing, own)
         return plan, report
+
+    def _own_fields(self, before: Ints, trained: Gathered, findings: Findings) -> record_rows.Rows:
+        """Return the values of the algorithm's own fields; `before` are the groups before the round."""
+        records = self.algorithm.records
+        if records is None:
+            return {}
+        fields = records.fields()
+        values = record_rows.findings(fields, before, trained["delta_norm"], findings)
+        values |= records.field_values() | record_rows.agreement(fields, self.group, self._domains)
+        records.check_fields(values)
+        return values
 
     def _diverged(self, round: int, client: int) -> Diverged:
         return Diverged(
@@ -185,13 +204,14 @@ class Rounds:
     ) -> RoundPlan:
         """Have rank 0 decide and tell everybody in one small broadcast (step 4)."""
         num_clients = len(self.names)
-        message = np.empty(3 * num_clients + 4, np.int64)
+        weighted = self.algorithm.reports is not None
+        message = np.empty((5 if weighted else 3) * num_clients + 4, np.int64)
         if gathered is not None:
             with self.meter.phase("server"):
                 message = self._plan(round, gathered, participants, checkpoint).pack()
         with self.meter.phase("communicate" if self.world.is_root else "wait"):
             self.world.collectives.bcast(message, "plan")
-        return RoundPlan.unpack(message)
+        return RoundPlan.unpack(message, num_clients)
 
     def _plan(self, round: int, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:
         broken = participants[gathered["finite"][participants] != 1.0]
@@ -199,22 +219,23 @@ class Rounds:
         group = self.group
         if self.algorithm.regroups and not len(broken):
             reports = gathered.flags.reshape(len(self.names), -1)
-            group = self.algorithm.group(self.case.seed, round, reports)
+            group = self.algorithm.regroups.group(self.case.seed, round, reports)
         if not len(broken):
             mine = gathered["exponent"][participants].astype(np.int64)
             np.maximum.at(exponent, group[participants], mine)
         stop = bool(gathered.headers[:, 0].any())
         failed = int(broken[0]) if len(broken) else -1
-        suspects = np.zeros_like(self.group)
-        if failed < 0:
-            suspects[self._suspects(round, gathered)] = 1
-        return RoundPlan(group, exponent, suspects, failed, self._evaluator.lost, checkpoint or stop, stop)
-
-    def _suspects(self, round: int, gathered: Gathered) -> list[int]:
-        """Show the algorithm the round's reports; return the groups that may split."""
-        reports = {name: gathered[name] for name in ("delta_norm", "gradient_norm")}
-        self.algorithm.observe(reports)
-        return self.algorithm.suspects(round, self.group, reports)
+        candidates = np.zeros_like(self.group)
+        if self.algorithm.splits and failed < 0:
+            norms = {name: gathered[name] for name in ("delta_norm", "gradient_norm")}
+            self.algorithm.splits.observe(norms)
+            candidates[self.algorithm.splits.split_candidates(round, self.group, norms)] = 1
+        lost = self._evaluator.lost
+        plan = RoundPlan(group, exponent, candidates, failed, lost, checkpoint or stop, stop)
+        if self.algorithm.reports is None:
+            return plan
+        lr = self.case.optimizer.lr
+        return weighted(plan, self.algorithm.reports, round, lr, gathered, participants, self.samples)
 
     def _split(
         self,
@@ -223,16 +244,16 @@ class Rounds:
         deltas: dict[int, Delta],
         gathered: Gathered | None,
     ) -> tuple[RoundPlan, Findings]:
-        """Divide the groups that are due; their parts start from the model that they shared."""
-        if not self.algorithm.communicates:
-            return plan, Findings()
-        exponents = None
-        if gathered is not None:
-            exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
-        with self.meter.phase("server" if self.world.is_root else "wait"):
-            held = {n: on_host(delta) for n, delta in deltas.items()} if plan.suspects.any() else {}
-            plan, findings = self._splitter.run(plan, participants, held, exponents)
-        if not self.algorithm.regroups:
+        """Split the groups that are to; their parts start from the model that they shared."""
+        findings = Findings()
+        if self._splitter is not None:
+            exponents = None
+            if gathered is not None:
+                exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
+            with self.meter.phase("server" if self.world.is_root else "wait"):
+                needed = deltas if plan.split_candidates.any() else {}
+                held = {number: on_host(delta) for number, delta in needed.items()}
+                plan, findings = self._splitter.run(plan, participants, held, exponents)
             self.exchange.regroup(self.group, plan.group)
         self.group = plan.group
         return plan, findings
@@ -241,9 +262,11 @@ class Rounds:
         """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
         if not self.algorithm.communicates:
             return
-        self.algorithm.check_averages(plan.group, self.weights, participants)
+        if plan.weights is None:
+            self.algorithm.check_averages(plan.group, self.weights, participants)
         with self.meter.phase("communicate"):
-            self.exchange.run(plan, participants, self.weights, deltas)
+            weights = self.weights if plan.weights is None else plan.weights
+            self.exchange.run(plan, participants, weights, deltas)
         for number, client in self.clients.items():
             client.receive(torch.as_tensor(self.exchange.models[int(plan.group[number])]))
 
@@ -266,4 +289,5 @@ class Rounds:
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
-        return {"group": np.asarray(self.group, np.int64), **self.algorithm.state()}
+        own = self.algorithm.server.state() if self.algorithm.server else {}
+        return {"group": np.asarray(self.group, np.int64), **own}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.base import AGREEMENT
+from fedmpi.algorithms.capabilities import AGREEMENT
 from fedmpi.algorithms.clustered import longest_update
 from fedmpi.case.schema import LinkOptions
 from fedmpi.engine.messages import Gathered

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import LocalPenalty
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import NAMES
@@ -22,10 +23,10 @@ from fedmpi.comm.devices import describe
 from fedmpi.comm.selftest import check_device_buffers
 from fedmpi.comm.settings import shared_cores, shared_devices
 from fedmpi.comm.world import World
-from fedmpi.datasets.loading import load_all
-from fedmpi.datasets.raw import digest
+from fedmpi.datasets.loading import digest_of, load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
+from fedmpi.engine.counted import is_counted
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.keeper import Keeper, Opening
@@ -41,6 +42,7 @@ from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.metric import Metric
+from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
@@ -113,7 +115,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        fields = (*hooks.fields(federation.num_clients), *task.fields)
+        fields = (*hooks.fields(), *task.fields)
         opening = keeper.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -221,17 +223,19 @@ def _facts(world: World, federation: Federation, states: States) -> dict[str, An
         "client_costs": list(federation.costs),
         "parameters": states.num_parameters(),
         "shared_parameters": states.size,
+        "model_flops": COUNTED if _counted(federation) else BY_FORMULA,
         "torch_threads": torch.get_num_threads(),
         "device": describe(states.device),
     }
 
 
+def _counted(federation: Federation) -> bool:
+    return any(is_counted(flops) for flops in federation.flops.values())
+
+
 def _digests(job: Job, federation: Federation) -> dict[str, str]:
     """Return the content digest of every dataset by name."""
-    members = job.source.members(job.case.dataset.name)
-    if not members:
-        return {raw.name: digest(raw) for raw in federation.raws}
-    return {member: job.source.digest_of(member) for member in members}
+    return {raw.name: digest_of(raw, job.case.dataset, job.source) for raw in federation.raws}
 
 
 def _announce(
@@ -247,11 +251,13 @@ def _announce(
             f"ranks {', '.join(map(str, idle))} are idle"
         )
     one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size
-    if job.algorithm.penalises and one_step:
+    if isinstance(job.algorithm, LocalPenalty) and one_step:
         observer.note(
             f"{job.algorithm.name}: every client takes one step per round (batch_size, local_epochs), "
             "where a proximal term is zero: such results are FedAvg's"
         )
+    if facts["model_flops"] == COUNTED:
+        observer.note(f"model FLOPs are {COUNTED}: {job.case.model.name} brings no formula for them")
     for member in job.source.members(job.case.dataset.name):
         if refused := job.source.refused_of(member):
             observer.note(

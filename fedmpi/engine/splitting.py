@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.engine.aggregation import Aggregation, Groups, Rows
+from fedmpi.engine.capability_hooks import Splits
 from fedmpi.engine.exchange import RoundPlan
 
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ class Findings:
     Attributes
     ----------
     delta_mean : dict of int to float
-        Norm of the mean update of each group that was suspected of splitting.
+        Norm of the mean update of each group that might split.
     divided : list of (members, weights)
         Clients of each group that split, and the weights [k, k] by which.
     """
@@ -36,9 +36,9 @@ class Findings:
 
 
 class Splitter:
-    """Finds out whether suspected groups are due, and divides those that are.
+    """Finds out which candidates are to split, and splits them.
 
-    Rank 0 gets the suspects' means; one small `Bcast` says which are due. Only then may updates travel,
+    Rank 0 gets the candidates' means; one small `Bcast` says which split. Only then may updates travel,
     and a second `Bcast` brings the new groups. The averages that follow are those of any other round.
 
     Parameters
@@ -48,7 +48,7 @@ class Splitter:
         Of the elements that the criterion is about.
     rows : Rows
         Of the same elements.
-    algorithm : Algorithm
+    algorithm : Splits
     samples : int64 [clients]
         Training graphs of each client.
     """
@@ -58,7 +58,7 @@ class Splitter:
         collectives: Collectives,
         aggregation: Aggregation,
         rows: Rows,
-        algorithm: Algorithm,
+        algorithm: Splits,
         samples: Ints,
     ) -> None:
         self._collectives, self._aggregation, self._rows = collectives, aggregation, rows
@@ -79,9 +79,9 @@ class Splitter:
         exponents : int64 [clients] or None
             Exponent of each client's weighted delta; known on rank 0.
         """
-        suspects = dict.fromkeys(np.flatnonzero(plan.suspects).tolist(), 0)
-        findings, groups = Findings(), Groups(plan.group, plan.exponent, suspects)
-        if not suspects:
+        candidates = dict.fromkeys(np.flatnonzero(plan.split_candidates).tolist(), 0)
+        findings, groups = Findings(), Groups(plan.group, plan.exponent, candidates)
+        if not candidates:
             return plan, findings
         due = self._find_due(groups, participants, deltas, findings)
         if not due:
@@ -91,7 +91,7 @@ class Splitter:
             rows = self._rows.gather(participants[np.isin(plan.group[participants], due)], deltas)
         message = np.concatenate([plan.group, plan.exponent])
         if exponents is not None and rows is not None:
-            group = self._divide(groups, due, participants, rows, findings)
+            group = self._split(groups, due, participants, rows, findings)
             message = np.concatenate([group, _largest(group, exponents, participants)])
         self._collectives.bcast(message)
         group, exponent = np.split(message, 2)
@@ -110,11 +110,11 @@ class Splitter:
         for place, group in enumerate(groups.updater):
             if group in means:
                 findings.delta_mean[group] = float(np.sqrt(np.sum(np.square(means[group]))))
-                flags[place] = self._algorithm.is_due(findings.delta_mean[group])
+                flags[place] = self._algorithm.should_split(findings.delta_mean[group])
         self._collectives.bcast(flags)
         return [group for group, flag in zip(groups.updater, flags, strict=True) if flag]
 
-    def _divide(
+    def _split(
         self, groups: Groups, due: list[int], participants: Ints, rows: Mapping[int, Row], findings: Findings
     ) -> Ints:
         """Return the new group of each client; the first part of a group keeps its number."""
@@ -123,7 +123,7 @@ class Splitter:
             members = groups.members(number, participants)
             updates = [rows[int(client)] for client in members if int(client) in rows]
             table = np.stack(updates) if updates else np.empty((len(members), 0), np.float32)
-            division = self._algorithm.divide(members, table)
+            division = self._algorithm.split(members, table)
             findings.divided.append((members, division.weights))
             for part in division.parts[1:]:
                 group[part] = group.max() + 1

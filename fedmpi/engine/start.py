@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
+from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
-from fedmpi.comm.world import World
+from fedmpi.datasets.features import known_width
+from fedmpi.datasets.loading import sizes_of
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import FLAGS, Hooks
+from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, RankFailed
+from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
+
+if TYPE_CHECKING:  # what is refused before MPI starts must not import it
+    from fedmpi.comm.world import World
 
 Tensors = dict[str, tuple[int, ...]]
 """Shapes of tensors by name."""
@@ -28,7 +36,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         On every rank.
     """
     mine = world.together(partial(_answers, case, hooks, federation))
-    own = {field.name for field in hooks.fields(federation.num_clients)}
+    own = {field.name for field in hooks.fields()}
     if taken := sorted(own & {field.name for field in federation.task.fields}):
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which there is already'
@@ -55,28 +63,55 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "report_size": digest(hooks.report_size(case.model)),
-            "fields": digest(hooks.fields(clients)),
+            "fields": digest(hooks.fields()),
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
         }
-        return {**answers, "shares": digest(_shared(case, hooks, federation))}
+        names = [split.name for split in federation.partition.clients]
+        return {**answers, "shares": digest(_shared(case, hooks, names, federation.shapes))}
     except RankFailed as error:
         raise BadInput(str(error)) from error
 
 
-def _shared(case: Case, hooks: Hooks, federation: Federation) -> Tensors:
+def refuse_unequal(case: Case, algorithm: Algorithm) -> None:
+    """Refuse, before MPI starts, a model whose shared tensors differ between datasets of known sizes.
+
+    What is not known before data are read is left to `check_start`.
+
+    Raises
+    ------
+    BadInput
+    """
+    facts = sizes_of(case.dataset) if case.partition.several and not algorithm.pools else []
+    widths = [known_width(each, case.dataset.features) for each in facts]
+    shapes = [Shape(width, each.classes) for width, each in zip(widths, facts, strict=True) if width]
+    if len(shapes) < len(facts) or len(set(shapes)) < 2 or case.model.own_head:
+        return
+    hooks = Hooks(algorithm, len(shapes), Whereabouts())
+    try:
+        with exits_raised():
+            _shared(case, hooks, [each.name for each in facts], shapes)
+    except RankFailed as error:
+        raise BadInput(str(error)) from error
+
+
+def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Shape]) -> Tensors:
     """Return the tensors that leave the clients; every client has them, in one shape.
+
+    Parameters
+    ----------
+    names, shapes : sequence
+        Of all clients.
 
     Raises
     ------
     BadInput
         None leaves, or one of them is not the same for all.
     """
-    by_shape = {shape: _leaving(case, hooks, shape) for shape in dict.fromkeys(federation.shapes)}
-    names = [split.name for split in federation.partition.clients]
-    first = by_shape[federation.shapes[0]]
+    by_shape = {shape: _leaving(case, hooks, shape) for shape in dict.fromkeys(shapes)}
+    first = by_shape[shapes[0]]
     if not first:
         raise BadInput(f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share")
-    for name, shape in zip(names, federation.shapes, strict=True):
+    for name, shape in zip(names, shapes, strict=True):
         other = by_shape[shape]
         for tensor in {**first, **other}:
             if first.get(tensor) != other.get(tensor):

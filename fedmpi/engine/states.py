@@ -10,19 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
-from fedmpi.engine.clients import Client, state_size
+from fedmpi.engine.client_state import state_size
+from fedmpi.engine.clients import Client
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
+from fedmpi.engine.personal import Personal
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.kernels.encoder import FastEncoder
@@ -31,11 +33,8 @@ from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.kernels.networks import FastNetwork, fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
-from fedmpi.objectives import unsupervised
-from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
@@ -60,7 +59,7 @@ class States:
         Where this rank's models live.
     """
 
-    def __init__(self, case: Case, algorithm: Algorithm, world: World, federation: Federation) -> None:
+    def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
         self._world = world
         self.hosts = federation.hosts(case, world.workers)
         self._shapes = federation.shapes
@@ -80,8 +79,8 @@ class States:
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
         first = self._shared[federation.shapes[0]]
-        self._controls = algorithm.controls
-        self.size, self.trained = first.size * (2 if algorithm.controls else 1), first.trained
+        self._controls, self._personal = algorithm.controls is not None, algorithm.personal is not None
+        self.size, self.trained = first.size * (2 if self._controls else 1), first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
             for number in np.flatnonzero(self.hosts == world.rank)
@@ -104,6 +103,7 @@ class States:
             adam=self._adam(shape),
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
+            personal=Personal(model.parameters.clone(), self._adam(shape)) if self._personal else None,
         )
 
     def _adam(self, shape: Shape) -> AdamState:
@@ -126,7 +126,7 @@ class States:
                         [self.clients[number] for number in members],
                         [federation.data(case, number) for number in members],
                         GroupedGin(case.model, model.slots, model.length),
-                        flops_of(case.model, shape),
+                        federation.flops[shape],
                     )
                 )
         return found
@@ -137,7 +137,7 @@ class States:
         shape = self._shapes[number]
         if not case.objective.supervised:
             return self._unsupervised(case, federation, number)
-        flops = flops_of(case.model, shape)
+        flops = federation.flops[shape]
         train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
             kernels = self._compiled(case, federation, shape)
@@ -147,8 +147,8 @@ class States:
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
-        shape, objective = self._shapes[number], unsupervised.make(case.objective)
-        model, flops = self._models[shape], ObjectiveFlops(case.objective, case.model, shape)
+        shape, objective = self._shapes[number], case.objective.make()
+        model, flops = self._models[shape], federation.flops[shape]
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
         if case.kernels == "compiled":
             encoder = self._encoder(case, shape)
@@ -195,12 +195,21 @@ class States:
         self._world.collectives.bcast(initial)
         for client in self.clients.values():
             client.shared.unpack(torch.from_numpy(initial), client.row)
+            if client.personal is not None:
+                client.personal.row.copy_(client.row)
         return initial
 
     def _sizes(self) -> Ints:
         kept, last, controls = self._keeps_optimizer, self._keeps_last, self.size if self._controls else 0
         lengths = {
-            shape: state_size(model.length, model.trained, kept=kept, last=last, controls=controls)
+            shape: state_size(
+                model.length,
+                model.trained,
+                kept=kept,
+                last=last,
+                controls=controls,
+                models=1 + self._personal,
+            )
             for shape, model in self._models.items()
         }
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
@@ -210,7 +219,8 @@ class States:
         models = [self._models[shape] for shape in self._shapes]
         steps = [model.length + 2 * model.trained if self._keeps_optimizer else None for model in models]
         lengths = [model.length for model in models]
-        return [StateLayout(*each) for each in zip(self._sizes().tolist(), lengths, steps, strict=True)]
+        sizes, per_client = self._sizes().tolist(), [1 + self._personal] * len(models)
+        return [StateLayout(*each) for each in zip(sizes, lengths, steps, per_client, strict=True)]
 
     def _by_rank(self, sizes: Ints) -> tuple[list[int], list[int]]:
         """Return the floats per rank, and the clients in the order in which ranks hold them."""
@@ -241,7 +251,7 @@ class States:
         mine = self._world.collectives.scatterv(whole, counts, np.float32)
         own = sizes[list(self.clients)]
         for client, piece in zip(self.clients.values(), np.split(mine, np.cumsum(own)[:-1]), strict=False):
-            client.restore(piece)
+            client.restore(piece, self._keeps_optimizer)
 
     def group_models(self, group: Ints, arrays: Mapping[str, npt.NDArray[Any]] | None) -> dict[int, Row]:
         """Return the models of this rank's groups; rank 0, given a checkpoint's arrays, gets all of them.

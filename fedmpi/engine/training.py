@@ -13,10 +13,11 @@ from torch import Tensor
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.engine.buffers import Delta, on_host
-from fedmpi.engine.clients import Client, Training, two_norm
+from fedmpi.engine.client_state import two_norm
+from fedmpi.engine.clients import Client, Training
 from fedmpi.engine.groups import Found
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.messages import TRAINING
+from fedmpi.engine.messages import RECEIVED_LOSS, TRAINING
 from fedmpi.engine.states import States
 
 
@@ -28,7 +29,7 @@ class Trained:
     ----------
     deltas : dict of client to float32 [shared]
         Updates of the participants, or their models if the algorithm regroups.
-    rows : float64 [hosted clients, len(TRAINING)]
+    rows : float64 [hosted clients, columns]
         NaN for clients that sat out.
     reports : uint8 [hosted clients * report size]
         What the algorithm had each client report; 0 for clients that sat out.
@@ -39,6 +40,11 @@ class Trained:
     rows: npt.NDArray[np.float64]
     reports: npt.NDArray[np.uint8]
     executed_flops: int
+
+
+def columns_of(algorithm: Hooks) -> tuple[str, ...]:
+    """Return the columns of a client's training report."""
+    return (*TRAINING, RECEIVED_LOSS) if algorithm.reports and algorithm.reports.received_loss else TRAINING
 
 
 def train(
@@ -54,7 +60,8 @@ def train(
 
     `weights` are those of all clients, int64 [clients].
     """
-    rows = np.full((len(states.clients), len(TRAINING)), np.nan)
+    width = len(columns_of(algorithm))
+    rows = np.full((len(states.clients), width), np.nan)
     reports = np.zeros((len(states.clients), algorithm.report_size(case.model)), np.uint8)
     deltas, executed = {}, 0
     chosen = set(participants.tolist())
@@ -62,10 +69,10 @@ def train(
     for before, found in _started(case, algorithm, states, round, chosen):
         for number, done in found().items():
             client, place = states.clients[number], places[number]
-            heaviest = max(client.weight, int(weights[number]))  # what its delta is multiplied by, or less
-            deltas[number], rows[place] = _result(
-                algorithm, client, before[number], done, heaviest, on_device
-            )
+            # What its delta is multiplied by, or less; weights from reports are not known yet.
+            heaviest = 1 if algorithm.reports else max(client.weight, int(weights[number]))
+            deltas[number], row = _result(algorithm, client, before[number], done, heaviest, on_device)
+            rows[place] = [*row, done.received_loss][:width]
             reports[place] = done.report
             executed += done.executed_flops
     return Trained(deltas, rows, reports.reshape(-1), executed)
@@ -92,7 +99,7 @@ def _started(
 
 def _result(
     algorithm: Hooks, client: Client, before: Tensor, done: Training, heaviest: int, on_device: bool
-) -> tuple[Delta, npt.NDArray[np.float64]]:
+) -> tuple[Delta, list[float]]:
     """Return a trained client's delta, or its model, and its row of the training table."""
     after = client.shared.pack(client.row)
     change = after - before
@@ -101,9 +108,10 @@ def _result(
     kept = after if algorithm.regroups else change
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])
-    finite = bool(np.isfinite(done.loss)) and bool(np.isfinite(norm)) and client.is_finite()
+    known = [done.loss, norm, *([] if done.received_loss is None else [done.received_loss])]
+    finite = bool(np.isfinite(known).all()) and client.is_finite()
     largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
     exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
     row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
     row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
-    return delta, np.array(row, np.float64)
+    return delta, row

@@ -13,10 +13,10 @@ from fedmpi.case.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.case.schema import Case
 from fedmpi.config import modes
 from fedmpi.config.suite import Suite
-from fedmpi.datasets.names import members
-from fedmpi.datasets.tables import SYNTHETIC
+from fedmpi.datasets.loading import num_datasets
+from fedmpi.datasets.names import files_behind
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import Run, load_run
 
@@ -120,18 +120,14 @@ def pace(run: Run) -> float:
 
 def num_clients(case: Case) -> int:
     """Return how many clients a case has, from its configuration alone; one where it pools their graphs."""
-    if algorithms.find(case.algorithm.name).pools:
+    if ALGORITHMS.find(case.algorithm.name).pools:
         return 1
-    if case.partition.name != "per-dataset":
-        return case.partition.clients
-    if case.dataset.name == SYNTHETIC:
-        return case.dataset.synthetic.domains
-    return len(members(case.dataset.name))
+    return case.partition.num_clients(num_datasets(case.dataset))
 
 
 def datasets(items: Sequence[Item]) -> list[str]:
     """Return the datasets with files that cases need, each once."""
     found: dict[str, None] = {}
     for item in items:
-        found.update(dict.fromkeys(members(item.case.dataset.name)))
+        found.update(dict.fromkeys(files_behind(item.case.dataset.name)))
     return list(found)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedmpi.case.schema import Case
-from fedmpi.datasets.names import members
-from fedmpi.datasets.tables import KNOWN, SYNTHETIC, DatasetFacts
+from fedmpi.datasets.features import known_width
+from fedmpi.datasets.loading import sizes_of
+from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
-from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.flops import GraphCounts
 from fedmpi.models.options import Shape
-from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
+from fedmpi.objectives.flops import ViewCounts
 from fedmpi.store.folders import runs_below
 from fedmpi.store.reader import load_run
 from fedmpi.store.schema import canonical_json
 
 _TRAIN_SHARE = 0.8
-_SYNTHETIC_DEGREE = 4
-"""Directed edges per node of a synthetic graph, near enough for an estimate."""
-_SYNTHETIC_LABELS = 10
+_USUAL_WIDTH = 51
+"""Input features where these are degrees, and the largest is not known."""
 _VIEW_EDGES = 5
 """Edges of a diffused view per edge of the graph, about, at the default threshold."""
 
@@ -94,8 +94,8 @@ def _load(case: Case, ranks: int) -> int:
 
 
 def round_gflop(case: Case) -> float:
-    """Return the 10^9 FLOP of a round of all participants; NaN where the dataset's size is not known."""
-    facts = _facts(case)
+    """Return the 10^9 FLOP of a round of all participants; NaN where a size or a formula is not known."""
+    facts = sizes_of(case.dataset)
     if not facts:
         return math.nan
     total = 0.0
@@ -103,7 +103,9 @@ def round_gflop(case: Case) -> float:
         if not case.objective.supervised:
             total += _unsupervised(case, one)
             continue
-        flops = flops_of(case.model, Shape(_width(case, one), one.classes))
+        flops = case.model.flops(Shape(_width(case, one), one.classes))
+        if flops is None:
+            return math.nan
         train = flops.training(_counts(one, _TRAIN_SHARE)).total * case.local_epochs * case.participation
         total += train + flops.forward(_counts(one, 1 - _TRAIN_SHARE)).total
     return total / 1e9
@@ -111,7 +113,9 @@ def round_gflop(case: Case) -> float:
 
 def _unsupervised(case: Case, facts: DatasetFacts) -> float:
     """Return the FLOP of a round in which everybody trains on all graphs."""
-    flops = ObjectiveFlops(case.objective, case.model, Shape(_width(case, facts), facts.classes))
+    flops = case.objective.flops(case.model, Shape(_width(case, facts), facts.classes))
+    if flops is None:
+        return math.nan
     counts = _counts(facts, 1.0)
     views = (
         ViewCounts(replace(counts, graphs=case.batch_size), weighted=False),
@@ -128,26 +132,6 @@ def _counts(facts: DatasetFacts, share: float) -> GraphCounts:
     return GraphCounts(*(int(share * count) for count in (facts.graphs, facts.nodes, facts.directed_edges)))
 
 
-def _facts(case: Case) -> Sequence[DatasetFacts]:
-    """Return the sizes of the datasets of a case; nothing where one is not known."""
-    if case.dataset.name == SYNTHETIC:
-        options = case.dataset.synthetic
-        nodes = options.graphs * sum(options.nodes) // 2
-        one = DatasetFacts(
-            SYNTHETIC, options.graphs, options.classes, _SYNTHETIC_LABELS, 0, None, nodes,
-            _SYNTHETIC_DEGREE * nodes, "",
-        )  # fmt: skip
-        return (one,) * options.domains
-    names = members(case.dataset.name)
-    return [KNOWN[name] for name in names] if all(name in KNOWN for name in names) else ()
-
-
 def _width(case: Case, facts: DatasetFacts) -> int:
     """Return about the number of input features."""
-    kind = case.dataset.features
-    if kind == "original":
-        kind = "labels" if facts.label_width else "attributes" if facts.attribute_width else "degree"
-    if kind == "degree":
-        return (facts.degree_max or 50) + 1
-    widths = {"labels": facts.label_width, "attributes": facts.attribute_width, "constant": 1}
-    return widths.get(kind, facts.label_width + facts.attribute_width)
+    return known_width(facts, case.dataset.features) or _USUAL_WIDTH

@@ -17,7 +17,7 @@ from fedmpi.jobs.cases import OTHER_VERSION, Item, datasets, survey
 from fedmpi.jobs.estimate import Paces
 from fedmpi.jobs.plan import Plan, Wishes, make
 from fedmpi.jobs.submission import Request, Submission
-from fedmpi.registry import algorithms
+from fedmpi.registry.kinds import load_plugin
 
 
 def request(
@@ -65,7 +65,7 @@ class Ordered:
 
     def __init__(self, request: Request, root: Path | None) -> None:
         for path in request.plugins:
-            algorithms.load_plugin(Path(path))
+            load_plugin(Path(path))
         self.request = request
         self.system = systems.load(request.system)
         self._path = locations.find(request.suite).absolute()

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.scratch import Scratch
@@ -66,4 +67,4 @@ def fast_network(options: ModelOptions, model: FlatModel, scratch: Scratch) -> F
         case GinOptions() | MessagePassingOptions():
             return FastGraphNetwork(options, model, scratch)
         case _:
-            raise AssertionError(f"{options.name} has no compiled kernels: the registry refuses it")
+            raise BadInput(f'model "{options.name}" has no compiled kernels, though its `kernels` says so')

@@ -22,7 +22,6 @@ from fedmpi.models.options import (
     GinOptions,
     MessagePassingOptions,
     ModelOptions,
-    MoleculeOptions,
     Shape,
 )
 
@@ -42,7 +41,7 @@ def warm_up(options: ModelOptions) -> None:
             _warm_up(GinOptions(hidden=16, layers=2, norm=norm))
 
 
-def _warm_up_molecules(options: MoleculeOptions) -> None:
+def _warm_up_molecules(options: FedGraphNNOptions) -> None:
     """Call what trains and evaluates molecules, on a single atom."""
     model = FlatModel(build(options, Shape(1, 1)))
     fast, streams = FastMolecules(options, model, LABELS), DropoutStreams(0, 0, 0, 0)

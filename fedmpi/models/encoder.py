@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm, relu
 
 from fedmpi.graphs.batch import Batch
-from fedmpi.models.options import GinEncoderOptions
+from fedmpi.models.options import GinEncoderOptions, Shape
 
 _MOMENTUM = 0.1
 """Weight of a batch's moments in the running ones: torch's default."""
@@ -72,13 +72,13 @@ class GinEncoder(nn.Module):
     ----------
     options : GinEncoderOptions
         Hidden width h, layers L; vectors have L h elements.
-    width : int
-        Node features.
+    shape : Shape
+        Its width are the node features.
     """
 
-    def __init__(self, options: GinEncoderOptions, width: int) -> None:
+    def __init__(self, options: GinEncoderOptions, shape: Shape) -> None:
         super().__init__()
-        widths = [width] + [options.hidden] * (options.layers - 1)
+        widths = [shape.width] + [options.hidden] * (options.layers - 1)
         self.conv = nn.ModuleList(EncoderLayer(each, options.hidden) for each in widths)
 
     def encode(self, batch: Batch, *, training: bool) -> Encoding:

@@ -14,21 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fedmpi.models.counts import Flops, GraphCounts, ModelFlops
-from fedmpi.models.fedgraphnn_flops import FedGraphNNFlops
-from fedmpi.models.message_passing_flops import MessagePassingFlops
-from fedmpi.models.options import (
-    FedGraphNNOptions,
-    FedStarOptions,
-    GinEncoderOptions,
-    GinOptions,
-    MessagePassingOptions,
-    ModelOptions,
-    MvgrlEncoderOptions,
-    Shape,
-)
-from fedmpi.models.two_channel_flops import FedStarFlops
+from fedmpi.models.options import GinOptions, Shape
 
-__all__ = ["Flops", "GinFlops", "GraphCounts", "ModelFlops", "flops_of"]
+__all__ = ["Flops", "GinFlops", "GraphCounts", "ModelFlops"]
 
 _NORM_SUMS = {"batch": (0, 4), "layer": (2, 6), "graph": (2, 4)}
 """Sums over all elements that a normalisation layer takes, in evaluation and in training.
@@ -41,41 +29,25 @@ _CSR_SUMS = {"batch": (0, 4), "layer": (2, 6), "graph": (4, 10)}
 """FLOPs per element of the same as the CSR kernels do them: sums over graphs multiply by stored ones."""
 
 
-def flops_of(options: ModelOptions, shape: Shape) -> ModelFlops:
-    """Return the counts of a model: the one place that knows every model's class of them."""
-    match options:
-        case GinOptions():
-            return GinFlops(options, shape.width, shape.classes)
-        case FedStarOptions():
-            return FedStarFlops(options, shape)
-        case FedGraphNNOptions():
-            return FedGraphNNFlops(options, shape)
-        case MessagePassingOptions():
-            return MessagePassingFlops(options, shape)
-        case GinEncoderOptions() | MvgrlEncoderOptions():
-            raise AssertionError("an encoder is counted with its objective: fedmpi.objectives.flops")
-
-
 @dataclass(frozen=True)
 class GinFlops:
-    """Counts for one GIN with `width` input features and `classes` outputs."""
+    """Counts of one GIN of one shape."""
 
     options: GinOptions
-    width: int
-    classes: int
+    shape: Shape
 
     def _norm_sums(self, counts: GraphCounts, sums: Mapping[str, tuple[int, int]], training: bool) -> int:
         each = sum(sums[name][training] for name in self.options.norms)
         return self.options.layers * each * counts.nodes * self.options.hidden
 
     def _first_layer(self, counts: GraphCounts) -> int:
-        return 2 * counts.nodes * self.width * self.options.hidden
+        return 2 * counts.nodes * self.shape.width * self.options.hidden
 
     def forward(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward pass."""
         hidden, layers = self.options.hidden, self.options.layers
         square = 2 * hidden * hidden
-        head = counts.graphs * (square + 2 * hidden * self.classes)
+        head = counts.graphs * (square + 2 * hidden * self.shape.classes)
         dense = self._first_layer(counts) + layers * 2 * counts.nodes * square + head
         sums = (layers * counts.edges + counts.nodes) * hidden
         return Flops(dense, sums + self._norm_sums(counts, _NORM_SUMS, False))

@@ -10,7 +10,7 @@ from torch.nn.functional import relu
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.norms import BatchNorm, GraphNorm, LayerNorm
-from fedmpi.models.options import GinOptions
+from fedmpi.models.options import GinOptions, Shape
 
 
 class GinMlp(nn.Module):
@@ -33,10 +33,8 @@ class GIN(nn.Module):
     ----------
     options : GinOptions
         Hidden width, layers, dropout.
-    width : int
-        Node features d.
-    classes : int
-        Outputs C of the head.
+    shape : Shape
+        Node features d, and outputs C of the head.
 
     Notes
     -----
@@ -46,13 +44,13 @@ class GIN(nn.Module):
     ``graph_norm.*``; they come last, so that all else starts as without them.
     """
 
-    def __init__(self, options: GinOptions, width: int, classes: int) -> None:
+    def __init__(self, options: GinOptions, shape: Shape) -> None:
         super().__init__()
         self.options = options
-        self.pre = nn.Linear(width, options.hidden)
+        self.pre = nn.Linear(shape.width, options.hidden)
         self.conv = nn.ModuleList(GinMlp(options.hidden) for _ in range(options.layers))
         self.post = nn.Linear(options.hidden, options.hidden)
-        self.readout = nn.Linear(options.hidden, classes)
+        self.readout = nn.Linear(options.hidden, shape.classes)
         self.norm = _stack(options, {"batch": BatchNorm, "layer": LayerNorm})
         self.graph_norm = _stack(options, {"graph": GraphNorm})
 

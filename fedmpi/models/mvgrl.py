@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.encoder import Encoding, XavierLinear
-from fedmpi.models.options import MvgrlEncoderOptions
+from fedmpi.models.options import MvgrlEncoderOptions, Shape
 
 
 class GcnLayer(nn.Module):
@@ -76,8 +76,8 @@ class MvgrlEncoder(nn.Module):
     Parameters
     ----------
     options : MvgrlEncoderOptions
-    width : int
-        Node features.
+    shape : Shape
+        Its width are the node features.
 
     Attributes
     ----------
@@ -90,10 +90,10 @@ class MvgrlEncoder(nn.Module):
     as they were drawn, the same for everybody, and never leave a client.
     """
 
-    def __init__(self, options: MvgrlEncoderOptions, width: int) -> None:
+    def __init__(self, options: MvgrlEncoderOptions, shape: Shape) -> None:
         super().__init__()
         hidden, layers = options.hidden, options.layers
-        widths = [width] + [hidden] * (layers - 1)
+        widths = [shape.width] + [hidden] * (layers - 1)
         convolutions = nn.ModuleList(
             nn.ModuleList(GcnLayer(each, hidden) for each in widths) for _ in range(2)
         )

@@ -1,4 +1,4 @@
-"""A module from options and shape: the one place that knows every model's class."""
+"""A module from options and shape, and what the engine asks of it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ from torch import Tensor, nn
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.encoder import GinEncoder
-from fedmpi.models.fedgraphnn import MoleculeNetwork
-from fedmpi.models.gin import GIN
-from fedmpi.models.mvgrl import MvgrlEncoder
-from fedmpi.models.options import (
-    FedGraphNNOptions,
-    FedStarOptions,
-    GinEncoderOptions,
-    GinOptions,
-    MessagePassingOptions,
-    ModelOptions,
-    MvgrlEncoderOptions,
-    Shape,
-)
-from fedmpi.models.two_channel import FedStarNetwork
+from fedmpi.models.options import ModelOptions, Shape
 
 
 class Network(Protocol):
@@ -39,22 +25,5 @@ class Network(Protocol):
 def build(options: ModelOptions, shape: Shape) -> nn.Module:
     """Make a `Network` without drawing from torch's global generator's stream."""
     with torch.random.fork_rng(devices=[]):
-        return _make(options, shape)
-
-
-def _make(options: ModelOptions, shape: Shape) -> nn.Module:
-    match options:
-        case GinOptions():
-            return GIN(options, shape.width, shape.classes)
-        case FedStarOptions():
-            return FedStarNetwork(options, shape)
-        case FedGraphNNOptions():
-            return MoleculeNetwork(options, shape)
-        case MessagePassingOptions():
-            from fedmpi.models.message_passing import GraphNetwork  # torch-geometric takes a second
-
-            return GraphNetwork(options, shape)
-        case GinEncoderOptions():
-            return GinEncoder(options, shape.width)
-        case MvgrlEncoderOptions():
-            return MvgrlEncoder(options, shape.width)
+        module: nn.Module = options.network(shape)
+        return module

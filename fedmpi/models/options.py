@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
+from fedmpi.kinds import Kind, imported
+
+if TYPE_CHECKING:
+    from fedmpi.models.counts import ModelFlops
 
 
 @dataclass(frozen=True)
@@ -19,21 +23,57 @@ class Shape:
     edges: int = 0
 
 
-class NetworkOptions(Options):
-    """What all models have.
+class ModelOptions(Options):
+    """Base of all models' options; a suite finds a model under the default of `name`.
 
-    ``head`` sizes the last layer by the dataset's classes or, as the released
-    GCFL code does, by the labels that occur in the client's own training split.
+    What makes the network is imported when it is made, so that options are checked without torch.
     """
 
     name: str
     hidden: int = Field(64, ge=1, le=4096)
     layers: int = Field(3, ge=1, le=16)
-    dropout: float = Field(0.5, ge=0, lt=1)
-    head: Literal["dataset", "own"] = "dataset"
 
     any_task: ClassVar[bool] = False
     """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
+    module: ClassVar[str] = ""
+    """Class of the network, ``module:class``, which `network` calls with options and shape."""
+    formula: ClassVar[str] = ""
+    """Class of the FLOPs, likewise, for `flops`."""
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return frozenset({"csr"})
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Names of the normalisation layers after each convolution, in order."""
+        return ()
+
+    @property
+    def own_head(self) -> bool:
+        """Whether the last layer is sized by the labels of the client's own training graphs."""
+        return False
+
+    def network(self, shape: Shape) -> Any:
+        """Return a fresh module, a `fedmpi.models.networks.Network`; import torch in here."""
+        return imported(self.module)(self, shape)
+
+    def flops(self, shape: Shape) -> ModelFlops | None:
+        """Return the FLOPs by formula; None: they are counted by torch on one batch."""
+        found: ModelFlops | None = imported(self.formula)(self, shape) if self.formula else None
+        return found
+
+
+class NetworkOptions(ModelOptions):
+    """What models with a head have.
+
+    ``head`` sizes the last layer by the dataset's classes or, as the released
+    GCFL code does, by the labels that occur in the client's own training split.
+    """
+
+    dropout: float = Field(0.5, ge=0, lt=1)
+    head: Literal["dataset", "own"] = "dataset"
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -41,13 +81,16 @@ class NetworkOptions(Options):
         return frozenset({"csr", "reference"})
 
     @property
-    def norms(self) -> tuple[str, ...]:
-        """Names of the normalisation layers after each convolution, in order."""
-        return ()
+    def own_head(self) -> bool:
+        """Whether the last layer is sized by the labels of the client's own training graphs."""
+        return self.head == "own"
 
 
 class GinOptions(NetworkOptions):
     """GIN as in GCFL: Linear, `layers` GIN convolutions, sum pooling, a head of two Linears."""
+
+    module: ClassVar[str] = "fedmpi.models.gin:GIN"
+    formula: ClassVar[str] = "fedmpi.models.flops:GinFlops"
 
     name: Literal["gin"] = "gin"
     norm: Literal["none", "batch", "layer", "graph", "batch+graph"] = "none"
@@ -77,6 +120,9 @@ class FedStarOptions(NetworkOptions):
         Columns of the structure encoding, see `fedmpi.graphs.encodings`.
     """
 
+    module: ClassVar[str] = "fedmpi.models.two_channel:FedStarNetwork"
+    formula: ClassVar[str] = "fedmpi.models.two_channel_flops:FedStarFlops"
+
     name: Literal["fedstar"] = "fedstar"
     walks: int = Field(16, ge=1, le=64)
     degrees: int = Field(16, ge=1, le=1024)
@@ -102,6 +148,9 @@ class MessagePassingOptions(NetworkOptions):
     head_layers : int
         Linears of the head; with 1 it is the output alone.
     """
+
+    module: ClassVar[str] = "fedmpi.models.message_passing:GraphNetwork"
+    formula: ClassVar[str] = "fedmpi.models.message_passing_flops:MessagePassingFlops"
 
     name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]
     pooling: Literal["mean", "sum"] = "mean"
@@ -166,6 +215,9 @@ class FedGraphNNOptions(NetworkOptions):
         Widths h, d, r and g: of the first and second layer, and of the readout's two.
     """
 
+    module: ClassVar[str] = "fedmpi.models.fedgraphnn:MoleculeNetwork"
+    formula: ClassVar[str] = "fedmpi.models.fedgraphnn_flops:FedGraphNNFlops"
+
     name: Literal["fedgraphnn/gcn", "fedgraphnn/gat", "fedgraphnn/sage"]
     layers: Literal[2] = 2
     node: int = Field(64, ge=1, le=4096)
@@ -200,49 +252,10 @@ class FedGraphNNSageOptions(FedGraphNNOptions):
     name: Literal["fedgraphnn/sage"] = "fedgraphnn/sage"
 
 
-MoleculeOptions = FedGraphNNGcnOptions | FedGraphNNGatOptions | FedGraphNNSageOptions
-"""Options of FedGraphNN's molecule models."""
-
-
-class _EncoderOptions(Options):
+class EncoderOptions(ModelOptions):
     """What the encoders of unsupervised objectives have: neither dropout nor a head."""
 
-    dropout: ClassVar[float] = 0.0
-    head: ClassVar[Literal["dataset", "own"]] = "dataset"
-    any_task: ClassVar[bool] = False
-    kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
-    norms: ClassVar[tuple[str, ...]] = ()
-
     hidden: int = Field(32, ge=1, le=4096)
-    layers: int = Field(3, ge=1, le=16)
-
-
-class GinEncoderOptions(_EncoderOptions):
-    """GIN as InfoGraph and FCLG use it: per layer an MLP, ReLU, BatchNorm; all layers side by side."""
-
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr"})
-    norms: ClassVar[tuple[str, ...]] = ("batch",)
-
-    name: Literal["gin-encoder"] = "gin-encoder"
-
-    @property
-    def dimension(self) -> int:
-        """Length of a graph's vector."""
-        return self.layers * self.hidden
-
-
-class MvgrlEncoderOptions(_EncoderOptions):
-    """MVGRL's two GCNs, one per view, and the two MLPs that both share.
-
-    ``register_layers`` says whether the convolutions are trained and averaged. The official code
-    keeps them in a plain list, where the optimizer does not find them: they stay as they were drawn,
-    here the same for all clients, so that their vectors can be clustered together. False does that.
-    """
-
-    name: Literal["mvgrl"] = "mvgrl"
-    hidden: int = Field(512, ge=1, le=4096)
-    layers: int = Field(4, ge=1, le=16)
-    register_layers: bool = True
 
     @property
     def dimension(self) -> int:
@@ -250,40 +263,46 @@ class MvgrlEncoderOptions(_EncoderOptions):
         return self.hidden
 
 
-EncoderOptions = GinEncoderOptions | MvgrlEncoderOptions
-"""Options of the models that unsupervised objectives train."""
+class GinEncoderOptions(EncoderOptions):
+    """GIN as InfoGraph and FCLG use it: per layer an MLP, ReLU, BatchNorm; all layers side by side."""
 
-_ALL = (
-    GinOptions,
-    FedStarOptions,
-    GcnOptions,
-    GatOptions,
-    SageOptions,
-    SgcOptions,
-    MpnnOptions,
-    FedGraphNNGcnOptions,
-    FedGraphNNGatOptions,
-    FedGraphNNSageOptions,
-    GinEncoderOptions,
-    MvgrlEncoderOptions,
+    module: ClassVar[str] = "fedmpi.models.encoder:GinEncoder"
+
+    name: Literal["gin-encoder"] = "gin-encoder"
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return frozenset({"compiled", "csr"})
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Names of the normalisation layers after each convolution, in order."""
+        return ("batch",)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a graph's vector."""
+        return self.layers * self.hidden
+
+
+class MvgrlEncoderOptions(EncoderOptions):
+    """MVGRL's two GCNs, one per view, and the two MLPs that both share.
+
+    ``register_layers`` says whether the convolutions are trained and averaged. The official code
+    keeps them in a plain list, where the optimizer does not find them: they stay as they were drawn,
+    here the same for all clients, so that their vectors can be clustered together. False does that.
+    """
+
+    module: ClassVar[str] = "fedmpi.models.mvgrl:MvgrlEncoder"
+
+    name: Literal["mvgrl"] = "mvgrl"
+    hidden: int = Field(512, ge=1, le=4096)
+    layers: int = Field(4, ge=1, le=16)
+    register_layers: bool = True
+
+
+MODELS: Kind[ModelOptions] = Kind(
+    "model", ModelOptions, "fedmpi.models.options", "fedmpi.models", required=(("network", "module"),)
 )
-
-ModelOptions = Annotated[
-    GinOptions
-    | FedStarOptions
-    | GcnOptions
-    | GatOptions
-    | SageOptions
-    | SgcOptions
-    | MpnnOptions
-    | FedGraphNNGcnOptions
-    | FedGraphNNGatOptions
-    | FedGraphNNSageOptions
-    | GinEncoderOptions
-    | MvgrlEncoderOptions,
-    Field(discriminator="name"),
-]
-"""Options of any model, told apart by `name`."""
-
-MODELS: dict[str, type[BaseModel]] = {kind.model_fields["name"].default: kind for kind in _ALL}
-"""Option classes by name; `fedmpi.models.networks` and `fedmpi.models.flops` have a line for each."""
+"""Options of every model by name."""

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from fedmpi.config.options import Options
+from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import DiffusionOptions
+from fedmpi.kinds import Kind, file_of, imported
+from fedmpi.models.options import ModelOptions, Shape
+
+if TYPE_CHECKING:
+    from fedmpi.objectives.flops import ObjectiveFlops
 
 _EVERY_KERNEL = frozenset({"compiled", "grouped", "csr", "reference"})
+_ENCODER_KERNELS = frozenset({"compiled", "csr"})
 
 
-class _Objective(Options):
-    """What the engine asks of every objective's options."""
+class ObjectiveOptions(Options):
+    """Base of all objectives' options; a suite finds an objective under the default of `name`."""
+
+    name: str
 
     supervised: ClassVar[bool] = False
     """Whether labels are trained on, and clients scored on held-out graphs; else embeddings are clustered."""
     smallest_batch: ClassVar[int] = 2
     """Batches of fewer graphs are left out: alone, a graph has nothing to be told apart from."""
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr"})
+    kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
     """Kernels that can train it."""
     model: ClassVar[str] = "gin-encoder"
     """The model that it trains; empty for those with a head."""
+    module: ClassVar[str] = ""
+    """Class of the loss, ``module:class``, which `make` calls with the options."""
+    formula: ClassVar[str] = ""
+    """Class of the FLOPs, likewise, for `flops`."""
 
     @property
     def view(self) -> DiffusionOptions | None:
@@ -34,9 +47,22 @@ class _Objective(Options):
         """Whether the parameters at the end of a client's last round are kept for its next."""
         return False
 
+    def make(self) -> Any:
+        """Return the loss, a `fedmpi.objectives.unsupervised.Objective`; import torch in here."""
+        return imported(self.module)(self)
 
-class SupervisedOptions(_Objective):
-    """Cross-entropy on graph labels."""
+    def network(self, model: ModelOptions, shape: Shape) -> Any:
+        """Return a fresh module: the model's, with heads where the objective has its own."""
+        return model.network(shape)
+
+    def flops(self, model: ModelOptions, shape: Shape) -> ObjectiveFlops | None:
+        """Return the FLOPs by formula; None: they are counted by torch on one batch."""
+        found: ObjectiveFlops | None = imported(self.formula)(self, model, shape) if self.formula else None
+        return found
+
+
+class SupervisedOptions(ObjectiveOptions):
+    """The loss of the dataset's task, cross-entropy for classes."""
 
     supervised: ClassVar[bool] = True
     smallest_batch: ClassVar[int] = 1
@@ -46,13 +72,26 @@ class SupervisedOptions(_Objective):
     name: Literal["supervised"] = "supervised"
 
 
-class InfoGraphOptions(_Objective):
+class _Counted(ObjectiveOptions):
+    """What fedmpi's own unsupervised objectives have."""
+
+    kernels: ClassVar[frozenset[str]] = _ENCODER_KERNELS
+    formula: ClassVar[str] = "fedmpi.objectives.flops:ObjectiveFlops"
+
+
+class InfoGraphOptions(_Counted):
     """InfoGraph: mutual information of a graph's vector and those of its nodes, by the JSD bound."""
+
+    module: ClassVar[str] = "fedmpi.objectives.unsupervised:InfoGraph"
 
     name: Literal["infograph"] = "infograph"
 
+    def network(self, model: ModelOptions, shape: Shape) -> Any:
+        """Return a fresh encoder with the heads for nodes and graphs."""
+        return imported("fedmpi.objectives.unsupervised:InfoGraphNetwork")(model, shape)
 
-class _TwoViews(_Objective):
+
+class _TwoViews(_Counted):
     diffusion: DiffusionOptions = DiffusionOptions()
 
     @property
@@ -66,6 +105,7 @@ class MvgrlOptions(_TwoViews):
 
     kernels: ClassVar[frozenset[str]] = frozenset({"csr"})
     model: ClassVar[str] = "mvgrl"
+    module: ClassVar[str] = "fedmpi.objectives.unsupervised:Mvgrl"
 
     name: Literal["mvgrl"] = "mvgrl"
 
@@ -80,6 +120,8 @@ class _Intra(_TwoViews):
     normalise : bool
         Whether vectors are divided by their 2-norm first; Eq. 5 prints the plain product.
     """
+
+    module: ClassVar[str] = "fedmpi.objectives.unsupervised:Intra"
 
     temperature: float = Field(0.5, gt=0)
     normalise: bool = True
@@ -147,20 +189,20 @@ class IntraMseOptions(_Inter):
     inter_normalise: bool = True
 
 
-ObjectiveOptions = Annotated[
-    SupervisedOptions
-    | InfoGraphOptions
-    | MvgrlOptions
-    | IntraOptions
-    | FclgOptions
-    | FclgNodesOptions
-    | IntraKlOptions
-    | IntraMseOptions,
-    Field(discriminator="name"),
-]
-"""Options of any objective."""
+def _refuse_misfit(kind: type[ObjectiveOptions]) -> None:
+    """Raise BadInput for an objective without a loss, or with one of labels."""
+    place, own = f"{file_of(kind)}: class {kind.__name__}", kind.__module__.startswith("fedmpi.")
+    if kind.supervised and not own:
+        raise BadInput(f"{place}: supervised = True: the loss on labels is that of the dataset's task")
+    if not kind.supervised and not kind.module and kind.make is ObjectiveOptions.make:
+        raise BadInput(f"{place}: it must define `make`, as ObjectiveOptions says")
 
-OBJECTIVES: dict[str, type[BaseModel]] = {
-    kind.model_fields["name"].default: kind for kind in get_args(get_args(ObjectiveOptions)[0])
-}
-"""Option classes by name."""
+
+OBJECTIVES: Kind[ObjectiveOptions] = Kind(
+    "objective",
+    ObjectiveOptions,
+    "fedmpi.objectives.options",
+    "fedmpi.objectives",
+    refuse_misfit=_refuse_misfit,
+)
+"""Options of every objective by name."""

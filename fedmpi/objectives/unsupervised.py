@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
+from fedmpi.errors import BadInput
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.refinement.colours import Rows
 from fedmpi.graphs.weighted import WeightedBatch
@@ -17,19 +18,17 @@ from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinEncoderOptions, ModelOptions, Shape
+from fedmpi.models.options import MODELS, GinEncoderOptions, ModelOptions, Shape
 from fedmpi.objectives import compiled, contrast
 from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.information import jensen_shannon
 from fedmpi.objectives.options import (
+    OBJECTIVES,
     FclgNodesOptions,
     FclgOptions,
-    InfoGraphOptions,
     IntraKlOptions,
     IntraMseOptions,
     IntraOptions,
-    MvgrlOptions,
     ObjectiveOptions,
 )
 
@@ -80,7 +79,7 @@ class Network:
     def of(cls, module: nn.Module) -> Network:
         """Return the network that torch runs."""
         heads = (module.node_head, module.graph_head) if isinstance(module, InfoGraphNetwork) else ()
-        return cls(module, module if isinstance(module, GinEncoder) else None, heads)
+        return cls(module, module if hasattr(module, "encode") else None, heads)  # type: ignore[arg-type]
 
     @classmethod
     def compiled(cls, model: FlatModel, encoder: Encoder, scratch: Scratch) -> Network:
@@ -138,13 +137,16 @@ class Objective(Protocol):
         """Return what a frozen copy says of a batch, [n, d]; asked of objectives that need copies only."""
 
 
-class _OneEncoder:
-    """What objectives on `GinEncoder` have in common."""
+class OneEncoder:
+    """Base of objectives on an encoder such as `GinEncoder`, by whose vectors graphs are clustered."""
 
     needs_received = False
     needs_previous = False
     by_node = False
     reads_nodes = False
+
+    def __init__(self, options: ObjectiveOptions) -> None:
+        self.options = options
 
     def vectors(self, network: Network, views: Views) -> Tensor:
         """Return the encoder's vectors of the original view."""
@@ -175,13 +177,13 @@ class FeedForward(nn.Module):
 class InfoGraphNetwork(GinEncoder):
     """The encoder with InfoGraph's heads for nodes and graphs."""
 
-    def __init__(self, options: GinEncoderOptions, width: int) -> None:
-        super().__init__(options, width)
+    def __init__(self, options: GinEncoderOptions, shape: Shape) -> None:
+        super().__init__(options, shape)
         self.node_head = FeedForward(options.dimension)
         self.graph_head = FeedForward(options.dimension)
 
 
-class InfoGraph(_OneEncoder):
+class InfoGraph(OneEncoder):
     """Sun, Hoffman, Verma and Tang 2020, Eq. 3 to 5, without prior."""
 
     reads_nodes = True
@@ -204,6 +206,9 @@ class Mvgrl:
     needs_previous = False
     by_node = False
     reads_nodes = True
+
+    def __init__(self, options: ObjectiveOptions) -> None:
+        self.options = options
 
     def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the sum of both views' negative bounds."""
@@ -233,13 +238,13 @@ class Mvgrl:
         raise AssertionError("MVGRL contrasts with no copies")
 
 
-class Intra(_OneEncoder):
+class Intra(OneEncoder):
     """Eq. 6 alone, and with the second term of the variants that have one."""
 
-    def __init__(
-        self, options: IntraOptions | FclgOptions | FclgNodesOptions | IntraKlOptions | IntraMseOptions
-    ) -> None:
-        self.options = options
+    options: IntraOptions | FclgOptions | FclgNodesOptions | IntraKlOptions | IntraMseOptions
+
+    def __init__(self, options: ObjectiveOptions) -> None:
+        super().__init__(options)
         self.needs_received = not isinstance(options, IntraOptions)
         self.needs_previous = isinstance(options, FclgOptions | FclgNodesOptions)
         self.by_node = self.reads_nodes = isinstance(options, FclgNodesOptions)
@@ -278,20 +283,16 @@ class Intra(_OneEncoder):
 
 
 def network_of(objective: ObjectiveOptions, model: ModelOptions, shape: Shape) -> nn.Module:
-    """Return the module that the objective trains: the model, with heads where the objective has its own."""
-    if isinstance(objective, InfoGraphOptions) and isinstance(model, GinEncoderOptions):
-        with torch.random.fork_rng(devices=[]):
-            return InfoGraphNetwork(model, shape.width)
-    return build(model, shape)
+    """Return the module that the objective trains, without drawing from torch's global generator's stream.
 
-
-def make(options: ObjectiveOptions) -> Objective:
-    """Return the objective of these options, which are not the supervised one's."""
-    match options:
-        case InfoGraphOptions():
-            return InfoGraph()
-        case MvgrlOptions():
-            return Mvgrl()
-        case IntraOptions() | FclgOptions() | FclgNodesOptions() | IntraKlOptions() | IntraMseOptions():
-            return Intra(options)
-    raise AssertionError(options.name)
+    Raises
+    ------
+    BadInput
+        A plug-in makes none.
+    """
+    guards = MODELS.guarded(type(model)), OBJECTIVES.guarded(type(objective))
+    with torch.random.fork_rng(devices=[]), guards[0], guards[1]:
+        module: nn.Module = objective.network(model, shape)
+    if not isinstance(module, nn.Module) or not any(True for _ in module.parameters()):
+        raise BadInput(f"model {model.name}: its network must be a torch.nn.Module with parameters")
+    return module

@@ -8,7 +8,7 @@ import torch
 from fedmpi.graphs.csr import Csr
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import GinEncoderOptions
+from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives import compiled
 from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.unsupervised import InfoGraphNetwork
@@ -17,7 +17,7 @@ from fedmpi.objectives.unsupervised import InfoGraphNetwork
 def warm_up() -> None:
     """Compile losses and heads, or take them from the cache, by two graphs of a node each."""
     options = GinEncoderOptions(hidden=8, layers=2)
-    model = FlatModel(InfoGraphNetwork(options, 1))
+    model = FlatModel(InfoGraphNetwork(options, Shape(1, 2)))
     head = FastFeedForward(model, "node_head", Scratch())
     vectors = head(torch.ones(2, options.dimension, requires_grad=True))
     numbers = np.arange(3, dtype=np.int32)

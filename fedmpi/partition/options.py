@@ -2,47 +2,105 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from fedmpi.config.options import Options
+from fedmpi.errors import BadInput
+from fedmpi.kinds import Kind, file_of, imported
+
+if TYPE_CHECKING:
+    from fedmpi.datasets.raw import Int, RawGraphs
 
 SPLIT_SEED = 123
 """GCFL's released code draws every partition and split with this seed, whatever the run's seed."""
 
 
-class _Seeded(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+class PartitionOptions(Options):
+    """Base of all partitions' options; a suite finds a partition under the default of `name`."""
 
+    name: str
     seed: int = Field(default=SPLIT_SEED, ge=0, lt=2**32, description="split seed, apart from the run's seed")
 
+    several: ClassVar[bool] = False
+    """Whether it takes several datasets; else it deals out one."""
+    holds_out: ClassVar[bool] = True
+    """Whether clients have validation and test graphs."""
+    maker: ClassVar[str] = "fedmpi.partition.partition:divided"
+    """Function that makes the clients, ``module:function``, which `make` calls with options and datasets."""
 
-class Chunks(_Seeded):
+    def num_clients(self, datasets: int) -> int:
+        """Return the number of clients, known before any data is read."""
+        return datasets
+
+    def make(self, raws: Sequence[RawGraphs]) -> Any:
+        """Return the clients, a `fedmpi.partition.partition.Partition`."""
+        return imported(self.maker)(self, raws)
+
+
+class OneDataset(PartitionOptions):
+    """Base of partitions that deal out one dataset; each client's graphs are then split 80/10/10."""
+
+    clients: int = Field(default=10, ge=1)
+
+    dealer: ClassVar[str] = ""
+    """Function that deals, ``module:function``, which `deal` calls with options and classes."""
+
+    def num_clients(self, datasets: int) -> int:
+        """Return the number of clients."""
+        return self.clients
+
+    def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
+        """Return the graphs of each client, a pure function of options and arguments.
+
+        Parameters
+        ----------
+        raw : RawGraphs
+        classes : int64 [G]
+            Class of each graph, by which its split is stratified.
+
+        Returns
+        -------
+        sequence of int64 arrays
+            Graph numbers, one array for each client.
+        """
+        found: Sequence[Int] = imported(self.dealer)(self, classes)
+        return found
+
+
+class Chunks(OneDataset):
     """GCFL's one-dataset setting: a block of 50 graphs per client, the rest at random.
 
     With `overlap` each client draws 50 to 149 graphs with replacement instead.
     """
 
+    dealer: ClassVar[str] = "fedmpi.partition.draws:chunks"
+
     name: Literal["chunks"] = "chunks"
-    clients: int = Field(default=10, ge=1)
     overlap: bool = False
 
 
-class PerDataset(_Seeded):
+class PerDataset(PartitionOptions):
     """One client per dataset; with `tiny` only 150 graphs of each, stratified."""
+
+    several: ClassVar[bool] = True
+    maker: ClassVar[str] = "fedmpi.partition.partition:per_dataset"
 
     name: Literal["per-dataset"] = "per-dataset"
     tiny: bool = False
 
 
-class Iid(_Seeded):
+class Iid(OneDataset):
     """One dataset dealt out at random in equal shares."""
 
+    dealer: ClassVar[str] = "fedmpi.partition.draws:iid"
+
     name: Literal["iid"] = "iid"
-    clients: int = Field(default=10, ge=1)
 
 
-class _Dirichlet(_Seeded):
-    clients: int = Field(default=10, ge=1)
+class _Dirichlet(OneDataset):
     alpha: float = Field(default=0.5, gt=0, allow_inf_nan=False)
     min_graphs: int = Field(default=10, ge=6, description="drawn anew until every client has so many")
 
@@ -50,21 +108,28 @@ class _Dirichlet(_Seeded):
 class DirichletLabel(_Dirichlet):
     """Each class is dealt out in shares drawn from a symmetric Dirichlet distribution."""
 
+    dealer: ClassVar[str] = "fedmpi.partition.draws:dirichlet_label"
+
     name: Literal["dirichlet-label"] = "dirichlet-label"
 
 
 class DirichletQuantity(_Dirichlet):
     """The whole dataset is dealt out in shares drawn from a symmetric Dirichlet distribution."""
 
+    dealer: ClassVar[str] = "fedmpi.partition.draws:dirichlet_quantity"
+
     name: Literal["dirichlet-quantity"] = "dirichlet-quantity"
 
 
-class DominantShare(_Seeded):
+class DominantShare(OneDataset):
     """FCLG's setting: each class has `share` of its graphs on its own clients, the rest on the others.
 
     With C classes every run of ``clients / C`` clients is home to one class. ``share = "uniform"``
     is 1 / C: the paper's IID setting; 0.8 is its non-IID one. All graphs are training graphs.
     """
+
+    holds_out: ClassVar[bool] = False
+    dealer: ClassVar[str] = "fedmpi.partition.draws:dominant_share"
 
     name: Literal["dominant-share"] = "dominant-share"
     clients: int = Field(default=6, ge=2)
@@ -79,7 +144,7 @@ class DominantShare(_Seeded):
         return share
 
 
-class FedGraphNN(_Seeded):
+class FedGraphNN(OneDataset):
     """FedGraphNN's setting: the dataset is split once, then each part is dealt out to all clients.
 
     Attributes
@@ -91,6 +156,8 @@ class FedGraphNN(_Seeded):
         ``random`` 80/10/10 as for molecules, ``stratified`` 81/9/10 as for TU datasets, or ``scaffold``.
     """
 
+    maker: ClassVar[str] = "fedmpi.partition.partition:split_then_dealt"
+
     name: Literal["fedgraphnn"] = "fedgraphnn"
     seed: int = Field(default=0, ge=0, lt=2**32, description="as published; apart from the run's seed")
     clients: int = Field(default=4, ge=1)
@@ -99,7 +166,20 @@ class FedGraphNN(_Seeded):
     split: Literal["random", "stratified", "scaffold"] = "random"
 
 
-PartitionOptions = Annotated[
-    Chunks | PerDataset | Iid | DirichletLabel | DirichletQuantity | DominantShare | FedGraphNN,
-    Field(discriminator="name"),
-]
+def _refuse_misfit(kind: type[PartitionOptions]) -> None:
+    """Raise BadInput for a partition that says nowhere who gets what."""
+    usual = OneDataset if issubclass(kind, OneDataset) else PartitionOptions
+    own = ("maker", "make", "dealer", "deal")
+    if all(getattr(kind, part, None) == getattr(usual, part, None) for part in own):
+        place = f"{file_of(kind)}: class {kind.__name__}"
+        raise BadInput(f"{place}: it must define `deal`, as OneDataset says, or `make`")
+
+
+PARTITIONS: Kind[PartitionOptions] = Kind(
+    "partition",
+    PartitionOptions,
+    "fedmpi.partition.options",
+    "fedmpi.partitions",
+    refuse_misfit=_refuse_misfit,
+)
+"""Options of every partition by name."""

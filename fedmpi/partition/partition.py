@@ -10,17 +10,8 @@ import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.errors import BadInput
-from fedmpi.partition import draws, fedgraphnn
-from fedmpi.partition.options import (
-    Chunks,
-    DirichletLabel,
-    DirichletQuantity,
-    DominantShare,
-    FedGraphNN,
-    Iid,
-    PartitionOptions,
-    PerDataset,
-)
+from fedmpi.partition import fedgraphnn
+from fedmpi.partition.options import PARTITIONS, FedGraphNN, OneDataset, PartitionOptions, PerDataset
 from fedmpi.partition.splits import split, subsample
 
 Int = npt.NDArray[np.int64]
@@ -72,28 +63,47 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
     BadInput
         Several datasets where the partition deals out one; too few graphs for the clients.
     """
-    if isinstance(options, PerDataset):
-        return _per_dataset(options, raws)
-    if len(raws) != 1:
+    if not options.several and len(raws) != 1:
         raise BadInput(
             f"partition '{options.name}' deals out one dataset, here are {len(raws)}: "
             "use partition 'per-dataset' or name a single dataset"
         )
-    if isinstance(options, FedGraphNN):
-        parts = fedgraphnn.deal(options, raws[0])
-        return Partition(
-            tuple(
-                ClientSplit(name, 0, *held, stratified=options.split == "stratified")
-                for name, held in zip(_names(len(parts)), parts, strict=True)
-            )
-        )
+    with PARTITIONS.guarded(type(options)):
+        partition: Partition = options.make(raws)
+    return partition
+
+
+def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
+    """Return clients that were dealt graphs of one dataset; where graphs are held out, split one by one."""
     labels, _ = strata(raws[0])
-    dealt = _deal(options, labels)
-    whole = isinstance(options, DominantShare)
+    dealt = [_graph_numbers(options, graphs, len(labels)) for graphs in options.deal(raws[0], labels)]
+    if not dealt:
+        raise BadInput(f"partition '{options.name}' deals to no client")
     return Partition(
         tuple(
-            _undivided(name, graphs) if whole else _client(name, 0, graphs, labels, options.seed)
+            _client(name, 0, graphs, labels, options.seed) if options.holds_out else _undivided(name, graphs)
             for name, graphs in zip(_names(len(dealt)), dealt, strict=True)
+        )
+    )
+
+
+def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
+    """Return what one client was dealt, checked: a plug-in may have dealt it."""
+    found = np.asarray(graphs)
+    if found.ndim != 1 or (
+        found.size and (found.dtype.kind not in "iu" or not 0 <= found.min() <= found.max() < count)
+    ):
+        raise BadInput(f"partition '{options.name}' deals what are no graph numbers from 0 to {count - 1}")
+    return found.astype(np.int64)
+
+
+def split_then_dealt(options: FedGraphNN, raws: Sequence[RawGraphs]) -> Partition:
+    """Return clients of FedGraphNN's setting, whose parts were split before they were dealt out."""
+    parts = fedgraphnn.deal(options, raws[0])
+    return Partition(
+        tuple(
+            ClientSplit(name, 0, *held, stratified=options.split == "stratified")
+            for name, held in zip(_names(len(parts)), parts, strict=True)
         )
     )
 
@@ -121,24 +131,8 @@ def pooled(partition: Partition) -> Partition:
     return Partition((ClientSplit("centre", held[0].dataset, train, val, test, kept),))
 
 
-_OneDataset = Chunks | Iid | DirichletLabel | DirichletQuantity | DominantShare
-
-
-def _deal(options: _OneDataset, labels: Int) -> list[Int]:
-    match options:
-        case Chunks():
-            return draws.chunks(options, labels)
-        case Iid():
-            return draws.iid(options, labels)
-        case DirichletLabel():
-            return draws.dirichlet_label(options, labels)
-        case DirichletQuantity():
-            return draws.dirichlet_quantity(options, labels)
-        case DominantShare():
-            return draws.dominant_share(options, labels)
-
-
-def _per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
+def per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
+    """Return a client for each dataset."""
     clients = []
     for index, raw in enumerate(raws):
         labels, _ = strata(raw)

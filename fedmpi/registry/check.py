@@ -6,36 +6,33 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.row_aggregate import RowAggregate
+from fedmpi.algorithms.capabilities import kernels_of
 from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
-from fedmpi.datasets.moleculenet import MOLECULES
-from fedmpi.datasets.names import members
+from fedmpi.datasets.family import FAMILIES
+from fedmpi.datasets.loading import options_class
+from fedmpi.datasets.names import family_of, has_classes, members
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.synthetic import SyntheticOptions
-from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
+from fedmpi.kinds import Kind, UnknownName
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
-from fedmpi.partition.options import PartitionOptions
-from fedmpi.registry import algorithms
+from fedmpi.partition.options import PARTITIONS
+from fedmpi.registry.algorithms import ALGORITHMS
+from fedmpi.registry.needs import unmet
 from fedmpi.registry.objectives import misfit
-from fedmpi.registry.tasks import task_misfit
+from fedmpi.registry.tasks import dataset_misfit, task_misfit
 from fedmpi.registry.twins import distinct
-
-PARTITIONS: dict[str, type[BaseModel]] = {
-    kind.model_fields["name"].default: kind for kind in get_args(get_args(PartitionOptions)[0])
-}
-"""Option classes of the partitions by name."""
+from fedmpi.tasks.known import TASKS
 
 AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "partition": (PARTITIONS, "per-dataset"),
@@ -100,15 +97,20 @@ def check_stored(config: Mapping[str, Any], folder: Path) -> Checked:
     BadInput
         This fedmpi cannot run it.
     """
-    settings = {key: value for key, value in config.items() if key not in ("suite", "name", "plugin")}
     suite, name = (str(config.get(key, "")) for key in ("suite", "name"))
+    try:
+        return build(suite, CaseSettings(name, stated(config)))
+    except _Refused as refused:
+        raise BadInput(f"{folder}: its stored configuration: {refused.key}: {refused.text}") from None
+
+
+def stated(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a stored configuration as a suite states them, without suite and name."""
+    settings = {key: value for key, value in config.items() if key not in ("suite", "name", "plugin")}
     reduction = settings.get("reduction")
     if isinstance(reduction, Mapping) and reduction.get("name") in REDUCTIONS:
         settings["reduction"] = REDUCTIONS[reduction["name"]].recorded(reduction)
-    try:
-        return build(suite, CaseSettings(name, settings))
-    except _Refused as refused:
-        raise BadInput(f"{folder}: its stored configuration: {refused.key}: {refused.text}") from None
+    return settings
 
 
 class _Refused(Exception):
@@ -121,13 +123,8 @@ class _Refused(Exception):
 
 def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
-    try:
-        with exits_raised():
-            return _build(suite, settings)
-    except SystemExit as error:
-        raise _Refused("algorithm", f"ended the process with exit code {error.code!r}") from None
-    except KeyboardInterrupt:  # no Ctrl-C, which raises another
-        raise _Refused("algorithm", "raised KeyboardInterrupt") from None
+    with exits_raised():
+        return _build(suite, settings)
 
 
 def _build(suite: str, settings: CaseSettings) -> Checked:
@@ -137,23 +134,38 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
         values[axis] = _options(axis, {}, classes, default)
     algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
     values["algorithm"] = algorithm.options
-    values["plugin"] = algorithms.sources(type(algorithm))
     for key, value in settings.settings.items():
         if key in AXES:
-            classes, default = AXES[key]
-            values[key] = _options(key, value, classes, default)
+            values[key] = _options(key, value, *AXES[key])
         elif key == "dataset":
-            values[key] = _validated(DatasetOptions, _as_table(key, value), key)
+            values[key] = _dataset(_as_table(key, value))
         elif key != "algorithm":
             values[key] = value
     for forbidden in ("suite", "name", "plugin"):
         if forbidden in settings.settings:
             raise _Refused(forbidden, "unknown key")
-    case = _validated(Case, values, "")
-    _fits(case)
-    with _in_words(type(algorithm)):
-        _suits(algorithm, case)
+    values["plugin"] = _sources(values, algorithm)
+    with _in_words("plugin", "", values["plugin"]):
+        able = {"kernels": kernels_of(type(algorithm))}
+        case: Case = _validated(Case, values, "", able)
+        _fits(case)
+    with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
+        if (wrong := unmet(algorithm, case)) is not None:
+            raise _Refused(*wrong)
     return Checked(case, algorithm)
+
+
+def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
+    """Return the SHA-256 of every plug-in file that defines a part of a case, by name."""
+    found = ALGORITHMS.sources(type(algorithm))
+    for name in members(values["dataset"].name):
+        found |= FAMILIES.sources(type(family_of(name)))
+    for axis, (classes, _) in AXES.items():
+        if isinstance(classes, Kind):
+            found |= classes.sources(type(values[axis]))
+    if values.get("task") in TASKS:
+        found |= TASKS.sources(TASKS[values["task"]])
+    return found
 
 
 def _as_table(key: str, value: Any) -> dict[str, Any]:
@@ -167,43 +179,65 @@ def _as_table(key: str, value: Any) -> dict[str, Any]:
 def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> BaseModel:
     table = {"name": default, **_as_table(key, value)}
     name = table["name"]
-    if not isinstance(name, str) or name not in classes:
-        hint = closest(str(name), classes)
-        raise _Refused(key, f'there is no "{name}"{hint} (valid: {", ".join(classes)})')
-    options: BaseModel = _validated(classes[name], table, key)
+    if isinstance(classes, Kind):
+        chosen: type[BaseModel] = _found(classes, name)
+        files = classes.sources(chosen)
+    elif isinstance(name, str) and name in classes:
+        chosen, files = classes[name], {}
+    else:
+        raise _Refused(
+            key, f'there is no "{name}"{closest(str(name), classes)} (valid: {", ".join(classes)})'
+        )
+    with _in_words(key, str(name), files):
+        options: BaseModel = _validated(chosen, table, key)
     return options
+
+
+def _dataset(table: Mapping[str, Any]) -> DatasetOptions:
+    kind, name = options_class(table), table.get("name")
+    own = {} if kind is DatasetOptions else FAMILIES.sources(type(family_of(members(str(name))[0])))
+    with _in_words("dataset", str(name), own):
+        options: DatasetOptions = _validated(kind, table, "dataset")
+    return options
+
+
+def _found(kind: Kind[Any], name: Any) -> type[Any]:
+    try:
+        return kind.find(name if isinstance(name, str) else repr(name))
+    except UnknownName as error:
+        raise _Refused(kind.title, error.text) from None
 
 
 def _algorithm(value: Any) -> Algorithm:
     table = {"name": "fedavg", **_as_table("algorithm", value)}
-    try:
-        chosen = algorithms.find(str(table["name"]))
-    except BadInput as error:
-        raise _Refused("algorithm", str(error).removeprefix("algorithm: ")) from None
-    with _in_words(chosen):
+    chosen: type[Algorithm] = _found(ALGORITHMS, table["name"])
+    with _in_words("algorithm", chosen.name, ALGORITHMS.sources(chosen)):
         return chosen(_validated(chosen.Options, table, "algorithm"))
 
 
 @contextmanager
-def _in_words(algorithm: type[Algorithm]) -> Iterator[None]:
-    """Turn what a plug-in's own code raises while its case is checked into one line that names its file."""
+def _in_words(key: str, name: str, files: Mapping[str, str]) -> Iterator[None]:
+    """Turn what a plug-in's own code does while its case is checked into one line that names its file."""
     try:
         yield
     except (_Refused, BadInput):
         raise
+    except SystemExit as error:
+        raise _Refused(key, f"ended the process with exit code {error.code!r}") from None
+    except KeyboardInterrupt:  # no Ctrl-C, which raises another
+        raise _Refused(key, "raised KeyboardInterrupt") from None
     except Exception as error:
-        files = ", ".join(algorithms.sources(algorithm))
         if not files:
             raise  # of fedmpi: a defect
-        text = " ".join(str(error).split())
-        raise _Refused(
-            "algorithm", f"{algorithm.name}: {files} raised {type(error).__name__}: {text}"
-        ) from error
+        text, who = " ".join(str(error).split()), f"{name}: " if name else ""
+        raise _Refused(key, f"{who}{', '.join(files)} raised {type(error).__name__}: {text}") from error
 
 
-def _validated(kind: type[BaseModel], values: Mapping[str, Any], prefix: str) -> Any:
+def _validated(
+    kind: type[BaseModel], values: Mapping[str, Any], prefix: str, context: Mapping[str, Any] | None = None
+) -> Any:
     try:
-        return kind.model_validate(dict(values))
+        return kind.model_validate(dict(values), context=context)
     except ValidationError as error:
         detail = error.errors()[0]
         key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])])
@@ -225,64 +259,16 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
     return f"unknown key{closest(str(detail['loc'][-1]), known)} (known: {', '.join(known)})"
 
 
-def _suits(algorithm: Algorithm, case: Case) -> None:
-    """Refuse settings that the algorithm cannot honour."""
-    if algorithm.controls and case.optimizer.name != "sgd":
-        raise _Refused("optimizer", f'{algorithm.name} has plain SGD on the clients: use optimizer = "sgd"')
-    if not algorithm.reads_share and case.share != "conv":
-        raise _Refused("share", f"{algorithm.name} says itself what is shared: leave share out")
-    if algorithm.report_size(case.model) and not case.objective.supervised:
-        raise _Refused("objective", f'{algorithm.name} embeds graphs by a classifier: use "supervised"')
-    objection = algorithm.objection(case.model)
-    if objection:
-        raise _Refused("algorithm", f"{algorithm.name} {objection}")
-    if algorithm.regroups and case.participation < 1:
-        raise _Refused("participation", f"{algorithm.name} groups all clients in every round: it must be 1")
-    if algorithm.regroups and case.reduction.name == "fixed32":
-        raise _Refused(
-            "reduction",
-            f'{algorithm.name} averages models, which "fixed32" would clip, not updates: use "exact"',
-        )
-    if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
-        raise _Refused("reduction", f"{algorithm.name} sums nothing, it takes every row: leave reduction out")
-    if case.algorithm.pf == "shared" and "graph" not in case.model.norms:
-        raise _Refused("algorithm.pf", 'is read for a model with GraphNorm only: model.norm = "graph"')
-
-
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
-    kind = case.partition.name
-    domains = case.dataset.synthetic.domains if case.dataset.name == SYNTHETIC else 0
-    if domains > 1 and kind != "per-dataset":
-        raise _Refused(
-            "partition",
-            f'"{kind}" deals out one dataset, here are {domains} synthetic domains: '
-            'use "per-dataset" or dataset.synthetic.domains = 1',
-        )
-    if len(members(case.dataset.name)) > 1 and kind != "per-dataset":
-        name = case.dataset.name
-        raise _Refused("partition", f'"{kind}" deals out one dataset, {name} is several: use "per-dataset"')
-    if not domains and case.dataset.synthetic != SyntheticOptions():
-        raise _Refused("dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only')
     plain = case.kernels in ("csr", "reference") or case.model.any_task
-    if not plain and case.dataset.name in MOLECULES:
+    if not plain and not has_classes(case.dataset.name):
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
-    if (wrong := task_misfit(case) or misfit(case)) is not None:
+    if (wrong := dataset_misfit(case) or task_misfit(case) or misfit(case)) is not None:
         raise _Refused(*wrong)
-    _fits_kernels(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
     if case.subnormals == "flushed" and (case.device != "cpu" or case.threads > 1):
         raise _Refused("subnormals", '"flushed" is for one thread of a CPU: use "kept"')
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
         raise _Refused("group_size", 'is read by kernels = "grouped" only')
-
-
-def _fits_kernels(case: Case) -> None:
-    """Refuse kernels that cannot run the model, the objective, the algorithm or the optimizer."""
-    parts = (case.model, case.objective, case.algorithm, case.optimizer)
-    for part in parts:
-        if case.kernels not in part.kernels:
-            able = frozenset.intersection(*(each.kernels for each in parts))
-            names = ", ".join(f'"{name}"' for name in sorted(able))
-            raise _Refused("kernels", f'"{case.kernels}" cannot run {part.name} as it is here: use {names}')

@@ -15,10 +15,10 @@ def _supervised_misfit(case: Case) -> tuple[str, str] | None:
     model, scores = case.model.name, case.evaluation
     if not isinstance(case.model, NetworkOptions):
         return "model", f'"{model}" has no head for a supervised objective: use model = "gin"'
-    if case.partition.name == "dominant-share":
+    if not case.partition.holds_out:
         return (
             "partition",
-            '"dominant-share" holds out no graphs to score a supervised objective on: use "iid"',
+            f'"{case.partition.name}" holds out no graphs to score a supervised objective on: use "iid"',
         )
     for key in ("embeddings", "probe", "vectors"):
         if getattr(scores, key) != EvaluationOptions.model_fields[key].default:

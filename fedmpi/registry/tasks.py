@@ -1,28 +1,46 @@
-"""What fits the labels of a dataset, as far as its name tells (imports without torch)."""
+"""What fits the datasets and their labels, as far as their names tell (imports without torch)."""
 
 from __future__ import annotations
 
 from fedmpi.case.schema import Case
-from fedmpi.datasets.moleculenet import MOLECULES
-from fedmpi.datasets.names import members
+from fedmpi.datasets.loading import num_datasets
+from fedmpi.datasets.names import family_of, members
+from fedmpi.datasets.synthetic import SyntheticOptions
+from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.partition.options import FedGraphNN
+
+
+def dataset_misfit(case: Case) -> tuple[str, str] | None:
+    """Return the setting that cannot be with so many datasets, and what to do; None where all fit."""
+    kind, name, count = case.partition.name, case.dataset.name, num_datasets(case.dataset)
+    if count > 1 and not case.partition.several:
+        here, instead = f"{name} is several", ""
+        if name == SYNTHETIC:
+            here, instead = f"here are {count} synthetic domains", " or dataset.synthetic.domains = 1"
+        return "partition", f'"{kind}" deals out one dataset, {here}: use "per-dataset"{instead}'
+    if SYNTHETIC not in members(name) and case.dataset.synthetic != SyntheticOptions():
+        return "dataset.synthetic", f'is read for dataset "{SYNTHETIC}" only'
+    return None
 
 
 def task_misfit(case: Case) -> tuple[str, str] | None:
     """Return the first setting that the labels do not have, and what to do; None where all fit.
 
-    MoleculeNet's sets have columns of labels or numbers, with gaps; all others one class per graph.
+    The dataset's family says what its labels are for.
     """
     names = members(case.dataset.name)
-    molecular = [name for name in names if name in MOLECULES]
+    others = [name for name in names if family_of(name).task(name) != "classification"]
     split = case.partition.split if isinstance(case.partition, FedGraphNN) else "random"
-    if not molecular:
+    if not others:
         return _classes_misfit(case, split)
-    name = molecular[0]
-    kind = MOLECULES[name].kind
+    name = others[0]
+    kind = family_of(name).task(name)
     what = "yes-or-no labels" if kind == "multi-task" else "numbers"
     if len(names) > 1:
-        return "dataset.name", f"molecules are one dataset per case, {name} stands among {len(names)}"
+        return (
+            "dataset.name",
+            f"{name} has {what}, which are one dataset per case: it stands among {len(names)}",
+        )
     if split == "stratified":
         return "partition.split", f'"stratified" needs one class per graph, {name} has {what}: use "random"'
     if not case.objective.supervised:
@@ -30,7 +48,7 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
             "objective",
             f'"{case.objective.name}" is scored by one class per graph, {name} has {what}: use "supervised"',
         )
-    if getattr(case.model, "head", None) == "own":
+    if case.model.own_head:
         return "model.head", f'"own" is for graphs with one class each, {name} has {what}: use "dataset"'
     if kind != "regression" and case.dataset.targets != "raw":
         return "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has {what}: use "raw"'

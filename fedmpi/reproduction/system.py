@@ -6,16 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from fedmpi.analysis.summary import setting
 from fedmpi.datasets.atoms import ONE_HOT_WIDTH
 from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops
-from fedmpi.models.options import FedGraphNNOptions, ModelOptions, Shape
+from fedmpi.models.options import MODELS, FedGraphNNOptions, Shape
 from fedmpi.store.reader import Run
-
-_MODEL: TypeAdapter[ModelOptions] = TypeAdapter(ModelOptions)
 
 SLEEP_S = 0.3
 """The released server handles one message of a client per so many seconds."""
@@ -93,8 +91,8 @@ def _molecular(runs: Iterable[Run]) -> list[tuple[Run, FedGraphNNOptions]]:
     found: list[tuple[Run, FedGraphNNOptions]] = []
     for run in runs:
         try:
-            options = _MODEL.validate_python(run.config["model"])
-        except ValidationError:  # a model that this fedmpi does not know
+            options = MODELS[run.config["model"]["name"]].model_validate(run.config["model"])
+        except (KeyError, ValidationError):  # a model that this fedmpi does not know
             continue
         molecules = run.config["dataset"]["name"] in MOLECULES
         if run.status == "complete" and molecules and isinstance(options, FedGraphNNOptions):

@@ -52,9 +52,9 @@ class Task:
     """
 
     name: ClassVar[str]
-    labels: ClassVar[LabelKind]
+    labels: ClassVar[LabelKind] = "classification"
     kernels: ClassVar[frozenset[str]] = frozenset({"csr", "reference"})
-    metrics: tuple[Metric, ...]
+    metrics: tuple[Metric, ...] = ()
     lengths: npt.NDArray[np.int64]
     fields: tuple[Field, ...]
 

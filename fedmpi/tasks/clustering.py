@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fedmpi.metrics import clustering
-from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY
+from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY, Metric
 from fedmpi.seeds import Purpose, key
 from fedmpi.store.schema import Field, training_loss
 from fedmpi.tasks.base import Bytes, Rows, Task
@@ -26,6 +26,7 @@ class Clustering(Task):
     name: ClassVar[str] = "clustering"
     labels: ClassVar[LabelKind] = "classification"
     kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+    metrics: tuple[Metric, ...] = (CLUSTERING_ACCURACY, CLUSTERING_F1)
 
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
@@ -34,8 +35,8 @@ class Clustering(Task):
         self._seed = key(case.seed, Purpose.CLUSTERING) % 2**32
         self._labels = np.asarray(raws[0].labels)[np.concatenate([split.graphs for split in splits])]
         self.lengths = np.array([4 * self._dimension * len(split.graphs) for split in splits], np.int64)
-        probe = (PROBE_ACCURACY,) if case.evaluation.probe else ()
-        self.metrics = (CLUSTERING_ACCURACY, CLUSTERING_F1, *probe)
+        if case.evaluation.probe:
+            self.metrics = (*self.metrics, PROBE_ACCURACY)
         scores = (
             Field(metric.name, ("round",), "f8", metric.unit, metric.meaning, "result", metric.better)
             for metric in self.metrics

@@ -13,7 +13,9 @@ from fedmpi.comm.world import World
 from fedmpi.engine.aggregation import Plain, Rows
 from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import RoundPlan
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.splitting import Splitter
+from fedmpi.engine.whereabouts import Whereabouts
 
 
 def rows(*values):
@@ -33,25 +35,25 @@ def test_cosines_of_hand_made_updates():
 
 
 def test_opposite_updates_are_cut_apart():
-    division = gcfl().divide(np.array([3, 5, 7, 9]), rows([1, 0], [1, 0.1], [-1, 0], [-1, 0.1]))
+    division = gcfl().split(np.array([3, 5, 7, 9]), rows([1, 0], [1, 0.1], [-1, 0], [-1, 0.1]))
     assert parts(division) == [[3, 5], [7, 9]]
     assert division.weights.shape == (4, 4)
 
 
 def test_an_outlier_leaves_alone():
-    division = gcfl().divide(np.array([0, 1, 2, 3]), rows([1, 0], [1, 0.1], [0.1, -1], [1, -0.1]))
+    division = gcfl().split(np.array([0, 1, 2, 3]), rows([1, 0], [1, 0.1], [0.1, -1], [1, -0.1]))
     assert parts(division) == [[0, 1, 3], [2]]
 
 
 def test_a_cluster_of_two_is_divided_if_it_may_be():
-    assert parts(gcfl().divide(np.array([4, 8]), rows([1, 0], [0, 1]))) == [[4], [8]]
+    assert parts(gcfl().split(np.array([4, 8]), rows([1, 0], [0, 1]))) == [[4], [8]]
 
 
 def test_ties_are_settled_the_same_way_every_time():
     same = rows([1, 0], [1, 0], [1, 0])
-    divisions = {str(parts(gcfl().divide(np.array([0, 1, 2]), same))) for _ in range(20)}
+    divisions = {str(parts(gcfl().split(np.array([0, 1, 2]), same))) for _ in range(20)}
     assert len(divisions) == 1
-    assert sorted(client for part in parts(gcfl().divide(np.array([0, 1, 2]), same)) for client in part) == [
+    assert sorted(client for part in parts(gcfl().split(np.array([0, 1, 2]), same)) for client in part) == [
         0,
         1,
         2,
@@ -59,7 +61,7 @@ def test_ties_are_settled_the_same_way_every_time():
 
 
 def test_zero_updates_are_similar_to_nothing_and_give_no_nan():
-    division = gcfl().divide(np.array([0, 1, 2]), rows([0, 0], [1, 0], [1, 0]))
+    division = gcfl().split(np.array([0, 1, 2]), rows([0, 0], [1, 0], [1, 0]))
     assert np.isfinite(division.weights).all()
     assert parts(division) == [[0], [1, 2]]
 
@@ -69,27 +71,27 @@ def test_weights_below_zero_by_rounding_count_as_zero():
     assert sorted([*first.tolist(), *second.tolist()]) == [0, 1, 2]
 
 
-def suspects(algorithm, norms, round=30, group=None):
+def candidates(algorithm, norms, round=30, group=None):
     group = np.zeros(len(norms), np.int64) if group is None else np.array(group)
     reports = {"delta_norm": np.array(norms), "gradient_norm": np.array(norms)}
-    return algorithm.suspects(round, group, reports)
+    return algorithm.split_candidates(round, group, reports)
 
 
-def test_only_large_groups_with_a_long_update_past_the_warm_up_are_suspects():
+def test_only_large_groups_with_a_long_update_past_the_warm_up_may_split():
     algorithm = gcfl(eps2=0.5)
-    assert suspects(algorithm, [0.1, 0.6, 0.1]) == [0]
-    assert suspects(algorithm, [0.1, 0.4, 0.1]) == []
-    assert suspects(algorithm, [0.1, 0.6]) == []
-    assert suspects(algorithm, [0.1, 0.6, 0.1], round=19) == []
-    assert suspects(algorithm, [0.1, 0.6, 0.1], round=20) == [0]
-    assert suspects(algorithm, [0.9, 0.9, 0.9, 0.6, 0.6], group=[0, 0, 0, 1, 1]) == [0]
+    assert candidates(algorithm, [0.1, 0.6, 0.1]) == [0]
+    assert candidates(algorithm, [0.1, 0.4, 0.1]) == []
+    assert candidates(algorithm, [0.1, 0.6]) == []
+    assert candidates(algorithm, [0.1, 0.6, 0.1], round=19) == []
+    assert candidates(algorithm, [0.1, 0.6, 0.1], round=20) == [0]
+    assert candidates(algorithm, [0.9, 0.9, 0.9, 0.6, 0.6], group=[0, 0, 0, 1, 1]) == [0]
 
 
 def test_a_group_of_which_one_client_trained_does_not_split():
     algorithm = gcfl(eps2=0.5)
     nan = float("nan")
-    assert suspects(algorithm, [0.6, nan, nan]) == []
-    assert suspects(algorithm, [0.6, nan, 0.1]) == [0]
+    assert candidates(algorithm, [0.6, nan, nan]) == []
+    assert candidates(algorithm, [0.6, nan, 0.1]) == [0]
 
 
 def test_protocols_set_what_the_paper_and_the_code_say():
@@ -130,15 +132,15 @@ def feed(algorithm, *rounds):
 def test_gcfl_plus_waits_until_every_client_has_a_whole_sequence():
     algorithm = plus(length=2, eps2=0.0)
     feed(algorithm, [1.0, 1.0, np.nan], [1.0, 1.0, 1.0])
-    assert suspects(algorithm, [1.0, 1.0, 1.0]) == []
+    assert candidates(algorithm, [1.0, 1.0, 1.0]) == []
     feed(algorithm, [1.0, 1.0, 1.0])
-    assert suspects(algorithm, [1.0, 1.0, 1.0]) == [0]
+    assert candidates(algorithm, [1.0, 1.0, 1.0]) == [0]
 
 
 def test_gcfl_plus_cuts_by_warped_sequences():
     algorithm = plus(4, length=3)
     feed(algorithm, [1, 1, 9, 9], [2, 2, 8, 8], [3, 3, 7, 7.0])
-    division = algorithm.divide(np.arange(4), np.empty((4, 0), np.float32))
+    division = algorithm.split(np.arange(4), np.empty((4, 0), np.float32))
     assert parts(division) == [[0, 1], [2, 3]]
     assert division.weights[0, 1] == division.weights.max()
     # Warping matches 3 with 7 three times: 4, and on the way 5 and 6 or longer.
@@ -156,7 +158,7 @@ def test_sequences_are_cleared_by_the_released_code_and_kept_by_the_paper():
 def test_standardising_a_constant_sequence_gives_no_nan():
     algorithm = plus(length=3, standardise=True)
     feed(algorithm, [5, 1, 2], [5, 2, 4], [5, 3, 6.0])
-    division = algorithm.divide(np.arange(3), np.empty((3, 0), np.float32))
+    division = algorithm.split(np.arange(3), np.empty((3, 0), np.float32))
     assert np.isfinite(division.weights).all()
     assert parts(division) == [[0], [1, 2]]  # 1 2 3 and 2 4 6 are the same in units of their deviation
 
@@ -172,19 +174,21 @@ def test_the_sequences_survive_a_checkpoint():
     assert np.array_equal(again.state()["sequences"], first.state()["sequences"])
 
 
-def split(algorithm, deltas, samples, group=None, suspects=(0,)):
+def split(algorithm, deltas, samples, group=None, candidates=(0,)):
     count = len(deltas)
     group = np.zeros(count, np.int64) if group is None else np.array(group)
     exponents = np.array([reductions.weighted_exponent(d, n) for d, n in zip(deltas, samples, strict=True)])
     exponent = np.full(count, reductions.ZERO_EXPONENT)
     np.maximum.at(exponent, group, exponents)
-    flags = np.isin(np.arange(count), suspects).astype(np.int64)
+    flags = np.isin(np.arange(count), candidates).astype(np.int64)
     collectives, hosts, size = World().collectives, np.zeros(count, np.int64), deltas.shape[1]
     plain, gathered = (
         Plain(collectives, hosts, ExactOptions(), size, Buffers()),
         Rows(collectives, hosts, size),
     )
-    splitter = Splitter(collectives, plain, gathered, algorithm, np.array(samples))
+    splitter = Splitter(
+        collectives, plain, gathered, Hooks(algorithm, count, Whereabouts()).splits, np.array(samples)
+    )
     plan = RoundPlan(group, exponent, flags, -1, -1, False, False)
     return splitter.run(plan, np.arange(count), dict(enumerate(deltas)), exponents)
 
@@ -208,7 +212,7 @@ def test_the_criterions_mean_is_plain_in_the_code_and_weighted_in_the_paper():
 
 def test_two_groups_may_split_in_one_round_and_numbers_stay_unique():
     deltas = rows([1, 0], [1, 0], [-2, 0], [0, 1], [0, 1], [0, -2])
-    plan, _ = split(gcfl(eps1=0.5), deltas, [1] * 6, group=[0, 0, 0, 1, 1, 1], suspects=(0, 1))
+    plan, _ = split(gcfl(eps1=0.5), deltas, [1] * 6, group=[0, 0, 0, 1, 1, 1], candidates=(0, 1))
     assert plan.group.tolist() == [0, 0, 2, 1, 1, 3]
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import Trained
+from fedmpi.algorithms.capabilities import Trained
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.algorithms.signatures import average_hash, bit_rows, cosine_similarity, hash_similarity
 from fedmpi.algorithms.similarity_clusters import (
@@ -12,6 +12,7 @@ from fedmpi.algorithms.similarity_clusters import (
     numbered,
     tree,
 )
+from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
 
 
@@ -130,7 +131,7 @@ def test_the_server_groups_by_the_signatures_that_it_gets():
     algorithm = fedcch()
     reports = np.stack([algorithm.report(trained(values)) for values in (low, high, low, high, high)])
     assert algorithm.group(3, 0, reports).tolist() == [0, 1, 0, 1, 1]
-    found = algorithm.found()
+    found = algorithm.field_values()
     assert found["signature"].tolist() == [2**32 - 1, 2**64 - 2**32, 2**32 - 1, 2**64 - 2**32, 2**64 - 2**32]
     assert found["similarity"][0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
 
@@ -169,7 +170,9 @@ def test_random_signatures_depend_on_client_and_round_and_not_on_the_model():
         ({"clusters": 3}, 64, "does not read clusters with cut = silhouette"),
         ({"distance": 0.5}, 64, "does not read distance"),
         ({"method": "k-means", "linkage": "ward"}, 64, "does not read linkage with method = k-means"),
+        ({"pf": "shared"}, 64, "reads pf for a model with GraphNorm only"),
     ],
 )
 def test_options_that_would_not_be_read_are_refused(options, hidden, words):
-    assert words in fedcch(**options).objection(GinOptions(hidden=hidden))
+    with pytest.raises(BadInput, match=words):
+        fedcch(**options).validate(GinOptions(hidden=hidden))

@@ -15,7 +15,7 @@ from fedmpi.algorithms.fedopt import (
     MomentumOptions,
     ServerOptions,
 )
-from fedmpi.registry import algorithms
+from fedmpi.registry.algorithms import ALGORITHMS
 
 MODEL = np.array([1.0, 2.0], np.float32)
 FIRST, SECOND = np.array([0.5, -0.25]), np.array([0.1, 0.3])
@@ -84,4 +84,4 @@ def test_running_statistics_move_by_the_mean():
 
 
 def test_the_family_is_known_by_name():
-    assert {"fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi"} <= set(algorithms.known())
+    assert {"fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi"} <= set(ALGORITHMS)

@@ -7,6 +7,8 @@ import torch
 
 from fedmpi.algorithms.scaffold import Scaffold, ScaffoldOptions
 from fedmpi.engine.controls import Controls
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.whereabouts import Whereabouts
 
 
 def scaffold(**options):
@@ -15,30 +17,34 @@ def scaffold(**options):
     return algorithm
 
 
+def hooks():
+    return Hooks(scaffold(), 4, Whereabouts()).controls
+
+
 def test_a_local_gradient_gains_c_minus_c_i():
     controls = Controls.zeros(2, 2, "cpu")
     controls.own += torch.tensor([1.0, 2.0])
     controls.server += torch.tensor([0.5, 3.0])
     gradient = torch.tensor([10.0, 10.0])
-    controls.correct(scaffold(), gradient)
+    controls.correct(hooks(), gradient)
     assert gradient.tolist() == [9.5, 11.0]
 
 
 def test_the_next_control_variate_is_the_mean_gradient_corrected():
     """With c = c_i = 0 and K steps along one gradient g, x - y_i = K eta g, so c_i becomes g."""
     controls = Controls.zeros(2, 2, "cpu")
-    controls.renew(scaffold(), torch.tensor([-0.4, 0.8]), steps=4, lr=0.1)
+    controls.renew(hooks(), torch.tensor([-0.4, 0.8]), steps=4, lr=0.1)
     torch.testing.assert_close(controls.own, torch.tensor([1.0, -2.0]))
     torch.testing.assert_close(controls.change, torch.tensor([1.0, -2.0]))
     controls.server += torch.tensor([0.25, 0.5])
-    controls.renew(scaffold(), torch.tensor([0.0, 0.0]), steps=4, lr=0.1)
+    controls.renew(hooks(), torch.tensor([0.0, 0.0]), steps=4, lr=0.1)
     torch.testing.assert_close(controls.own, torch.tensor([0.75, -2.5]))
     torch.testing.assert_close(controls.change, torch.tensor([-0.25, -0.5]))
 
 
 def test_running_statistics_have_no_control_variate():
     controls = Controls.zeros(3, 2, "cpu")
-    controls.renew(scaffold(), torch.tensor([1.0, 1.0, 1.0]), steps=1, lr=1.0)
+    controls.renew(hooks(), torch.tensor([1.0, 1.0, 1.0]), steps=1, lr=1.0)
     assert controls.own.tolist() == [-1, -1, 0]
 
 

@@ -57,7 +57,9 @@ def test_the_target_of_an_error_is_reached_from_above(of_a_stranger):
     found = summarise(of_a_stranger, target=2.6)
     assert found["to_target"]["rounds"] == 2  # validation means 3.0, 2.5, 7.0
     assert found["to_target_on_test_data"]["rounds"] == 3  # test means 3.0, 5.5, 2.5
-    with pytest.raises(BadInput, match=r"--target -1: count error lies between 0 and inf"):
+    with pytest.raises(
+        BadInput, match=r"--target -1: count error lies between 0 and inf; give a value of it"
+    ):
         summarise(of_a_stranger, target=-1)
 
 

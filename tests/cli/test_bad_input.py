@@ -26,7 +26,7 @@ def contents(folder):
         (["--set", "rouns=3"], ["--set rouns", '"rounds"']),
         (["--set", "rounds=0"], ["--set rounds", "greater than or equal to 1"]),
         (["--set", "algorithm=fedaverage"], ['"fedaverage"', "fedavg"]),
-        (["--set", "model=gcnn"], ["valid: gin"]),
+        (["--set", "model=gcnn"], ["valid: fedgraphnn/gat"]),
         (["--set", "dataset=PROTEIN", "--offline"], ["PROTEIN", "PROTEINS"]),
         (["--set", "dataset=MUTAG", "--offline", "--data", "nowhere"], ["fedmpi data fetch MUTAG"]),
         (["--case", "17"], ["cases 0 to 2"]),

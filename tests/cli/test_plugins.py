@@ -125,7 +125,7 @@ def test_a_sweep_does_not_believe_a_case_that_left_without_a_word(damped, tmp_pa
     assert load_run(tmp_path / "runs" / "damped-rounds=2").status == "stale"
 
 
-@pytest.mark.parametrize("hook", ["objection(self, model): return 1 / 0", "__init__(self, options): 1 / 0"])
+@pytest.mark.parametrize("hook", ["validate(self, model): return 1 / 0", "__init__(self, options): 1 / 0"])
 def test_a_plugin_that_fails_while_its_case_is_checked_is_named_with_its_file(damped, hook):
     done = damped("run", hook, "--list")
     assert done.returncode == 2

@@ -137,7 +137,7 @@ def test_a_set_prepared_from_a_cut_file_does_not_verify(esol, tmp_path):
 
 def test_a_known_set_without_its_file_is_not_taken_for_a_misspelling(tmp_path):
     """Port 9 of this machine answers nobody."""
-    source = DataSource(tmp_path, molecules="http://127.0.0.1:9")
+    source = DataSource(tmp_path, upstream="http://127.0.0.1:9")
     with pytest.raises(BadInput, match="cannot download") as error:
         source.prepare("QM9")
     assert "did you mean" not in str(error.value)

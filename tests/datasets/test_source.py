@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedmpi.datasets.families.tu import TuDatasets
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import digest
@@ -286,7 +287,7 @@ def test_failed_download_is_one_line_and_leaves_nothing(tmp_path, make_archive, 
 def test_load_all_keeps_the_order_of_the_group(mirror, tmp_path, monkeypatch):
     source = DataSource(tmp_path, mirror, offline=True)
     members = ("PTC_MR", "MUTAG")
-    monkeypatch.setattr("fedmpi.datasets.names.GROUPS", {"gcfl/two": members})
+    monkeypatch.setattr(TuDatasets, "groups", {"gcfl/two": members})
     source.prepare("gcfl/two")
     raws = load_all(DatasetOptions(name="gcfl/two"), source)
     assert [raw.name for raw in raws] == ["PTC_MR", "MUTAG"]

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.row_aggregate import RowAggregate
+from fedmpi.algorithms.capabilities import RowAggregate
 from fedmpi.case.schema import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
@@ -58,7 +58,7 @@ def test_rows_of_each_group_come_in_client_order_with_their_weights():
     collectives, where = World().collectives, Whereabouts()
     meter = Meter(collectives, where)
     heaviest = Hooks(Heaviest(AlgorithmOptions(name="heaviest")), 4, where)
-    means = RowMeans(Rows(collectives, HOSTS, 3), heaviest, 3, meter)
+    means = RowMeans(Rows(collectives, HOSTS, 3), heaviest.rows, 3, meter)
     with meter.phase("communicate"):
         found = means.means(groups(0, 1), np.arange(4), WEIGHTS, DELTAS)
     assert as_lists(found) == {0: [1.0, 0.0, 9.0], 1: [8.0, 0.0, 9.0]}

@@ -12,6 +12,8 @@ from fedmpi.comm.world import World
 from fedmpi.engine.aggregation import Plain
 from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import Exchange, RoundPlan
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.whereabouts import Whereabouts
 
 
 def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg"):
@@ -23,7 +25,8 @@ def average(group, participants, weights, deltas, models, reduction="exact", alg
     collectives, hosts = World().collectives, np.zeros(len(group), np.int64)
     plain = Plain(collectives, hosts, REDUCTIONS[reduction](), 2, Buffers())
     kind = FedCch(FedCchOptions()) if algorithm == "fedcch" else FedAvg(AlgorithmOptions(name="fedavg"))
-    exchange = Exchange(collectives, hosts, plain, kind, 2, Buffers())
+    hooks = Hooks(kind, len(group), Whereabouts())
+    exchange = Exchange(collectives, hosts, plain, hooks, 2, 2, Buffers())
     exchange.models = {number: np.array(model, np.float32) for number, model in models.items()}
     plan = RoundPlan(group, exponent, np.zeros_like(group), -1, -1, False, False)
     exchange.run(plan, np.array(participants), np.array(weights), deltas)
@@ -67,8 +70,8 @@ def test_the_plan_survives_its_message():
     plan = RoundPlan(
         np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0]), 1, 4, True, False
     )
-    again = RoundPlan.unpack(plan.pack())
+    again = RoundPlan.unpack(plan.pack(), 2)
     assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
-    assert again.suspects.tolist() == [1, 0]
+    assert again.split_candidates.tolist() == [1, 0]
     assert (again.failed_client, again.lost_client) == (1, 4)
     assert (again.checkpoint, again.stop) == (True, False)

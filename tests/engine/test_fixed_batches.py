@@ -36,7 +36,7 @@ def passes(graphs, *, fixed):
     shape = Shape(graphs.graphs.feature_rows.shape[1], 2)
     model = FlatModel(unsupervised.network_of(MvgrlOptions(), MODEL, shape))
     model.parameters.copy_(model.initialise(1, 0))
-    flops, objective = ObjectiveFlops(MvgrlOptions(), MODEL, shape), unsupervised.make(MvgrlOptions())
+    flops, objective = ObjectiveFlops(MvgrlOptions(), MODEL, shape), MvgrlOptions().make()
     train = graphs.take(np.arange(40))  # other than all graphs, as of a client that holds some out
     if fixed:
         batches = FixedBatches(train, graphs, model.module, flops)

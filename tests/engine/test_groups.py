@@ -10,10 +10,11 @@ from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.engine.clients import Client
 from fedmpi.engine.federation import groups_of
 from fedmpi.engine.groups import ClientGroup
+from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.optimizer import AdamState
+from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.registry.check import check_suite
@@ -92,16 +93,17 @@ def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch
     model = FlatModel(build(GinOptions(), shape))
     shared = model.shared(lambda name: name.startswith("conv"))
     clients = [
-        Client(n, part.num_graphs, 0, part.num_graphs, None, model, shared, model.parameters.to(meta), adam)
+        Client(n, part.num_graphs, 0, part.num_graphs, model, shared, model.parameters.to(meta), adam)
         for n, part, adam in zip(
             range(3), parts, [AdamState(model.trained, meta) for _ in parts], strict=True
         )
     ]
     gin = GroupedGin(GinOptions(), model.slots, model.length)
-    group = ClientGroup(clients, [(part, part) for part in parts], gin, flops_of(GinOptions(), shape))
+    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape))
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
     (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
-    waiting = [group.train(checked.case, checked.algorithm, 0, chosen), group.evaluate(chosen)]
+    hooks = Hooks(checked.algorithm, 3, Whereabouts())
+    waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
     assert [client.adam.steps for client in clients] == steps
     for found in waiting:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import Division
+from fedmpi.algorithms.capabilities import Division
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_checks import Breach
 from fedmpi.store.schema import Field
@@ -38,7 +38,7 @@ MODEL = np.zeros(4, np.float32)
         (lambda: checks.model(MODEL[:3], 4), "float32 [3]: it must be float32 [4]"),
         (lambda: checks.like(np.zeros(3), MODEL), "float64 [3]"),
         (
-            lambda: checks.suspects([2], np.array([0, 0, 2]), np.array([True, True, False])),
+            lambda: checks.split_candidates([2], np.array([0, 0, 2]), np.array([True, True, False])),
             "group 2, of which no",
         ),
         (lambda: checks.division(None, MEMBERS), "None: it must be a Division"),
@@ -53,7 +53,7 @@ MODEL = np.zeros(4, np.float32)
             lambda: checks.fields((Field("group", ("round", "client"), "i4", "1", "", "result"),)),
             'a field "group", which there is already',
         ),
-        (lambda: checks.found({"unknown": MODEL}, (), 4), '"unknown", which fields() does not name'),
+        (lambda: checks.field_values({"unknown": MODEL}, (), 4), '"unknown", which fields() does not name'),
         (
             lambda: checks.fields((Field("../mine", ("round", "client"), "i4", "1", "", "result"),)),
             "a field that no record holds (name: ",
@@ -88,12 +88,15 @@ def test_every_member_of_a_divided_group_has_a_part():
     assert checks.division(Division(parts, np.eye(3)), MEMBERS).parts[0].tolist() == [6, 1]
 
 
-def test_what_an_algorithm_found_fits_its_fields():
+def test_the_values_of_a_round_fit_the_fields():
     field = Field("signature", ("round", "client"), "u1", "1", "", "result")
-    assert checks.found({"signature": np.array([7, 255])}, (field,), 2)["signature"].tolist() == [7, 255]
+    assert checks.field_values({"signature": np.array([7, 255])}, (field,), 2)["signature"].tolist() == [
+        7,
+        255,
+    ]
     for wrong in (np.array([7]), np.array([7, 256])):
         with pytest.raises(Breach, match='returned "signature" as int64'):
-            checks.found({"signature": wrong}, (field,), 2)
+            checks.field_values({"signature": wrong}, (field,), 2)
 
 
 def test_a_digest_tells_what_ranks_computed_apart():

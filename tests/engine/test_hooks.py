@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import LocalPenalty, Records, RowAggregate, Splits
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
-from fedmpi.algorithms.row_aggregate import RowAggregate
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
@@ -17,9 +17,9 @@ from fedmpi.exits import exits_raised
 from fedmpi.store.schema import Field
 
 
-def hooks(**methods):
+def hooks(*capabilities, **methods):
     """Return an algorithm named "odd" with these hooks, between it and the engine."""
-    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
+    odd = type("Odd", (*capabilities, Algorithm), methods)(AlgorithmOptions(name="odd"))
     odd.name = "odd"
     return Hooks(odd, 3, Whereabouts())
 
@@ -45,25 +45,27 @@ def test_a_hook_cannot_end_the_process(leave):
 
 def test_a_penalty_may_change_the_gradient_only():
     vectors = [torch.ones(2) for _ in range(3)]
-    hooks(penalty=lambda self, parameters, reference, gradient: gradient.add_(1)).penalty(*vectors)
+    adds = hooks(LocalPenalty, penalty=lambda self, parameters, reference, gradient: gradient.add_(1))
+    adds.penalty.penalty(*vectors)
+    moves = hooks(LocalPenalty, penalty=lambda self, parameters, reference, gradient: reference.add_(1))
     with pytest.raises(RankFailed, match=r"hook penalty .* changed `reference`"):
-        hooks(penalty=lambda self, parameters, reference, gradient: reference.add_(1)).penalty(*vectors)
+        moves.penalty.penalty(*vectors)
 
 
-def test_an_algorithm_that_takes_rows_is_central_wherever_it_names_the_mix_in():
-    class Last(Algorithm, RowAggregate):
+def test_an_algorithm_that_takes_rows_is_updated_on_rank_0():
+    class Last(RowAggregate, Algorithm):
         name = "last"
 
         def aggregate(self, rows, weights):
             return rows[-1]
 
     last = Hooks(Last(AlgorithmOptions(name="last")), 3, Whereabouts())
-    assert (last.aggregates_rows, last.central) == (True, True)
-    assert (hooks().aggregates_rows, hooks().central) == (False, False)
+    assert last.central
+    assert (hooks().rows, hooks().central) == (None, False)
     with pytest.raises(
         RankFailed, match=r"hook aggregate .* returned float32 \[2\]: it must be float64 \[2\]"
     ):
-        last.aggregate(np.zeros((3, 2), np.float32), np.ones(3, np.int64))
+        last.rows.aggregate(np.zeros((3, 2), np.float32), np.ones(3, np.int64))
 
 
 def test_what_is_recorded_of_reports_cannot_be_changed():
@@ -71,7 +73,7 @@ def test_what_is_recorded_of_reports_cannot_be_changed():
         reports["delta_norm"][0] = 0.0
 
     with pytest.raises(ValueError, match="read-only"):
-        hooks(observe=observe).observe({"delta_norm": np.ones(3)})
+        hooks(Splits, observe=observe).splits.observe({"delta_norm": np.ones(3)})
 
 
 def test_a_rank_that_has_other_participants_is_named():
@@ -87,9 +89,13 @@ def test_the_hook_that_runs_is_noted():
     assert odd.where.hook is None
 
 
-def test_flags_and_options_are_the_algorithms():
+def test_an_algorithm_has_the_hooks_of_its_capabilities():
     found = Hooks(GcflPlus(GcflPlusOptions(criterion="weighted")), 3, Whereabouts())
-    assert (found.name, found.criterion_is_weighted, found.options.length) == ("gcfl-plus", True, 10)
+    assert (found.name, found.central) == ("gcfl-plus", False)
+    assert found.capabilities == ["ServerState", "Splits", "Records"]
+    assert found.splits.criterion_is_weighted
+    assert (found.penalty, found.controls, found.regroups) == (None, None, None)
+    assert found.server.state()["sequences"].shape == (0, 10)
 
 
 def test_what_was_checked_before_the_first_round_holds_to_the_end():
@@ -108,13 +114,13 @@ def test_what_was_checked_before_the_first_round_holds_to_the_end():
 
 def test_a_promised_field_must_be_given():
     promised = Field("age", ("round",), "f8", "1", "rounds since", "result")
-    odd = hooks(fields=lambda self, num_clients: (promised,))
+    odd = hooks(Records, fields=lambda self, num_clients: (promised,)).records
     odd.check_fields({"age": 1})
-    with pytest.raises(RankFailed, match=r'hook found .* gave no "age", which fields\(\) names'):
+    with pytest.raises(RankFailed, match=r'hook field_values .* gave no "age", which fields\(\) names'):
         odd.check_fields({})
 
 
 def test_a_property_that_leaves_is_a_hook_that_leaves():
-    odd = hooks(criterion_is_weighted=property(lambda self: sys.exit(0)))
+    odd = hooks(Splits, criterion_is_weighted=property(lambda self: sys.exit(0)))
     with pytest.raises(RankFailed, match=r"hook criterion_is_weighted .* ended the process"):
-        _ = odd.criterion_is_weighted
+        _ = odd.splits.criterion_is_weighted

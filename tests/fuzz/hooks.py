@@ -14,7 +14,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Division
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import *
 from fedmpi.comm import launch
 
 
@@ -24,12 +25,12 @@ class WrongOptions(AlgorithmOptions):
     name: Literal["wrong"] = "wrong"
 
 
-class Wrong(Algorithm):
+class Wrong({bases}Algorithm):
     """FedAvg but for one hook."""
 
     name: ClassVar[str] = "wrong"
     Options: ClassVar[type[AlgorithmOptions]] = WrongOptions
-    {flags}
+    {others}
 
     def {hook}({parameters}):
         """Return something."""
@@ -40,12 +41,20 @@ class Wrong(Algorithm):
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook: its parameters, an expression of what is right, flags of the class that have it called."""
+    """A hook: its parameters, an expression of what is right, its capability, and the hooks beside it."""
 
     parameters: str
     right: str
-    flags: str = "pass"
+    capability: str = ""
+    others: str = "pass"
 
+
+_GROUP = "group = lambda self, seed, round, reports: np.zeros(len(reports), np.int64)"
+_CANDIDATES = "split_candidates = lambda self, round, group, reports: [0] if round == 1 else []"
+_DUE = "should_split = lambda self, mean_norm: True"
+_SPLIT = (
+    "split = lambda self, members, rows: Division((members[:1], members[1:]), np.zeros((len(members),) * 2))"
+)
 
 HOOKS = {
     "participants": Hook("self, seed, round, num_clients, fraction", "np.arange(num_clients)"),
@@ -53,24 +62,35 @@ HOOKS = {
     "shares": Hook("self, name, share", "name.startswith('conv.')"),
     "weights": Hook("self, samples", "samples"),
     "update": Hook("self, model, mean, num_clients", "(model + mean).astype(np.float32)"),
-    "report_size": Hook("self, model", "0"),
-    "report": Hook("self, trained", "np.zeros(4, np.uint8)", "report_size = lambda self, model: 4"),
-    "group": Hook("self, seed, round, reports", "np.zeros(len(reports), np.int64)", "regroups = True"),
-    "suspects": Hook("self, round, group, reports", "[]"),
-    "is_due": Hook("self, mean_norm", "False", "suspects = lambda self, round, group, reports: [0]"),
-    "divide": Hook(
+    "report_size": Hook("self, model", "0", "Regroups", _GROUP),
+    "report": Hook(
+        "self, trained",
+        "np.zeros(4, np.uint8)",
+        "Regroups",
+        f"report_size = lambda self, model: 4\n    {_GROUP}",
+    ),
+    "group": Hook("self, seed, round, reports", "np.zeros(len(reports), np.int64)", "Regroups"),
+    "split_candidates": Hook("self, round, group, reports", "[]", "Splits", f"{_SPLIT}\n    {_DUE}"),
+    "should_split": Hook("self, mean_norm", "False", "Splits", f"{_SPLIT}\n    {_CANDIDATES}"),
+    "split": Hook(
         "self, members, rows",
         "Division((members[:1], members[1:]), np.zeros((len(members), len(members))))",
-        "suspects = lambda self, round, group, reports: [0] if round == 1 else []\n"
-        "    is_due = lambda self, mean_norm: True",
+        "Splits",
+        f"{_CANDIDATES}\n    {_DUE}",
     ),
-    "penalty": Hook("self, parameters, reference, gradient", "None", "penalises = True"),
+    "round_weights": Hook(
+        "self, round, lr, reports",
+        "RoundWeights(reports['samples'], float(reports['samples'].sum()))",
+        "WeightsFromReports",
+    ),
+    "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
+    "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
-    "observe": Hook("self, reports", "None"),
-    "objection": Hook("self, model", "''"),
-    "found": Hook("self", "{}", "regroups = True"),
-    "state": Hook("self", "{}", "central = True"),
-    "fields": Hook("self, num_clients", "()"),
+    "observe": Hook("self, reports", "None", "Splits", f"{_CANDIDATES}\n    {_SPLIT}\n    {_DUE}"),
+    "validate": Hook("self, model", "None"),
+    "field_values": Hook("self", "{}", "Records", "fields = lambda self, num_clients: ()"),
+    "state": Hook("self", "{}", "ServerState", "restore = lambda self, arrays: None"),
+    "fields": Hook("self, num_clients", "()", "Records"),
 }
 
 WRONG = (
@@ -89,10 +109,10 @@ WRONG = (
 LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
 """Bodies that are right for any hook."""
 
-IGNORED = frozenset({"penalty", "begin", "observe"})
+IGNORED = frozenset({"penalty", "personal_penalty", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
-LOOSE = frozenset({"is_due", "shares", "suspects", "objection", "fields", "found", "state"})
+LOOSE = frozenset({"should_split", "shares", "split_candidates", "fields", "field_values", "state"})
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
 
 POSSIBLE = frozenset(
@@ -126,7 +146,8 @@ class Wrong:
             body = f"if round == 0:\n            return right\n        {body}"
         if self.rank >= 0:
             body = f"if launch.rank() != {self.rank}:\n            return right\n        {body}"
-        parts = {"flags": hook.flags, "hook": self.hook, "parameters": hook.parameters}
+        bases = f"{hook.capability}, " if hook.capability else ""
+        parts = {"bases": bases, "others": hook.others, "hook": self.hook, "parameters": hook.parameters}
         return _TEMPLATE.format(**parts, right=hook.right, body=body)
 
     @property

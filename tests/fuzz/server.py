@@ -176,7 +176,7 @@ def _warm_up(modules: Sequence[str]) -> None:
     mpi4py.rc.initialize = mpi4py.rc.finalize = False
     for name in modules:
         importlib.import_module(name)
-    importlib.import_module("fedmpi.registry.algorithms").known()
+    importlib.import_module("fedmpi.registry.algorithms").ALGORITHMS.known()
     if "fedmpi.engine.run" in modules:
         importlib.import_module("fedmpi.kernels.vectors").warm_up()  # loads numba's tables
     typer.main.get_command = functools.cache(typer.main.get_command)

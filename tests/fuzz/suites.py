@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fedmpi.case.schema import Case
-from fedmpi.registry import algorithms
+from fedmpi.registry.kinds import KINDS
 from tests.fuzz import nasty
 from tests.fuzz.toml import Raw, dumps
 
@@ -23,15 +23,18 @@ _FEW = ("rounds", "local_epochs", "batch_size", "clients", "graphs", "domains", 
 
 @functools.cache
 def case_schema() -> Schema:
-    """Return the JSON schema of a case; of the algorithm, every one's."""
+    """Return the JSON schema of a case; of what is found by name, every one's."""
     schema: dict[str, Any] = copy.deepcopy(Case.model_json_schema(mode="validation"))
-    options: list[Any] = []
-    for name, algorithm in algorithms.known().items():
-        inner = algorithm.Options.model_json_schema()
-        schema["$defs"] |= inner.pop("$defs", {})
-        inner["properties"]["name"] = {"const": name}
-        options.append(inner)
-    schema["properties"]["algorithm"] = {"anyOf": options}
+    for kind in KINDS:
+        if kind.title not in schema["properties"]:
+            continue
+        options: list[Any] = []
+        for name, each in kind.known().items():
+            inner = getattr(each, "Options", each).model_json_schema()
+            schema["$defs"] |= inner.pop("$defs", {})
+            inner["properties"]["name"] = {"const": name}
+            options.append(inner)
+        schema["properties"][kind.title] = {"anyOf": options}
     for key in ("suite", "name"):
         schema["properties"].pop(key)
     return schema

@@ -14,7 +14,6 @@ from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNGcnOptions, FedGraphNNSageOptions, Shape
 from tests.tasks.making import make_task
@@ -59,7 +58,7 @@ def both(kind: str, task: str = "multi-task", graphs: int = 12, held_out=range(3
     labels = labels_for(task, graphs)
     options, shape = KINDS[kind](**settings), Shape(8, 5)
     predicted = make_task(task, labels, targets="standardised" if task == "regression" else "raw")
-    everything, flops = graph_set(labels), flops_of(options, shape)
+    everything, flops = graph_set(labels), options.flops(shape)
     kept_back = everything.take(np.array(held_out, np.int64))
     models = [FlatModel(build(options, shape)) for _ in range(2)]
     for model in models:
@@ -102,6 +101,14 @@ def test_a_step_equals_torchs(kind, dropout):
     check_step(kind, np.array([4]), dropout=dropout)
     check_step(kind, np.array([0]), dropout=dropout)
     check_step(kind, None, dropout=dropout)
+
+
+@pytest.mark.parametrize("task", TASK_NAMES)
+def test_training_graphs_are_evaluated_as_held_out_ones(task):
+    for passes, _ in both("gcn", task, held_out=range(12)):
+        found, expected = passes.evaluate_training(), passes.evaluate()
+        assert np.array_equal(found.outcome.losses, expected.outcome.losses)
+        assert (found.outcome.weight, found.model_flops) == (expected.outcome.weight, expected.model_flops)
 
 
 @pytest.mark.parametrize("task", TASK_NAMES)

@@ -97,7 +97,7 @@ def test_dropout_masks_differ_by_step_and_not_by_repetition(batch):
 def test_dense_flops_equal_torchs_counter(batch):
     model = flat(width=batch.x.shape[1])
     counts = GraphCounts(batch.num_graphs, batch.topology.num_nodes, batch.topology.num_edges)
-    flops = GinFlops(GinOptions(), batch.x.shape[1], 2)
+    flops = GinFlops(GinOptions(), Shape(batch.x.shape[1], 2))
     with FlopCounterMode(display=False) as counter:
         logits = model.module(batch, DropoutStreams(1, 0, 0, 0), "reference")
     assert counter.get_total_flops() == flops.forward(counts).dense
@@ -109,7 +109,7 @@ def test_dense_flops_equal_torchs_counter(batch):
 
 def test_flops_of_a_hand_counted_graph():
     # One triangle (3 nodes, 6 directed edges), width 2, hidden 4, one layer, 2 classes.
-    flops = GinFlops(GinOptions(hidden=4, layers=1), 2, 2)
+    flops = GinFlops(GinOptions(hidden=4, layers=1), Shape(2, 2))
     counts = GraphCounts(1, 3, 6)
     forward = flops.forward(counts)
     assert forward.dense == 2 * 3 * 2 * 4 + 2 * (2 * 3 * 4 * 4) + 2 * 4 * 4 + 2 * 4 * 2

@@ -15,7 +15,6 @@ from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import flops_of
 from fedmpi.models.networks import build
 from fedmpi.models.options import (
     FedGraphNNGatOptions,
@@ -152,7 +151,7 @@ def test_nothing_reads_torchs_generator(graphs, kind):
 def test_dense_flops_are_what_torch_counts(graphs, kind):
     options = kind(hidden=6)
     model, batch = flat(options), Batch.of(graphs)
-    flops, counts = flops_of(options, Shape(5, 3, 2)), GraphCounts(2, 7, 12)
+    flops, counts = options.flops(Shape(5, 3, 2)), GraphCounts(2, 7, 12)
     with FlopCounterMode(display=False) as forward:
         outputs = model.module(batch, None, "reference" if "reference" in options.kernels else "csr")
     with FlopCounterMode(display=False) as backward:
@@ -168,7 +167,7 @@ def test_dense_flops_are_what_torch_counts(graphs, kind):
 def test_executed_flops_of_mpnn_by_rows_are_what_torch_counts(graphs):
     options = MpnnOptions(hidden=6)
     model, batch = flat(options), Batch.of(graphs)
-    flops, counts = flops_of(options, Shape(5, 3, 2)), GraphCounts(2, 7, 12)
+    flops, counts = options.flops(Shape(5, 3, 2)), GraphCounts(2, 7, 12)
     with FlopCounterMode(display=False) as forward:
         outputs = model.module(batch, None)
     with FlopCounterMode(display=False) as backward:

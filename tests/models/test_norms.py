@@ -5,13 +5,14 @@ import torch
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedbn import FedBN
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.flops import GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.norms import GraphNorm
 from fedmpi.models.options import GinOptions, Shape
@@ -118,7 +119,7 @@ def test_what_leaves_the_client_with_normalisation(batch):
     conv, batch_norm, statistics, graph_norm = 24_960, 3 * 2 * 64, 3 * 2 * 64, 3 * 3 * 64
     fedavg = FedAvg(AlgorithmOptions(name="fedavg"))
     assert shared(model, fedavg) == (conv + batch_norm + statistics, conv + batch_norm)
-    ablation = FedAvg(AlgorithmOptions(name="fedavg", pf="shared"))
+    ablation = FedCch(FedCchOptions(pf="shared"))
     assert shared(model, ablation) == (25_344 + statistics + graph_norm, 25_344 + graph_norm)
     assert shared(model, FedBN(AlgorithmOptions(name="fedbn"))) == (conv, conv)
 
@@ -135,8 +136,8 @@ def test_fedbn_with_everything_else_shared_keeps_the_norms(batch):
 def test_flops_of_the_norms_of_a_hand_counted_triangle(norm, evaluation, training):
     # 2 layers of width 4 on 3 nodes: so many sums over 24 elements.
     shape, counts = Shape(2, 2), GraphCounts(1, 3, 6)
-    plain = flops_of(GinOptions(hidden=4, layers=2), shape)
-    normed = flops_of(GinOptions(hidden=4, layers=2, norm=norm), shape)
+    plain = GinOptions(hidden=4, layers=2).flops(shape)
+    normed = GinOptions(hidden=4, layers=2, norm=norm).flops(shape)
     assert normed.forward(counts).sparse - plain.forward(counts).sparse == evaluation * 24
     assert normed.training(counts).sparse - plain.training(counts).sparse == training * 24
     assert normed.training(counts).dense == plain.training(counts).dense

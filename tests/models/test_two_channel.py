@@ -12,7 +12,7 @@ from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GraphCounts, flops_of
+from fedmpi.models.flops import GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedStarOptions as ModelOptions
 from fedmpi.models.options import GinOptions, Shape
@@ -80,7 +80,7 @@ def test_the_structure_channel_does_not_read_the_features(batch):
 def test_dense_flops_equal_torchs_counter(batch):
     model = flat(batch.x.shape[1])
     counts = GraphCounts(batch.num_graphs, batch.topology.num_nodes, batch.topology.num_edges)
-    flops = flops_of(ModelOptions(), Shape(batch.x.shape[1], 2))
+    flops = ModelOptions().flops(Shape(batch.x.shape[1], 2))
     with FlopCounterMode(display=False) as counter:
         logits = model.module(batch, None, "reference")
     assert counter.get_total_flops() == flops.forward(counts).dense
@@ -92,7 +92,7 @@ def test_dense_flops_equal_torchs_counter(batch):
 
 def test_sums_of_a_hand_counted_triangle():
     # 3 nodes, 6 directed edges, 2 layers of width 4: GIN sums 8 columns, GCN 4; pooling 3 rows.
-    flops = flops_of(ModelOptions(hidden=4, layers=2), Shape(2, 2))
+    flops = ModelOptions(hidden=4, layers=2).flops(Shape(2, 2))
     counts = GraphCounts(1, 3, 6)
     assert flops.forward(counts).sparse == 2 * 6 * (8 + 4) + 3 * 4
     assert flops.training(counts).sparse == 2 * (2 * 6 * (8 + 4)) + 3 * 4

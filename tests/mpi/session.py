@@ -46,7 +46,9 @@ from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 
 SUITE = Path(__file__).parent / "suite.toml"
-INTERRUPTED = ("fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "median", "krum")
+INTERRUPTED = (
+    "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
+)  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
 

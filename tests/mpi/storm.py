@@ -49,10 +49,16 @@ case = [
     { label = "scaffold", algorithm = "scaffold", optimizer = "sgd", participation = 0.6 },
     { label = "fedadam", algorithm = "fedadam" },
     { label = "fedbn", algorithm = "fedbn", model = { norm = "batch" } },
+    { label = "fedper", algorithm = "fedper", dataset = { synthetic = { domains = 1, graphs = 90 } }, partition = { name = "iid", clients = 3 } },
+    { label = "ditto", algorithm = "ditto", participation = 0.6 },
+    { label = "fednova", algorithm = "fednova", participation = 0.6 },
+    { label = "q-fedavg", algorithm = "q-fedavg" },
 ]
 """
 
-ALGORITHMS = ("fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn")
+ALGORITHMS = (
+    "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
+)  # fmt: skip
 
 BLOWS = (
     ("KILL", "launcher"), ("KILL", "one rank"), ("KILL", "all ranks"), ("KILL", "everything"),

@@ -11,9 +11,9 @@ PLUGIN = """
 import os, time
 from mpi4py import MPI
 from fedmpi.algorithms.base import Algorithm
-class Odd(Algorithm):
+from fedmpi.algorithms.capabilities import LocalPenalty
+class Odd(LocalPenalty, Algorithm):
     name = "odd"
-    penalises = True
     calls = 0
     def penalty(self, parameters, reference, gradient):
         Odd.calls += 1

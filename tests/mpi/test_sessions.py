@@ -35,6 +35,10 @@ CASES = (
     "median",
     "trimmed-mean",
     "krum",
+    "fedper",
+    "ditto",
+    "fednova",
+    "q-fedavg",
     "gcn",
     "sage",
 )
@@ -66,6 +70,7 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
     for case in ("labels", "numbers"):
         assert differences(alone / case, tmp_path / "resumed" / case) == []
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
+    check_bytes(load_run(tmp_path / "runs" / "q-fedavg"), ranks, weighted=True)
     check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
     check_phases(load_run(tmp_path / "runs" / "gcfl"))
     check_resumed_elsewhere(fedmpi, alone, tmp_path)
@@ -86,15 +91,18 @@ def check_phases(run):
         assert not others[..., [life.phases.index("server"), life.phases.index("record")]].any()
 
 
-def check_bytes(run, ranks):
-    """The recorded payloads are those of the messages, computed here from sizes alone."""
+def check_bytes(run, ranks, weighted=False):
+    """The recorded payloads are those of the messages, computed here from sizes alone.
+
+    With weights from losses a client reports one loss more, and the plan has two numbers more per client.
+    """
     (life,) = run.lives
-    clients, columns, closing, phases, names = 5, 11, 8, 6, 5
+    clients, columns, closing, phases, names = 5, 11 + weighted, 8, 6, 5
     hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
     gathered = 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
-    plan = 8 * (3 * clients + 4)
+    plan = 8 * ((5 if weighted else 3) * clients + 4)
     spans = ranks > 2
     model = 24_960
     rounds = np.arange(4)[:, None]

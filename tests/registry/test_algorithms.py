@@ -8,10 +8,11 @@ import pytest
 
 from fedmpi.config.suite import CaseSettings, read
 from fedmpi.errors import BadInput
-from fedmpi.registry import algorithms
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import build, check_suite
+from fedmpi.registry.kinds import load_plugin
 
-HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\n"
+HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\nfrom fedmpi.algorithms.capabilities import *\n"
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def plugin(tmp_path):
         sys.modules.pop("fedmpi_plugin_odd", None)
         gc.collect()
         path.write_text(HEAD + text)
-        algorithms.load_plugin(path)
+        load_plugin(path)
 
     yield load
     sys.modules.pop("fedmpi_plugin_odd", None)
@@ -37,10 +38,34 @@ def plugin(tmp_path):
         ("class Odd(Algorithm):\n    name = '../odd'", "name = '../odd': a name is text"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    Options = int", "Options must be a subclass"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    Options = 3", "Options must be a subclass"),
-        ("class Odd(Algorithm):\n    name = 'odd'\n    central = 'yes'", "central = 'yes': it must be True"),
+        ("class Odd(Algorithm):\n    name = 'odd'\n    pools = 'yes'", "pools = 'yes': it must be True"),
+        (
+            "class Odd(Splits, Algorithm):\n    name = 'odd'\n    wants_rows = 1",
+            "wants_rows = 1: it must be True",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    def report(self, trained): pass",
+            "class Odd: report is a hook of Regroups: derive the class from Regroups, or rename it",
+        ),
+        (
+            "class Odd(LocalPenalty, Algorithm):\n    name = 'odd'\n    penalty = 3",
+            "penalty = 3: it must be a method",
+        ),
+        (
+            "class Odd(LocalPenalty, Algorithm):\n    name = 'odd'",
+            "class Odd: LocalPenalty needs the hook penalty: define it",
+        ),
+        (
+            "class Odd(Regroups, Splits, Algorithm):\n    name = 'odd'",
+            "class Odd: Regroups and Splits exclude each other: groups are formed anew in every round or",
+        ),
         ("class Odd(Algorithm):\n    name = 'odd'\n    weights = 3", "weights = 3: it must be a method"),
-        ("x = 1", "it defines no algorithm, a subclass of Algorithm with a `name`"),
-        ("class Odd(Algorithm):\n    pass", "it defines no algorithm"),
+        (
+            "class Odd(WeightsFromReports, Algorithm):\n    name = 'odd'\n    def weights(self, samples): pass",
+            "class Odd: weights is never called: round_weights of WeightsFromReports replaces it",
+        ),
+        ("x = 1", "it defines nothing: no subclass of Algorithm, ModelOptions, ObjectiveOptions"),
+        ("class Odd(Algorithm):\n    pass", "it defines nothing: no subclass of Algorithm"),
         ("sys.exit(0)", "ended the process with exit code 0"),
         ("os._exit(0)", "ended the process with exit code 0"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
@@ -63,17 +88,41 @@ def test_the_digest_of_a_plugin_belongs_to_its_cases_only(plugin):
 
 
 def test_an_algorithm_cannot_end_the_process_when_it_is_checked(plugin, tmp_path):
-    plugin("class Odd(Algorithm):\n    name = 'odd'\n    def objection(self, model): sys.exit(0)")
+    plugin("class Odd(Algorithm):\n    name = 'odd'\n    def validate(self, model): sys.exit(0)")
     path = tmp_path / "suite.toml"
     path.write_text('[case]\nalgorithm = "odd"')
-    with pytest.raises(BadInput, match=r"case.algorithm: ended the process with exit code 0"):
+    with pytest.raises(BadInput, match=r"case.algorithm: odd: hook validate raised SystemExit"):
+        check_suite(read(path))
+
+
+REGROUPS = """class Odd(Regroups, Algorithm):
+    name = 'odd'
+    def report_size(self, model): return 4
+    def group(self, seed, round, reports): return [0] * len(reports)
+"""
+CONTROLS = """class Odd(ControlVariates, Algorithm):
+    name = 'odd'
+    def correction(self, own, server): return own
+    def renewed(self, own, server, moved, steps, lr): return own
+"""
+
+
+@pytest.mark.parametrize(("text", "optimizer"), [(REGROUPS, "adam"), (CONTROLS, "sgd")])
+def test_kernels_follow_from_capabilities(plugin, tmp_path, text, optimizer):
+    """A client that reports on its model, or corrects its steps, is trained alone."""
+    plugin(text)
+    settings = {"algorithm": "odd", "optimizer": optimizer}
+    assert build("suite", CaseSettings("case", settings)).case.kernels == "compiled"
+    path = tmp_path / "suite.toml"
+    path.write_text(f'[case]\nalgorithm = "odd"\noptimizer = "{optimizer}"\nkernels = "grouped"')
+    with pytest.raises(BadInput, match='"grouped" cannot run odd as it is here: use "compiled", "csr"'):
         check_suite(read(path))
 
 
 def test_a_version_of_the_same_second_and_length_is_read_anew(plugin):
     for rounds in ("1", "2"):
         plugin(f"class Odd(Algorithm):\n    name = 'odd'\n    warmth = {rounds}")
-        assert str(algorithms.find("odd").warmth) == rounds
+        assert str(ALGORITHMS.find("odd").warmth) == rounds
 
 
 def test_when_a_run_is_given_up_is_no_part_of_its_configuration():

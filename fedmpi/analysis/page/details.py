@@ -162,7 +162,17 @@ def all_runs(digests: Sequence[Digest]) -> Section:
     return Section("runs", "All runs", table("Every run", columns, rows, "all-runs"))
 
 
-_ORIGIN = ("cpu_model", "cores", "memory_bytes", "host", "platform", "python", "device", "torch_threads")
+_ORIGIN = (
+    "cpu_model",
+    "cores",
+    "memory_bytes",
+    "host",
+    "platform",
+    "python",
+    "device",
+    "torch_threads",
+    "model_flops",
+)
 
 
 def provenance(digests: Sequence[Digest]) -> Section:

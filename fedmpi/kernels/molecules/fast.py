@@ -35,7 +35,7 @@ from fedmpi.kernels.vectors import Descent
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams, fixed_keys, reading
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNSageOptions, MoleculeOptions
+from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions, FedGraphNNSageOptions
 
 
 class Moments(NamedTuple):
@@ -50,14 +50,14 @@ class FastMolecules:
 
     Parameters
     ----------
-    options : MoleculeOptions
+    options : FedGraphNNOptions
     model : FlatModel
         On the CPU; its parameters are read and trained, its gradient is written.
     task : int
         Kind of the targets, see `fedmpi.kernels.molecules.arrays`.
     """
 
-    def __init__(self, options: MoleculeOptions, model: FlatModel, task: int) -> None:
+    def __init__(self, options: FedGraphNNOptions, model: FlatModel, task: int) -> None:
         self._options, self._model = options, model
         self._layout = Layout(options, model)
         vector, gradient = (np.zeros(self._layout.length, np.float32) for _ in range(2))
@@ -189,7 +189,7 @@ class FastMolecules:
             self._work = made(self._options, self._network, self._layout.width, *self._room)
 
 
-def _kind(options: MoleculeOptions) -> int:
+def _kind(options: FedGraphNNOptions) -> int:
     match options:
         case FedGraphNNGatOptions():
             return GAT

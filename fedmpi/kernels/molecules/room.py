@@ -7,15 +7,15 @@ import numpy as np
 from fedmpi.graphs.products import LANES
 from fedmpi.kernels.molecules.arrays import GAT, GCN, SAGE, Attention, Floats, Network, Work
 from fedmpi.models.counts import GraphCounts
-from fedmpi.models.options import FedGraphNNGatOptions, MoleculeOptions
+from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions
 
 
-def made(options: MoleculeOptions, network: Network, width: int, nodes: int, entries: int) -> Work:
+def made(options: FedGraphNNOptions, network: Network, width: int, nodes: int, entries: int) -> Work:
     """Return scratch for a graph of so many nodes and entries.
 
     Parameters
     ----------
-    options : MoleculeOptions
+    options : FedGraphNNOptions
     network : Network
         Its widths.
     width : int

@@ -1,0 +1,42 @@
+"""q-FedAvg: clients with a large loss weigh more, so that accuracies become more even.
+
+Li, Sanjabi, Beirami and Smith, "Fair resource allocation in federated learning", ICLR 2020, Algorithm 2,
+for the objective q-FFL, Eq. 2. With F the loss of the received model on the client's training graphs,
+without dropout, and L = 1 / lr, a client sends Delta = L (w - w_i) F^q and h = q F^(q-1) |L (w - w_i)|^2 +
+L F^q. The server's step is w - sum Delta / sum h. The paper's server samples clients by their share of
+the data and then weighs them alike; here all clients are drawn alike, so ``q = 0`` is the plain mean of
+the updates. As in the released code, 1e-10 is added to F. L is the paper's estimate for SGD; with Adam
+it is only a scale of the step.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import Reports, RoundWeights, WeightsFromLosses
+
+
+class QFedAvgOptions(AlgorithmOptions):
+    """``q`` is the weight of fairness."""
+
+    name: Literal["q-fedavg"] = "q-fedavg"
+    q: float = Field(1.0, ge=0)
+
+
+class QFedAvg(WeightsFromLosses, Algorithm):
+    """``w <- w + sum_i F_i^q (w_i - w) / sum_i h_i / L``."""
+
+    name: ClassVar[str] = "q-fedavg"
+    Options: ClassVar[type[AlgorithmOptions]] = QFedAvgOptions
+    options: QFedAvgOptions
+
+    def round_weights(self, round: int, lr: float, reports: Reports) -> RoundWeights:
+        """Return ``F^q`` and ``sum h / L``, both over the largest ``F^q``, which keeps them in range."""
+        q, loss = self.options.q, reports["received_loss"] + 1e-10
+        relative = (loss / loss.max()) ** q
+        slope = q * np.square(reports["delta_norm"]) / lr / loss
+        return RoundWeights(relative, float((relative * (slope + 1)).sum()))

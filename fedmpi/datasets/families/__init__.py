@@ -1,0 +1,1 @@
+"""The families of datasets that fedmpi brings: one file each, found by itself."""

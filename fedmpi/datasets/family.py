@@ -1,0 +1,140 @@
+"""A family of datasets: names, what is known of each, where its files are and how they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fedmpi.datasets.raw import LabelKind, RawGraphs
+from fedmpi.datasets.tables import DatasetFacts
+from fedmpi.errors import BadInput
+from fedmpi.kinds import Kind, file_of
+
+if TYPE_CHECKING:
+    from fedmpi.datasets.options import DatasetOptions
+
+DATASET_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+"""Names a folder and an archive: short enough for both."""
+
+
+class Family:
+    """Base of all families: a subclass has a `name`, `names` of datasets, and `read` or `generate`."""
+
+    name: ClassVar[str]
+    title: ClassVar[str] = ""
+    """What `fedmpi data list` writes above its table."""
+    names: ClassVar[Collection[str]] = ()
+    """Datasets that are known."""
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Several datasets under one name, one client each."""
+    folder: ClassVar[str] = ""
+    """Of the files in a mirror and of the prepared sets in the cache; by default the family's name."""
+    upstream: ClassVar[str] = ""
+    """Address that the file of a dataset is appended to; empty where nothing can be downloaded."""
+    prepared: ClassVar[bool] = True
+    """Whether sets are kept in the cache; else they are made of the options at every start."""
+    columns: ClassVar[tuple[str, ...]] = ("name", "task")
+    """Headings of `row`."""
+    text_columns: ClassVar[int] = 2
+    """How many of these hold text, from the left."""
+    Options: ClassVar[type[Any] | None] = None
+    """What a suite may say of its datasets: a subclass of `fedmpi.datasets.options.DatasetOptions`."""
+
+    def takes(self, name: str) -> bool:
+        """Return whether a name that no family knows can be one of its datasets."""
+        return False
+
+    def task(self, name: str) -> LabelKind:
+        """Return what the labels of a dataset are for."""
+        return "classification"
+
+    def row(self, name: str) -> tuple[str | int, ...]:
+        """Return the cells of a dataset under `columns`."""
+        return name, self.task(name)
+
+    def sizes(self, options: DatasetOptions) -> list[DatasetFacts]:
+        """Return the sizes of the options' dataset, one entry for each that is generated; none if unknown."""
+        return []
+
+    def count(self, options: DatasetOptions) -> int:
+        """Return how many datasets `generate` makes of the options."""
+        return 1
+
+    def degree_max(self, name: str) -> int | None:
+        """Return the largest degree of any node, None where it is not known."""
+        return None
+
+    def digest(self, name: str) -> str:
+        """Return the digest that all copies of a dataset have, empty where none is known."""
+        return ""
+
+    def rows(self, name: str) -> int:
+        """Return how many rows a dataset's file has, 0 where that is not known."""
+        return 0
+
+    def generate(self, options: DatasetOptions) -> tuple[RawGraphs, ...]:
+        """Return the datasets of the options, where nothing is prepared."""
+        raise NotImplementedError
+
+    def file(self, name: str) -> str:
+        """Return the name of a dataset's file, empty where it needs none."""
+        return ""
+
+    def locate(self, name: str, mirror: Path | None) -> Path | None:
+        """Return the file of a dataset that is at hand, if there is one."""
+        path = None if mirror is None else mirror / self.place / self.file(name)
+        return path if path is not None and path.is_file() else None
+
+    def refuse_missing(self, name: str) -> None:
+        """Raise BadInput for a dataset whose file is not at hand, if it is not worth a download."""
+        if not self.upstream:
+            raise BadInput(
+                f"dataset {name} needs {self.file(name)}: set FEDMPI_MIRROR=DIR, with it in DIR/{self.place}"
+            )
+
+    def require(self) -> None:
+        """Raise BadInput where a package is missing that reads the files."""
+
+    def check(self, path: Path, name: str) -> None:
+        """Raise BadInput for a file that cannot be the dataset's, without reading all of it."""
+
+    def read(self, path: Path | None, name: str) -> RawGraphs:
+        """Return a dataset, read from its file (None where it needs none).
+
+        Raises
+        ------
+        BadInput
+            The file is damaged, larger than the dataset's can be, or not consistent.
+        """
+        raise NotImplementedError
+
+    @property
+    def place(self) -> str:
+        """Folder below mirror and cache."""
+        return self.folder or self.name
+
+    def prepared_in(self, name: str) -> str:
+        """Return the folder of a prepared set below the cache; an edited plug-in has another one."""
+        versions = [digest[:12] for digest in FAMILIES.sources(type(self)).values()]
+        return f"{'-'.join([self.place, *versions])}/{name}"
+
+
+def _refuse_misfit(kind: type[Family]) -> None:
+    """Raise BadInput for a family whose datasets cannot be named so."""
+    wrong = [name for name in kind.names if not isinstance(name, str) or not DATASET_NAME.fullmatch(name)]
+    if isinstance(kind.names, str) or wrong:
+        place = f"{file_of(kind)}: class {kind.__name__}: names"
+        raise BadInput(f"{place}: must be a tuple of names of letters, digits, _ and -, not {kind.names!r}")
+
+
+FAMILIES: Kind[Family] = Kind(
+    "dataset family",
+    Family,
+    "fedmpi.datasets.families",
+    "fedmpi.families",
+    refuse_misfit=_refuse_misfit,
+    required=(("read", "generate"),),
+)
+"""All families by name."""

@@ -1,0 +1,198 @@
+"""The hooks of an algorithm's capabilities as the engine calls them; each class stands for one capability."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.algorithms import capabilities
+from fedmpi.algorithms.base import Floats, Ints
+from fedmpi.algorithms.capabilities import Bytes, Division, Reports, RoundWeights, Trained, Vector
+from fedmpi.engine import hook_checks as checks
+from fedmpi.engine.hook_calls import HookCalls
+from fedmpi.engine.messages import RECEIVED_LOSS
+from fedmpi.models.options import ModelOptions
+from fedmpi.store.schema import Field
+
+
+class CapabilityHooks:
+    """The hooks of one capability; see the class of its name in `fedmpi.algorithms.capabilities`."""
+
+    def __init__(self, calls: HookCalls) -> None:
+        self._calls = calls
+
+
+class LocalPenalty(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
+        """Let the hook change the gradient of a local step."""
+        _change_gradient(self._calls, "penalty", "reference", (parameters, reference, gradient))
+
+
+class PersonalModel(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def personal_penalty(self, parameters: Vector, received: Vector, gradient: Vector) -> None:
+        """Let the hook change the gradient of the personal model's local step."""
+        _change_gradient(self._calls, "personal_penalty", "received", (parameters, received, gradient))
+
+
+class ControlVariates(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def correction(self, own: Any, server: Any) -> Any:
+        """Return the correction of a local step."""
+        found = self._calls.call("correction", own, server)
+        return self._calls.checked("correction", checks.like, found, own)
+
+    def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
+        """Return the client's next control variate."""
+        found = self._calls.call("renewed", own, server, moved, steps, lr)
+        return self._calls.checked("renewed", checks.like, found, own)
+
+
+class RowAggregate(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+        """Return what takes the place of the mean."""
+        found = self._calls.call("aggregate", rows, weights)
+        return self._calls.checked("aggregate", checks.mean, found, rows.shape[1])
+
+
+class Splits(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    @property
+    def wants_rows(self) -> bool:
+        """Whether `split` gets updates."""
+        return bool(self._calls.call("wants_rows"))
+
+    def observe(self, reports: Reports) -> None:
+        """Show the round's reports; what is recorded of them cannot be changed there."""
+        self._calls.call("observe", _read_only(reports))
+
+    def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
+        """Return the groups that may split."""
+        found = self._calls.call("split_candidates", round, group.copy(), _read_only(reports))
+        took_part = ~np.isnan(reports["delta_norm"])
+        return self._calls.checked("split_candidates", checks.split_candidates, found, group, took_part)
+
+    @property
+    def criterion_is_weighted(self) -> bool:
+        """Whether the mean that decides is weighted."""
+        found = self._calls.call("criterion_is_weighted")
+        return self._calls.checked("criterion_is_weighted", checks.yes_or_no, found)
+
+    def should_split(self, mean_norm: float) -> bool:
+        """Return whether a candidate splits."""
+        found = self._calls.call("should_split", mean_norm)
+        return self._calls.checked("should_split", checks.yes_or_no, found)
+
+    def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
+        """Return the parts of a group."""
+        found = self._calls.call("split", members.copy(), rows)
+        return self._calls.checked("split", checks.division, found, members)
+
+    def after_splits(self) -> None:
+        """Tell that groups were split."""
+        self._calls.call("after_splits")
+
+
+class Regroups(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def report_size(self, model: ModelOptions) -> int:
+        """Return the bytes of a client's report."""
+
+        def ask() -> int:
+            found = self._calls.call("report_size", model)
+            return self._calls.checked("report_size", checks.report_size, found)
+
+        return self._calls.once(("report_size",), ask)
+
+    def report(self, trained: Trained, size: int) -> Bytes:
+        """Return a client's report, uint8 [size]."""
+        found = self._calls.call("report", trained)
+        return self._calls.checked("report", checks.report, found, size)
+
+    def group(self, seed: int, round: int, reports: Bytes) -> Ints:
+        """Return the groups of the round."""
+        found = self._calls.call("group", seed, round, reports)
+        return self._calls.checked("group", checks.groups, found, self._calls.num_clients)
+
+
+class WeightsFromReports(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    @property
+    def received_loss(self) -> bool:
+        """Whether reports hold the loss at the received model."""
+        return isinstance(self._calls.algorithm, capabilities.WeightsFromLosses)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the clients' reports beside their numbers of samples."""
+        usual = ("steps", "train_loss", "delta_norm", "gradient_norm")
+        return (*usual, RECEIVED_LOSS) if self.received_loss else usual
+
+    def round_weights(self, round: int, lr: float, reports: Reports) -> RoundWeights:
+        """Return the weights of a group's participants as they enter the sum."""
+        found, count = self._calls.call("round_weights", round, lr, reports), len(reports["samples"])
+        return self._calls.checked("round_weights", checks.round_weights, found, count)
+
+
+class Records(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return the algorithm's own fields."""
+
+        def ask() -> tuple[Field, ...]:
+            found = self._calls.call("fields", self._calls.num_clients)
+            return self._calls.checked("fields", checks.fields, found)
+
+        return self._calls.once(("fields",), ask)
+
+    def field_values(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the round's values."""
+        found, count = self._calls.call("field_values"), self._calls.num_clients
+        return self._calls.checked("field_values", checks.field_values, found, self.fields(), count)
+
+    def check_fields(self, given: Collection[str]) -> None:
+        """Refuse a round's row that lacks what the algorithm's record fields promise."""
+        for field in self.fields():
+            if field.name not in given:
+                raise self._calls.failed("field_values", f'gave no "{field.name}", which fields() names')
+
+
+class ServerState(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the server's state."""
+        return self._calls.checked("state", checks.state, self._calls.call("state"))
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Give the state of a checkpoint back."""
+        self._calls.call("restore", arrays)
+
+
+def _change_gradient(calls: HookCalls, hook: str, fixed: str, vectors: tuple[Vector, Vector, Vector]) -> None:
+    """Call a hook that changes the last vector; the second, what the client received, must stay as it is."""
+    before = getattr(vectors[1], "_version", 0)
+    calls.call(hook, *vectors)
+    if getattr(vectors[1], "_version", 0) != before:
+        raise calls.failed(hook, f"changed `{fixed}`: only `gradient` may change")
+
+
+def _read_only(reports: Reports) -> dict[str, Floats]:
+    """Return views that cannot be written to."""
+    views = {name: values.view() for name, values in reports.items()}
+    for view in views.values():
+        view.flags.writeable = False
+    return views

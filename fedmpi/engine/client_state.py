@@ -1,0 +1,143 @@
+"""What a client keeps: its models, optimizer states, control variates; in memory and in checkpoints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.engine.controls import Controls
+from fedmpi.engine.optimizer import AdamState
+from fedmpi.engine.personal import Personal
+from fedmpi.kernels.vectors import squared_norm
+from fedmpi.models.flat import FlatModel, SharedPart
+
+
+@dataclass
+class ClientState:
+    """What one client is and keeps from round to round, by client id.
+
+    Attributes
+    ----------
+    id : int
+        Place in the federation; what every random number of the client hangs on.
+    num_train, num_validation, num_test : int
+        Graphs of its splits.
+    model : FlatModel
+        Workspace, shared by all clients of one shape on this rank.
+    shared : SharedPart
+        What of `row` is communicated.
+    row : float32 [length]
+        The client's own parameters.
+    adam : AdamState
+        Its own where it is kept from round to round; else one that all clients of a shape reset and use.
+    last : float32 [length] or None
+        Parameters at the end of its last round, for objectives that keep them; NaN before the first.
+    controls : Controls or None
+        For an algorithm that has any.
+    personal : Personal or None
+        The client's own model, for an algorithm that has one; it is evaluated in place of `row`.
+    """
+
+    id: int
+    num_train: int
+    num_validation: int
+    num_test: int
+    model: FlatModel
+    shared: SharedPart
+    row: Tensor
+    adam: AdamState
+    last: Tensor | None = None
+    controls: Controls | None = None
+    personal: Personal | None = None
+
+    @property
+    def weight(self) -> int:
+        """The client's weight in averages: its number of training graphs."""
+        return self.num_train
+
+    def receive(self, model: Tensor) -> None:
+        """Take the group's model [shared], and the server's control variate where it follows."""
+        self.shared.unpack(model, self.row)
+        if self.controls is not None:
+            self.controls.server.copy_(model[self.shared.size :])
+
+    def received(self) -> npt.NDArray[np.float32]:
+        """Return what `receive` took, as it is between rounds."""
+        parts = [self.shared.pack(self.row), *([] if self.controls is None else [self.controls.server])]
+        return torch.cat(parts).cpu().numpy()
+
+    @property
+    def _models(self) -> list[tuple[Tensor, AdamState]]:
+        """Parameters and optimizer state of its model, then of its personal one."""
+        personal = [] if self.personal is None else [(self.personal.row, self.personal.adam)]
+        return [(self.row, self.adam), *personal]
+
+    def all_parameters(self) -> Tensor:
+        """Return the parameters of its model and, behind them, of its personal one."""
+        return self.row if self.personal is None else torch.cat([row for row, _ in self._models])
+
+    def is_finite(self) -> bool:
+        """Return whether parameters and moments hold neither NaN nor infinity."""
+        vectors = [vector for row, adam in self._models for vector in (row, adam.mean, adam.square)]
+        if self.row.device.type == "cpu":
+            return all(math.isfinite(two_norm(each)) for each in vectors)
+        return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
+
+    def state(self, kept: bool) -> npt.NDArray[np.float32]:
+        """Return each model with its optimizer's state if that is `kept`, `last`, and control variates.
+
+        All one float32 vector.
+        """
+        vectors: list[Tensor] = []
+        for row, adam in self._models:
+            vectors += [row, adam.state()] if kept else [row]
+        if self.last is not None:
+            vectors.append(self.last)
+        if self.controls is not None:
+            vectors.append(self.controls.state())
+        return np.concatenate([vector.cpu().numpy() for vector in vectors])
+
+    def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
+        """Take back what `state` returned."""
+        values, taken = torch.from_numpy(state.copy()), 0
+
+        def take(size: int) -> Tensor:
+            nonlocal taken
+            taken += size
+            return values[taken - size : taken]
+
+        for row, adam in self._models:
+            row.copy_(take(len(row)))
+            if kept:
+                adam.restore(take(2 * len(adam.mean) + 2))
+        if self.last is not None:
+            self.last.copy_(take(len(self.last)))
+        if self.controls is not None:
+            self.controls.restore(take(2 * len(self.controls.own)).numpy())
+
+
+def two_norm(values: Tensor) -> float:
+    """Return the 2-norm, summed in float64 in a fixed order; not finite if an element is not."""
+    return math.sqrt(squared_norm(values.cpu().numpy()))
+
+
+def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: int, models: int = 1) -> int:
+    """Return the floats of a client's state; see `Client.state`.
+
+    Parameters
+    ----------
+    length, trained : int
+        Of its model's vector, and of what the optimizer moves of it.
+    kept, last : bool
+        Whether the optimizer's state and the model of the last round are in it.
+    controls : int
+        Floats of its control variates.
+    models : int
+        2 with a personal model.
+    """
+    return models * (length + (2 * trained + 2 if kept else 0)) + (length if last else 0) + controls

@@ -1,0 +1,74 @@
+"""A hook is called: its name is noted while it runs, and an error names algorithm, hook and file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.engine.hook_checks import Breach
+from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.errors import RankFailed
+
+T = TypeVar("T")
+
+
+class HookCalls:
+    """Calls the hooks of an algorithm on this rank.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    num_clients : int
+        Of the federation.
+    where : Whereabouts
+        Of this rank.
+
+    Raises
+    ------
+    RankFailed
+        By any method: the hook returned what it must not, or ended the process. The text names
+        algorithm, hook and, of a plug-in, its file.
+    """
+
+    def __init__(self, algorithm: Algorithm, num_clients: int, where: Whereabouts) -> None:
+        self.algorithm, self.num_clients, self.where = algorithm, num_clients, where
+        self._answers: dict[tuple[Any, ...], Any] = {}
+
+    def call(self, hook: str, *arguments: Any) -> Any:
+        """Call a hook and note that it runs."""
+        self.where.hook = (f"{self.algorithm.name}.{hook}",)
+        try:
+            called = getattr(self.algorithm, hook)
+            return called(*arguments) if callable(called) else called
+        except SystemExit as error:
+            raise self.failed(hook, f"ended the process with exit code {error.code!r}") from None
+        except KeyboardInterrupt:  # no Ctrl-C, which raises nothing in a run
+            raise self.failed(hook, "raised KeyboardInterrupt") from None
+        except Exception as error:
+            error.add_note(str(self.failed(hook, f"raised {type(error).__name__}")))
+            raise
+        finally:
+            self.where.hook = None
+
+    def checked(self, hook: str, check: Callable[..., T], *arguments: Any) -> T:
+        """Return what a check makes of a hook's value."""
+        try:
+            return check(*arguments)
+        except Breach as breach:
+            raise self.failed(hook, str(breach)) from None
+
+    def once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
+        """Return the first answer to a question that the run asks again: what was checked is what holds."""
+        if key not in self._answers:
+            self._answers[key] = ask()
+        answer: T = self._answers[key]
+        return answer
+
+    def failed(self, hook: str, text: str) -> RankFailed:
+        """Return the error that a hook ends the run with."""
+        module = type(self.algorithm).__module__
+        file = getattr(sys.modules.get(module), "__file__", None)
+        place = "" if module.startswith("fedmpi.") or file is None else f" in {file}"
+        return RankFailed(f"algorithm {self.algorithm.name}: hook {hook}{place} {text}")

@@ -1,0 +1,212 @@
+"""Things that a suite names: fedmpi's own, those of installed packages, those of plug-in files."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+from fedmpi.config.tables import closest
+from fedmpi.errors import BadInput, FedmpiError
+
+T = TypeVar("T")
+
+DIGEST = "__fedmpi_sha256__"
+"""Attribute of a plug-in's module: the SHA-256 of the text that was executed."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._+-]{0,99})?")
+
+
+def imported(place: str) -> Any:
+    """Return what a place names, ``module:name``: options name code that a login node must not import."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class UnknownName(BadInput):
+    """Nothing of a kind has this name; `text` is the message without the kind."""
+
+    def __init__(self, title: str, name: str, known: Iterable[str]) -> None:
+        valid = ", ".join(known)
+        self.text = f'there is no "{name}"{closest(name, known)} (valid: {valid}; own ones need --plugin)'
+        super().__init__(f"{title}: {self.text}")
+
+
+class Kind(Mapping[str, type[T]], Generic[T]):
+    """All classes of one kind by name, in the order of their names.
+
+    A class is found when it is a subclass of the base and has a name: the class variable `name`, or the
+    default of a field of that name.
+
+    Parameters
+    ----------
+    title : str
+        What one of them is called, such as "model".
+    base : type
+    home : str
+        Module of fedmpi's own, or a package with one or more of them in each module.
+    group : str
+        Entry points of installed packages.
+    refuse_misfit : callable, optional
+        Raises BadInput for a class that is not made as the base asks for.
+    required : tuple of tuples of str
+        Names in the base: of each tuple a class must define one, said to be the first.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        base: type[T],
+        home: str,
+        group: str,
+        *,
+        refuse_misfit: Callable[[type[T]], None] | None = None,
+        required: tuple[tuple[str, ...], ...] = (),
+    ) -> None:
+        self.title, self.base = title, base
+        self._home, self._group = home, group
+        self._refuse_misfit, self._required = refuse_misfit, required
+        self._loaded = False
+        self._checked: WeakSet[type[T]] = WeakSet()
+
+    def __getitem__(self, name: str) -> type[T]:
+        return self.known()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known())
+
+    def __len__(self) -> int:
+        return len(self.known())
+
+    def known(self) -> dict[str, type[T]]:
+        """Return all classes by name.
+
+        Raises
+        ------
+        BadInput
+            Two share a name, or one is not made as the base asks for.
+        """
+        self._load_installed()
+        found: dict[str, type[T]] = {}
+        for each in self.classes():
+            self.check(each)
+            name = str(name_of(each))
+            if name in found:
+                first = found[name].__module__
+                raise BadInput(
+                    f'two {_plural(self.title)} are named "{name}": in {first} and in {each.__module__}'
+                )
+            found[name] = each
+        return dict(sorted(found.items()))
+
+    def find(self, name: str) -> type[T]:
+        """Return the class of this name.
+
+        Raises
+        ------
+        UnknownName
+            There is none; the message lists those there are.
+        """
+        known = self.known()
+        if name not in known:
+            raise UnknownName(self.title, name, known)
+        return known[name]
+
+    def classes(self) -> list[type[T]]:
+        """Return the classes that have a name, of the modules that are imported."""
+        return [each for each in dict.fromkeys(_subclasses(self.base)) if name_of(each) is not None]
+
+    def check(self, kind: type[T]) -> None:
+        """Raise BadInput for a class that is not made as the base asks for; it is looked at once."""
+        if kind in self._checked:
+            return
+        place, name = f"{file_of(kind)}: class {kind.__name__}", name_of(kind)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise BadInput(f"{place}: name = {name!r}: a name is text of letters, digits and . _ + -")
+        for choice in self._required:
+            if all(getattr(kind, part) == getattr(self.base, part) for part in choice):
+                raise BadInput(f"{place}: it must define `{choice[0]}`, as {self.base.__name__} says")
+            for part in choice:
+                if callable(getattr(self.base, part)) and not callable(getattr(kind, part)):
+                    raise BadInput(f"{place}: {part} = {getattr(kind, part)!r}: it must be a method")
+        if self._refuse_misfit is not None:
+            self._refuse_misfit(kind)
+        self._checked.add(kind)
+
+    def sources(self, kind: type[Any]) -> dict[str, str]:
+        """Return the SHA-256 of the files that define a class and its bases, by file name.
+
+        Those of fedmpi are left out, which its version and its numerics stand for.
+        """
+        found: dict[str, str] = {}
+        for each in kind.__mro__:
+            module = sys.modules.get(each.__module__)
+            file = getattr(module, "__file__", None)
+            if file is None or not issubclass(each, self.base) or each.__module__.startswith("fedmpi."):
+                continue
+            loaded: str | None = getattr(module, DIGEST, None)
+            found[Path(file).name] = loaded or hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        return found
+
+    @contextmanager
+    def guarded(self, kind: type[Any]) -> Iterator[None]:
+        """Turn what a plug-in's own code raises into one line that names its file.
+
+        Raises
+        ------
+        BadInput
+        """
+        try:
+            yield
+        except FedmpiError:
+            raise
+        except Exception as error:
+            files = ", ".join(self.sources(kind))
+            if not files:
+                raise  # of fedmpi: a defect
+            text = " ".join(str(error).split())
+            raise BadInput(
+                f"{self.title} {name_of(kind)}: {files} raised {type(error).__name__}: {text}"
+            ) from error
+
+    def _load_installed(self) -> None:
+        """Import all that are installed, once: to look for entry points takes milliseconds."""
+        if self._loaded:
+            return
+        home = importlib.import_module(self._home)
+        for module in pkgutil.iter_modules(getattr(home, "__path__", ())):
+            importlib.import_module(f"{self._home}.{module.name}")
+        for point in entry_points(group=self._group):
+            point.load()
+        self._loaded = True
+
+
+def name_of(kind: type[Any]) -> Any:
+    """Return the name of a class; None for one that has none, such as a common base."""
+    if "name" in getattr(kind, "model_fields", {}):
+        field = kind.model_fields["name"]
+        return None if field.is_required() else field.default
+    return getattr(kind, "name", None)
+
+
+def file_of(kind: type[Any]) -> str:
+    """Return the file that defines a class, its module's name where there is none."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return str(file or kind.__module__)
+
+
+def _subclasses(parent: type[T]) -> list[type[T]]:
+    direct = parent.__subclasses__()
+    return direct + [deeper for child in direct for deeper in _subclasses(child)]
+
+
+def _plural(title: str) -> str:
+    return f"{title[:-1]}ies" if title.endswith("y") else f"{title}s"

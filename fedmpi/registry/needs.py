@@ -1,0 +1,67 @@
+"""What an algorithm needs of its case, by its capabilities (imports without torch)."""
+
+from __future__ import annotations
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import (
+    ControlVariates,
+    PersonalModel,
+    Regroups,
+    RowAggregate,
+    WeightsFromLosses,
+    WeightsFromReports,
+    kernels_of,
+)
+from fedmpi.case.schema import Case
+from fedmpi.errors import BadInput
+
+_CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel
+"""Capabilities that are made for a supervised objective."""
+
+
+def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    """Return the first setting that the algorithm cannot honour, and what to do; None where all fit."""
+    name, fixed32 = algorithm.name, case.reduction.name == "fixed32"
+    if (wrong := _kernels(algorithm, case)) is not None:
+        return wrong
+    if isinstance(algorithm, ControlVariates) and case.optimizer.name != "sgd":
+        return "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
+    if not algorithm.reads_share and case.share != "conv":
+        return "share", f"{name} says itself what is shared: leave share out"
+    if isinstance(algorithm, _CLASSIFIES) and not case.objective.supervised:
+        return "objective", f'{name} needs a classifier: use "supervised"'
+    if reason := _refusal(algorithm, case):
+        return "algorithm", reason
+    if isinstance(algorithm, Regroups) and case.participation < 1:
+        return "participation", f"{name} groups all clients in every round: it must be 1"
+    if isinstance(algorithm, Regroups) and fixed32:
+        return "reduction", f'{name} averages models, which "fixed32" would clip, not updates: use "exact"'
+    if isinstance(algorithm, WeightsFromReports) and fixed32:
+        return "reduction", f'{name} has weights of any size, "fixed32" is for shares of 1: use "exact"'
+    if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
+        return "reduction", f"{name} sums nothing, it takes every row: leave reduction out"
+    return None
+
+
+def _refusal(algorithm: Algorithm, case: Case) -> str:
+    """Return why the algorithm cannot train the case's model, or nothing."""
+    try:
+        algorithm.validate(case.model)
+    except BadInput as error:
+        return f"{algorithm.name} {' '.join(str(error).split())}"
+    except (SystemExit, KeyboardInterrupt) as error:  # no Ctrl-C, which raises another
+        return f"{algorithm.name}: hook validate raised {type(error).__name__}"
+    return ""
+
+
+def _kernels(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    """Refuse kernels that cannot run the model, the objective, the algorithm or the optimizer."""
+    others = (case.model, case.objective, case.optimizer)
+    parts = [(algorithm.name, kernels_of(type(algorithm)))]
+    parts += [(str(part.name), part.kernels) for part in others]
+    for name, kernels in parts:
+        if case.kernels not in kernels:
+            common = sorted(frozenset.intersection(*(each for _, each in parts)))
+            names = ", ".join(f'"{kind}"' for kind in common)
+            return "kernels", f'"{case.kernels}" cannot run {name} as it is here: use {names}'
+    return None

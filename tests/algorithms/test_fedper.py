@@ -1,0 +1,41 @@
+"""FedPer: which tensors leave a client, and of which models."""
+
+import pytest
+
+from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.algorithms.fedper import FedPer
+from fedmpi.errors import BadInput
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import (
+    FedGraphNNGcnOptions,
+    GcnOptions,
+    GinEncoderOptions,
+    GinOptions,
+    Shape,
+)
+
+FEDPER = FedPer(AlgorithmOptions(name="fedper"))
+
+
+def kept(options):
+    """Return the names of the tensors that stay with the client."""
+    model = FlatModel(build(options, Shape(3, 2)))
+    return [slot.name for slot in model.slots if not FEDPER.shares(slot.name, "conv")]
+
+
+def test_the_layers_after_the_pooling_stay():
+    head = ["post.weight", "post.bias", "readout.weight", "readout.bias"]
+    assert kept(GinOptions()) == kept(GinOptions(norm="batch")) == head
+    assert kept(GcnOptions(head_layers=1)) == head[2:]
+    assert kept(FedGraphNNGcnOptions()) == ["last.weight", "last.bias"]
+
+
+def test_the_first_layer_leaves_whatever_the_case_shares():
+    assert FEDPER.shares("pre.weight", "conv")
+    assert FEDPER.shares("conv.0.first.weight", "conv")
+
+
+def test_a_model_without_a_head_is_refused():
+    with pytest.raises(BadInput, match="choose a model that has one"):
+        FEDPER.validate(GinEncoderOptions())
