@@ -42,7 +42,7 @@ def option_text(config: Mapping[str, Any]) -> str:
     """
     options = _options_class(config)
     try:
-        usual = _flat(_named(config, options, ("name", "protocol")))
+        usual = flat(_named(config, options, ("name", "protocol")))
     except ValidationError:  # settings that this fedmpi does not know: all count
         usual = {}
     usual |= {f"{axis}.name": default for axis, (_, default) in AXES.items()}
@@ -50,7 +50,7 @@ def option_text(config: Mapping[str, Any]) -> str:
         usual["algorithm.protocol"] = options.model_fields["protocol"].default
     found = {
         key.removesuffix(".name"): value
-        for key, value in _flat(config).items()
+        for key, value in flat(config).items()
         if key not in _IN_OTHER_COLUMNS | _HOW and usual.get(key) != value
     }
     return " ".join(f"{key}={_text(value)}" for key, value in sorted(found.items()))
@@ -81,10 +81,11 @@ def _named(
     return Case.model_validate(values).config()
 
 
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the settings of a configuration by dotted name."""
     found: dict[str, Any] = {}
     for key, value in config.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
     return found
 
 

@@ -55,7 +55,7 @@ def properties(
     for raw in _named(data, list(names) or list(published.TABLE_1)):
         rows.extend(compare(raw, seed, as_published))
     if as_json:
-        return _print_json(
+        return print_json(
             {"seed": seed, "as_published": as_published, "properties": [asdict(row) for row in rows]}
         )
     headings = ("dataset", "property", "real", "random", "p real > random", "p real < random", "p two-sided")
@@ -63,10 +63,7 @@ def properties(
         f"Properties of graphs and of random ones (seed {seed}); {'G(n, p)' if as_published else 'G(n, m)'}"
     )
     table = PlainTable(title, (*headings, "paper real", "paper random", "paper p"), 2)
-    for row in rows:
-        table.add_line(*_property_cells(row))
-    _print(table)
-    return 0
+    return _print(table.with_lines(map(_property_cells, rows)))
 
 
 def _property_cells(row: Comparison) -> tuple[str, ...]:
@@ -80,13 +77,10 @@ def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
     """Print Table 5: sizes of datasets; the paper's thirteen by default."""
     rows = [count(raw) for name in names or published.TABLE_5 for raw in _named(data, [name])]
     if as_json:
-        return _print_json({"statistics": [asdict(row) for row in rows]})
+        return print_json({"statistics": [asdict(row) for row in rows]})
     headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
     table = PlainTable("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
-    for row in rows:
-        table.add_line(*_statistics_cells(row))
-    _print(table)
-    return 0
+    return _print(table.with_lines(map(_statistics_cells, rows)))
 
 
 def _statistics_cells(row: Statistics) -> tuple[str, ...]:
@@ -119,15 +113,11 @@ def heterogeneity(
     rows = [measure_heterogeneity(_named(data, column), options, as_published) for column in columns]
     if as_json:
         settings = {**asdict(options), "as_published": as_published}
-        return _print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
+        return print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
     headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
     walks = options.walks or "by the bound"
     title = f"Heterogeneity (walk length {options.length}, walks per graph {walks}, seed {options.seed})"
-    table = PlainTable(title, headings, 1)
-    for row in rows:
-        table.add_line(*_heterogeneity_cells(row))
-    _print(table)
-    return 0
+    return _print(PlainTable(title, headings, 1).with_lines(map(_heterogeneity_cells, rows)))
 
 
 def _heterogeneity_cells(row: Heterogeneity) -> tuple[str, ...]:
@@ -152,7 +142,7 @@ def leakage(
         raws = _load(data, each.dataset)
         found.append((each, find_leakage(make(each.partition, raws).clients, raws)))
     if as_json:
-        return _print_json({"leakage": [_leakage_record(each, result) for each, result in found]})
+        return print_json({"leakage": [_leakage_record(each, result) for each, result in found]})
     for each, result in found:
         _print(_leakage_table(each, result))
     return 0
@@ -216,10 +206,6 @@ def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
     }
 
 
-def _print(table: PlainTable) -> None:
+def _print(table: PlainTable) -> int:
     console(sys.stdout).print(table)
-
-
-def _print_json(value: Any) -> int:
-    print_json(value)
     return 0

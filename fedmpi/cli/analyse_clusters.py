@@ -27,8 +27,8 @@ def clusters(paths: Sequence[Path], source: DataSource, options: WalkOptions, as
     maker = TableMaker(source, options)
     found = [clustered(read_run(path), maker) for place in paths for path in run_paths(place)]
     if as_json:
-        print_json({**asdict(options), "random_partitions": DRAWS, "runs": [_record(run) for run in found]})
-        return 0
+        runs = [_record(run) for run in found]
+        return print_json({**asdict(options), "random_partitions": DRAWS, "runs": runs})
     screen = console(sys.stdout)
     screen.print(_final_table(found, options))
     for run in found:
@@ -48,16 +48,8 @@ def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> PlainTa
         "value is at most that of the clusters. "
         "Different clients: without pairs of graphs of one client, which are all that a cluster of one has."
     )
-    headings = (
-        "run",
-        "kind",
-        "before",
-        "clusters",
-        "random",
-        "different clients: before",
-        "clusters",
-        "random",
-    )
+    measured = ("before", "clusters", "random")
+    headings = ("run", "kind", *measured, f"different clients: {measured[0]}", *measured[1:])
     table = PlainTable(title, headings, 2)
     for run in found:
         for kind in _KINDS:

@@ -18,8 +18,9 @@ from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side
+from fedmpi.analysis.pairing import compare_identical
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import Screen, console, print_json
+from fedmpi.cli.terminal import Screen, console, print_json, say
 from fedmpi.errors import BadInput
 from fedmpi.visible import complain_of
 
@@ -175,22 +176,12 @@ def _difference(each: Ratio) -> str:
 
 def _case_table(found: Comparison) -> Any:
     headings: tuple[str, ...] = (
-        "dataset",
-        "algorithm",
-        "B is",
-        "pairs",
-        "judged by",
-        "A",
-        "B - A",
-        "s/round B / A",
-        "total s B / A",
-    )
+        "dataset", "algorithm", "B is", "pairs", "judged by", "A", "B - A", "s/round B / A", "total s B / A",
+    )  # fmt: skip
     if any(each.merit.name == "seconds_to_target" for case in found.cases for each in case.ratios):
         headings = (*headings, "s to target B / A")
-    table = PlainTable("By case", headings, 3, _SPARE_OF_CASES)
-    for case in found.cases:
-        table.add_line(*_case_row(case, len(headings)))
-    return table
+    rows = (_case_row(case, len(headings)) for case in found.cases)
+    return PlainTable("By case", headings, 3, _SPARE_OF_CASES).with_lines(rows)
 
 
 def _case_row(case: CaseResult, columns: int) -> list[str]:
@@ -243,3 +234,22 @@ def _ratio_record(each: Ratio) -> dict[str, Any]:
     merit = asdict(each.merit)
     values = {name: value for name, value in asdict(each).items() if name != "merit"}
     return {"figure": merit["name"], "better": merit["better"], **values, "verdict": each.verdict}
+
+
+def identical(first: Path, second: Path) -> int:
+    """Say whether the results of two runs, or of two suites, are identical bit for bit.
+
+    Returns
+    -------
+    int
+        0 if they are, 1 if not.
+    """
+    verdict = compare_identical(first, second)
+    if not verdict.differences:
+        cases = f"{verdict.cases} cases, " if verdict.cases > 1 else ""
+        say(f"identical: {cases}{verdict.datasets} result datasets, {verdict.rounds} rounds")
+        return 0
+    say(f"different: {first} and {second}")
+    for line in verdict.differences:
+        say(f"  {line}")
+    return 1

@@ -140,19 +140,9 @@ def _draw_plan(plan: Sequence[Planned], picture: _Picture) -> None:
 
 def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
     """Return the complete runs of folders, and the names of the other folders."""
-    runs: list[Run] = []
-    missing: list[str] = []
-    for folder in folders:
-        try:
-            run = read_run(folder)
-        except BadInput:
-            missing.append(folder.name)  # not begun, or damaged: the same to a picture
-            continue
-        if run.status == "complete":
-            runs.append(run)
-        else:
-            missing.append(folder.name)
-    return runs, missing
+    complete = {run.folder: run for run in each_run(folders, []) if run.status == "complete"}
+    missing = [folder.name for folder in folders if folder not in complete]
+    return list(complete.values()), missing
 
 
 def plot(

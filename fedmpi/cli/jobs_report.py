@@ -99,9 +99,7 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     shown = [state for state in states if everything or not state.item.done]
     if shown:
         table = PlainTable(f"{ordered.suite.name} in {ordered.root}", _STATE_COLUMNS, 4, wrapped=("",))
-        for state in shown:
-            table.add_line(state.item.name, state.word, state.detail, state.job)
-        screen.print(table)
+        screen.print(table.with_lines((each.item.name, each.word, each.detail, each.job) for each in shown))
     counts = Counter(state.word for state in states)
     listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
     screen.print(f"{len(states)} cases: {listed}")
@@ -139,6 +137,4 @@ def show_systems(fields: bool) -> None:
     headings = ("field", "default", "meaning") if fields else ("name", "description")
     table = PlainTable(title, headings, len(headings), wrapped=headings[-1:])
     listed = ((name, systems.load(name).description) for name in systems.known())
-    for row in systems.fields() if fields else listed:
-        table.add_line(*row)
-    console(sys.stdout).print(table)
+    console(sys.stdout).print(table.with_lines(systems.fields() if fields else listed))

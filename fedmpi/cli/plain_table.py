@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Self
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -104,6 +105,12 @@ class PlainTable:
         """Add a row."""
         for column, cell in zip(self._columns, cells, strict=True):
             column.cells.append(visible(cell))
+
+    def with_lines(self, rows: Iterable[Iterable[object]]) -> Self:
+        """Return the table with further rows."""
+        for cells in rows:
+            self.add_line(*cells)
+        return self
 
     def add_section(self) -> None:
         """Draw a line below the last row."""

@@ -116,8 +116,7 @@ def _partition(table: PartitionTable) -> PlainTable:
     shown = [place for place, name in enumerate(COLUMNS) if name not in alike]
     title = f"Partition: {len(rows)} clients, EMD {table.total_emd:.4f}"
     drawn = PlainTable(title, [COLUMNS[place] for place in shown], sum(place < 2 for place in shown))
-    for row in rows[:_MOST_ROWS]:
-        drawn.add_line(*(row[place] for place in shown))
+    drawn.with_lines([row[place] for place in shown] for row in rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
         drawn.caption = f"and {len(rows) - _MOST_ROWS} more clients"
     return drawn

@@ -50,15 +50,9 @@ def report(
     ] = None,
 ) -> int:
     """Print a table of finished or running cases, or write a page about them."""
-    from fedmpi.cli import report as tables
-    from fedmpi.cli import report_formats as formats
+    from fedmpi.cli import report as command
 
-    wanted = formats.Formats(html, markdown, latex, machine)
-    tables.check_target(target)
-    code = formats.report(runs, target, wanted) if wanted else 0
-    if as_json or csv is not None or not wanted:
-        code = max(code, tables.report(runs, target, as_json, csv))
-    return code
+    return command.report(runs, target, as_json, csv, command.Formats(html, markdown, latex, machine))
 
 
 def compare(
@@ -91,7 +85,7 @@ def compare(
     if identical:
         if len(runs) != 2:
             raise BadInput("compare --identical: name two runs or two suites' folders")
-        return reports.compare(*runs)
+        return command.identical(*runs)
     reports.check_target(target)
     limits = Limits(
         target,

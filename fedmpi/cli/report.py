@@ -1,4 +1,4 @@
-"""What the commands `report`, `compare` and `repair` do; each returns its exit code."""
+"""What the commands `report` and `repair` do; each returns its exit code."""
 
 from __future__ import annotations
 
@@ -6,43 +6,83 @@ import io
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedmpi.analysis import rows
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.pairing import compare_identical
 from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.tables import client_table, run_table, task_table
-from fedmpi.cli.terminal import console, print_json, say
+from fedmpi.cli.terminal import console, print_json, say, write
 from fedmpi.errors import BadInput
-from fedmpi.store import disk
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
-from fedmpi.visible import complain_of
+from fedmpi.visible import complain_of, visible_lines
+
+if TYPE_CHECKING:
+    from fedmpi.analysis.page.build import Page
+
+_MOST_NAMED = 3
+"""Suites that a title names."""
+
+
+@dataclass(frozen=True)
+class Formats:
+    """Which texts are wanted, and the machine's rates for the page."""
+
+    html: Path | None = None
+    markdown: bool = False
+    latex: bool = False
+    machine: Path | None = None
+
+    def __bool__(self) -> bool:
+        return self.html is not None or self.markdown or self.latex or self.machine is not None
+
+
+NO_FORMATS = Formats()
 
 
 def check_target(target: float | None) -> None:
-    """Raise BadInput for a target that is none of any score; accuracies above 1 are found with the runs."""
-    if target is not None and not 0 < target < math.inf:
-        raise BadInput(f"--target {target}: give an accuracy between 0 and 1, for instance 0.7")
+    """Raise BadInput for a target that is none of any metric; one beyond a metric is found with the runs."""
+    if target is not None and not math.isfinite(target):
+        raise BadInput(f"--target {target}: give a number, for instance 0.7")
 
 
 def report(
-    paths: Sequence[Path], target: float | None = None, as_json: bool = False, csv: Path | None = None
+    paths: Sequence[Path],
+    target: float | None = None,
+    as_json: bool = False,
+    csv: Path | None = None,
+    formats: Formats = NO_FORMATS,
 ) -> int:
-    """Print the figures of runs; folders that are no run stand for the runs below them.
+    """Print the figures of runs, or write what `formats` asks for.
 
-    With `csv`, complete runs are also written there, one row per run and client.
+    Parameters
+    ----------
+    paths : sequence of Path
+        Folders that are no run stand for the runs below them.
+    target : float or None
+        Value of the headline, for the to-target figures.
+    as_json : bool
+        In place of the table.
+    csv : Path or None
+        Where complete runs are also written, one row per run and client.
+    formats : Formats
 
     Returns
     -------
     int
-        0, or 2 if anything was left out (named on the standard error).
+        0, or 2 if anything was left out, of the averages too (named on the standard error).
     """
     check_target(target)
+    code = _write_formats(paths, target, formats) if formats else 0
+    return max(code, _print(paths, target, as_json, csv)) if as_json or csv or not formats else code
+
+
+def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path | None) -> int:
     complaints: list[str] = []
     runs = list(each_run(paths, complaints))
     complain_of(complaints)
@@ -71,31 +111,42 @@ def _in_full(summary: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def _write_rows(target: Path, complete: Sequence[Run]) -> None:
-    try:
-        stream = io.StringIO(newline="")
-        rows.write((row for run in complete for row in rows.client_rows(run)), stream)
-        disk.write_whole(target, stream.getvalue())
-    except OSError as error:
-        raise BadInput(f"--csv {target}: cannot write it ({error.strerror})") from error
+    stream = io.StringIO(newline="")
+    rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+    write(target, stream.getvalue(), "--csv ")
 
 
-def compare(first: Path, second: Path) -> int:
-    """Say whether the results of two runs, or of two suites, are identical bit for bit.
+def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats) -> int:
+    from fedmpi.analysis.page import plain
+    from fedmpi.analysis.page.build import Page
+    from fedmpi.analysis.page.machine import read
 
-    Returns
-    -------
-    int
-        0 if they are, 1 if not.
-    """
-    verdict = compare_identical(first, second)
-    if not verdict.differences:
-        cases = f"{verdict.cases} cases, " if verdict.cases > 1 else ""
-        say(f"identical: {cases}{verdict.datasets} result datasets, {verdict.rounds} rounds")
-        return 0
-    say(f"different: {first} and {second}")
-    for line in verdict.differences:
-        say(f"  {line}")
-    return 1
+    if formats.machine is not None and formats.html is None:
+        raise BadInput("--machine is for the page: give --html too")
+    page = Page(target, read(formats.machine) if formats.machine else None)
+    complaints: list[str] = []
+    page.add(each_run(paths, complaints))
+    settings, left_out = page.settings(complaints)
+    if formats.markdown:
+        sys.stdout.write(visible_lines(plain.markdown(settings)))
+    if formats.latex:
+        sys.stdout.write(visible_lines(plain.latex(settings)))
+    if formats.html is not None:
+        text = page.html(_title(page), complaints)
+        write(formats.html, text, "--html ")
+        say(f"Page: {formats.html} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)
+    complain_of(left_out)
+    return 2 if left_out else 0
+
+
+def _title(page: Page) -> str:
+    """Return what the runs are of, as their records say: never a path, which belongs to one machine."""
+    suites = list(dict.fromkeys(str(run.config["suite"]) for run in page.digests if run.config.get("suite")))
+    if 0 < len(suites) <= _MOST_NAMED:
+        return ", ".join(suites)
+    return f"{len(page.digests)} run{'s' * (len(page.digests) != 1)}" + (
+        f" of {len(suites)} suites" if suites else ""
+    )
 
 
 def repair(folder: Path) -> int:

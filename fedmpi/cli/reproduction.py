@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedmpi.analysis import rows
-from fedmpi.cli.terminal import say
+from fedmpi.cli.terminal import say, write
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.cells import as_csv
 from fedmpi.reproduction.document import cells, document
 from fedmpi.reproduction.results import Results
-from fedmpi.store import disk
 
 
 def reproduction(paths: Sequence[Path], table: Path, page: Path) -> int:
@@ -40,10 +39,7 @@ def reproduction(paths: Sequence[Path], table: Path, page: Path) -> int:
     results = Results(listed)
     found = cells(results)
     for target, text in ((table, as_csv(found)), (page, document(results, found))):
-        try:
-            disk.write_whole(target, text)
-        except OSError as error:
-            raise BadInput(f"{target}: cannot write there ({error.strerror})") from error
+        write(target, text)
         say(f"wrote {target}")
     return 0
 

@@ -87,17 +87,10 @@ def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with
 
 
 def _table(title: str, rows: Sequence[Row]) -> Any:
-    measured_columns = (
-        "clients",
-        "ranks",
-        "runs",
-        "s/round",
-        "min to max",
-        "rounds/s",
-        "speedup",
-        "efficiency %",
-    )
-    headings = (*measured_columns, "predicted", "error %", "held out", "error %")
+    headings = (
+        "clients", "ranks", "runs", "s/round", "min to max", "rounds/s", "speedup", "efficiency %",
+        "predicted", "error %", "held out", "error %",
+    )  # fmt: skip
     table = PlainTable(title, headings, 0, ("min to max", "runs", "clients", "error %"))
     for row in rows:
         measured = row.seconds is not None
@@ -159,14 +152,12 @@ def _throughput(points: Sequence[Point]) -> Any:
 
 def _together(found: Sequence[Together]) -> Any:
     headings = ("folder", "cases", "at once, at most", "ranks a case", "hours", "cases per hour")
-    table = PlainTable("Cases done at the same time", headings, 1)
-    for each in found:
-        ranks = ", ".join(map(str, each.ranks))
-        hours = f"{each.seconds / 3600:.3f}"
-        table.add_line(
-            str(each.folder), str(each.cases), str(each.most), ranks, hours, f"{each.per_hour:.1f}"
-        )
-    return table
+    rows = (
+        (each.folder, each.cases, each.most, ", ".join(map(str, each.ranks)), f"{each.seconds / 3600:.3f}",
+         f"{each.per_hour:.1f}")
+        for each in found
+    )  # fmt: skip
+    return PlainTable("Cases done at the same time", headings, 1).with_lines(rows)
 
 
 def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:

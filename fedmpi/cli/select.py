@@ -15,14 +15,13 @@ from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, say
+from fedmpi.cli.terminal import console, say, write
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
-from fedmpi.store import disk
 from fedmpi.store.reader import Run
 from fedmpi.visible import complain_of
 
@@ -30,7 +29,7 @@ _SEED = re.compile(r"[0-9]{1,18}")
 
 
 def select(
-    target: Path, options: SweepOptions, by: str, seeds: str | None, write: Path | None, rerun: bool
+    target: Path, options: SweepOptions, by: str, seeds: str | None, suite: Path | None, rerun: bool
 ) -> int:
     """Print the winners; write the suite of them, and run it, where asked.
 
@@ -44,8 +43,8 @@ def select(
         Settings by which runs are grouped, with commas.
     seeds : str or None
         Of the suite of winners, with commas; by default `free_seeds`.
-    write : Path or None
-        Suite of the winners.
+    suite : Path or None
+        Where to write the suite of the winners.
     rerun : bool
         Whether they run.
 
@@ -69,9 +68,9 @@ def select(
     if complete < (cases or len(runs)):
         say(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
     name = f"{runs[0].config['suite']}-winners"
-    suite = write or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
+    suite = suite or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
     if suite is not None:
-        _write(suite, as_suite(found, name, numbers or free_seeds(runs)), options.plugins)
+        _write_suite(suite, as_suite(found, name, numbers or free_seeds(runs)), options.plugins)
     if rerun and suite is not None:
         from fedmpi.cli.sweep import sweep
 
@@ -79,11 +78,8 @@ def select(
     return 2 if complaints else 0
 
 
-def _write(suite: Path, text: str, plugins: Sequence[Path]) -> None:
-    try:
-        disk.write_whole(suite, text)
-    except OSError as error:
-        raise BadInput(f"{suite}: cannot write there ({error.strerror})") from error
+def _write_suite(suite: Path, text: str, plugins: Sequence[Path]) -> None:
+    write(suite, text)
     own = "".join(f" --plugin {quote(str(path))}" for path in plugins)
     say(f"wrote {suite}; fedmpi sweep {suite}{own} runs it")
 

@@ -17,19 +17,9 @@ from fedmpi.registry.kinds import load_plugins
 from fedmpi.reproduction.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
 
 _HEADINGS = (
-    "dataset",
-    "algorithm",
-    "model",
-    "ranks",
-    "s/round",
-    "step ms",
-    "published s/round",
-    "less sleeps",
-    "ours + sleeps",
-    "parameters",
-    "FLOP as published",
-    "FLOP",
-)
+    "dataset", "algorithm", "model", "ranks", "s/round", "step ms", "published s/round", "less sleeps",
+    "ours + sleeps", "parameters", "FLOP as published", "FLOP",
+)  # fmt: skip
 _NOTES = (
     f"Published seconds are Table 6's, FedAvg's over {PUBLISHED_ROUNDS} rounds (not stated), on 8 GPUs.",
     f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much",
@@ -60,9 +50,7 @@ def system(target: str, options: SweepOptions) -> int:
     if not found:
         raise BadInput(f"{target}: no complete run of a fedgraphnn/ model")
     table = PlainTable("Table 6 of FedGraphNN on this machine", _HEADINGS, left=3)
-    for row in found:
-        table.add_line(*_cells(row))
-    console(sys.stdout).print(table)
+    console(sys.stdout).print(table.with_lines(map(_cells, found)))
     for line in _NOTES:
         say(line)
     for line in dict.fromkeys(_slip(row) for row in found if row.slip):

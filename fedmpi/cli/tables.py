@@ -39,9 +39,7 @@ def _table(columns: Sequence[Column[Figures]], rows: Sequence[Figures]) -> Plain
     table = PlainTable(
         "", [each.heading for each in columns], left, [each.heading for each in spare], hint=_HINT
     )
-    for row in rows:
-        table.add_line(*(each.entry(row).text for each in columns))
-    return table
+    return table.with_lines([each.entry(row).text for each in columns] for row in rows)
 
 
 def _is_text(entry: Entry) -> bool:

@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.text import Text
 
 from fedmpi.comm import launch
+from fedmpi.errors import BadInput
+from fedmpi.store import disk
 from fedmpi.visible import visible
 
 _UNLIMITED = 10_000
@@ -86,9 +88,24 @@ def _width(terminal: str) -> int | None:
         os.close(descriptor)
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON; NaN and infinities, which JSON cannot say, become null."""
+def write(target: Path, text: str, option: str = "") -> None:
+    """Write a file whole.
+
+    Raises
+    ------
+    BadInput
+        It cannot be written; the option that named it comes first.
+    """
+    try:
+        disk.write_whole(target, text)
+    except OSError as error:
+        raise BadInput(f"{option}{target}: cannot write it ({error.strerror})") from error
+
+
+def print_json(value: Any) -> int:
+    """Print a value as JSON, NaN and infinities as null; return the exit code 0."""
     sys.stdout.write(json.dumps(_without_nan(value), indent=2, allow_nan=False) + "\n")
+    return 0
 
 
 def _without_nan(value: Any) -> Any:

@@ -30,14 +30,8 @@ def in_one_line(error: Any) -> str:
 
 
 _NO_PLACE = (
-    errno.ENAMETOOLONG,
-    errno.ELOOP,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-)
+    errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
+)  # fmt: skip
 """What the system says of a path that cannot be used as the user named it."""
 
 

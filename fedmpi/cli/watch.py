@@ -30,6 +30,7 @@ from fedmpi.store.tail import Tail
 from fedmpi.visible import visible
 
 _CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
+_STYLES = {"running": "green", "complete": "green", "waiting": "", "interrupted": "yellow", "stale": "yellow"}
 _LOOK_FOR_OTHERS_S = 10.0
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _HEAD_LINES = 10
@@ -183,16 +184,10 @@ def _state(watched: Watch) -> Text:
     progress = watched.progress
     ranks = f"{progress.ranks} rank{'s' * (progress.ranks != 1)}"
     lives = f", start {progress.lives}" if progress.lives > 1 else ""
-    size = f"{len(progress.clients)} clients on {ranks}{lives}"
+    count = len(progress.clients)
+    size = f"{count} client{'s' * (count != 1)} on {ranks}{lives}"
     text = f"{_status_line(watched)}; {size}; last event {progress.last_time}"
-    styles = {
-        "running": "green",
-        "complete": "green",
-        "waiting": "",
-        "interrupted": "yellow",
-        "stale": "yellow",
-    }
-    return plain(text, styles.get(watched.status, "red"))
+    return plain(text, _STYLES.get(watched.status, "red"))
 
 
 def _pace(progress: RunProgress) -> Text:

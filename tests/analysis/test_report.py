@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from fedmpi.analysis.discovery import run_paths
-from fedmpi.cli.report import compare, repair, report
+from fedmpi.cli.compare import identical as compare
+from fedmpi.cli.report import repair, report
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run

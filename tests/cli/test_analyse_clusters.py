@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 SPLITS = 'algorithm={name="gcfl",warmup=0,eps1=100.0,eps2=0.0}'
 
@@ -78,7 +79,8 @@ def test_a_login_node_suffices(runs, tmp_path):
 
 
 def test_mistakes_are_told_in_one_line(fedmpi, runs, tmp_path):
-    RunRecord.create(tmp_path / "new", config={}, clients=["c"], rounds=3, partition={}).close()
+    about = {"config": {}, "clients": ["c"], "rounds": 3, "partition": {}}
+    RunRecord.create(tmp_path / "new", **about, extra=FIELDS["accuracy"]).close()
     for arguments, words in (
         ([tmp_path / "new"], "no round is finished"),
         ([tmp_path / "none"], "no such file or folder"),

@@ -59,7 +59,7 @@ def test_a_folder_without_rows_is_refused(fedmpi, tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     reference = ROOT / "results" / "reference"
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match=r"file/cells\.csv: cannot write there"):
+    with pytest.raises(BadInput, match=r"file/cells\.csv: cannot write it"):
         reproduction([reference], tmp_path / "file" / "cells.csv", tmp_path / "page.md")
 
 

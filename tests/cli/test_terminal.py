@@ -8,6 +8,7 @@ import pytest
 from fedmpi.cli import terminal
 from fedmpi.store.events import NAME as EVENTS
 from fedmpi.store.record import RunRecord
+from tests.analysis.tasks import FIELDS
 
 NASTY = "a\x1b[31mb\nfedmpi: c\u202ed[red]"
 CONTROLS = re.compile(r"[^\n -~\u00a1-\u2025\u2030-\uffff]")
@@ -26,7 +27,8 @@ def nasty_run(tmp_path):
         "rounds": 2,
     }
     folder = tmp_path / "runs" / NASTY
-    with RunRecord.create(folder, config=config, clients=[NASTY, "b"], rounds=2, partition={}) as record:
+    about = {"config": config, "clients": [NASTY, "b"], "rounds": 2, "partition": {}}
+    with RunRecord.create(folder, **about, extra=FIELDS["accuracy"]) as record:
         record.begin_life(0, 1, ["Bcast"], {})
         record.finish("failed", NASTY)
     assert (folder / EVENTS).exists()

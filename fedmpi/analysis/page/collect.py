@@ -64,8 +64,6 @@ class Digest:
         Metrics and losses by field; means over clients where each has a value.
     phases : dict of float
         Seconds a rank spent in each phase on average, over all rounds.
-    rates : dict of float
-        GFLOP per second that a rank trained or evaluated: `model` and `executed`.
     traffic : dict of float
         MB of payload by collective, all ranks and rounds.
     """
@@ -80,7 +78,6 @@ class Digest:
     values: dict[str, Float]
     curves: dict[str, Float]
     phases: dict[str, float]
-    rates: dict[str, float]
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
@@ -113,7 +110,6 @@ class Digest:
 
 def digest(run: Run, target: float | None) -> Digest:
     """Return what the page keeps of a run."""
-    seconds = _phase_seconds(run)
     return Digest(
         folder=run.folder,
         config=run.config | {"rounds": run.rounds, "numerics_version": run.numerics_version},
@@ -124,8 +120,7 @@ def digest(run: Run, target: float | None) -> Digest:
         summary=summarise(run, target),
         values={rule: scores.values(run, run.headline, rule) for rule in scores.rules(run.headline)},
         curves=_curves(run),
-        phases={name: value for name, (value, _) in seconds.items()},
-        rates=_rates(run, seconds),
+        phases=_phase_seconds(run),
         traffic=_traffic(run),
         holdings=_holdings(run),
         provenance=run.lives[-1].provenance if run.lives else {},
@@ -139,24 +134,14 @@ def _curves(run: Run) -> dict[str, Float]:
     }
 
 
-def _phase_seconds(run: Run) -> dict[str, tuple[float, float]]:
-    """Return seconds by phase over all rounds: mean over ranks, and sum."""
-    found: dict[str, tuple[float, float]] = {}
+def _phase_seconds(run: Run) -> dict[str, float]:
+    """Return seconds by phase over all rounds: mean over ranks."""
+    found: dict[str, float] = {}
     for life, kept in run.kept_rounds():
-        seconds = life.measurements["phase_seconds"][kept].sum(axis=0)
-        for name, ranks in zip(life.phases, seconds.T, strict=True):
-            mean, total = found.get(name, (0.0, 0.0))
-            found[name] = (mean + float(ranks.mean()), total + float(ranks.sum()))
+        means = life.measurements["phase_seconds"][kept].sum(axis=0).mean(axis=0)
+        for name, value in zip(life.phases, means, strict=True):
+            found[name] = found.get(name, 0.0) + float(value)
     return found
-
-
-def _rates(run: Run, seconds: dict[str, tuple[float, float]]) -> dict[str, float]:
-    busy = sum(seconds[name][1] for name in ("train", "evaluate") if name in seconds)
-    if not busy:
-        return {}
-    model = run.results["model_flops"].sum() + run.results["evaluation_flops"].sum()
-    executed = sum(life.measurements["executed_flops"][kept].sum() for life, kept in run.kept_rounds())
-    return {"model": float(model) / busy / 1e9, "executed": float(executed) / busy / 1e9}
 
 
 def _traffic(run: Run) -> dict[str, float]:

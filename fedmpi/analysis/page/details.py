@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from fedmpi.analysis.columns import run_columns
 from fedmpi.analysis.entries import Column, number, words
+from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
@@ -211,13 +212,13 @@ def _origin(run: Digest) -> dict[str, Any]:
 
 def _configurations(digests: Sequence[Digest]) -> Markup:
     """Return the settings that all runs share, and of each run those in which it differs."""
-    flat = [_flat(run.config) for run in digests]
-    shared = {k: v for k, v in flat[0].items() if all(each.get(k) == v for each in flat)}
+    settings = [flat(run.config) for run in digests]
+    shared = {k: v for k, v in settings[0].items() if all(each.get(k) == v for each in settings)}
     rows = [[words(name), words(value, "any")] for name, value in sorted(shared.items())]
-    varying = sorted({name for each in flat for name in each} - shared.keys() - {"name"})
+    varying = sorted({name for each in settings for name in each} - shared.keys() - {"name"})
     lines = [
         [words(run.name), *(words(each.get(k, "")) for k in varying)]
-        for run, each in zip(digests, flat, strict=True)
+        for run, each in zip(digests, settings, strict=True)
     ]
     return (
         Markup("<details><summary>Settings that all runs share</summary>")
@@ -226,13 +227,3 @@ def _configurations(digests: Sequence[Digest]) -> Markup:
         + table("Settings in which runs differ", listed(["run", *varying]), lines, "varying")
         + Markup("</details>")
     )
-
-
-def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in config.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
-    return found

@@ -37,9 +37,9 @@ class Machine:
     least_seconds: float
     work: str
 
-    def dense_share(self, runs: Sequence[Digest], rate: float | None) -> float | None:
+    def dense_share(self, runs: Sequence[Digest], rate: float) -> float | None:
         """Return a rate per rank over the machine's; None on another processor."""
-        if rate is None or any(run.provenance.get("cpu_model") != self.cpu_model for run in runs):
+        if any(run.provenance.get("cpu_model") != self.cpu_model for run in runs):
             return None
         return rate / self.layer
 

@@ -101,8 +101,7 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
         Column("clusters", _clusters, "clusters at the end, mean over seeds, of algorithms that split them"),
     ]  # fmt: skip
     return [
-        Column("dataset", lambda line: words(line[0].heading), pasted=True),
-        Column("algorithm", lambda line: words(line[1].label, "name"), pasted=True),
+        *NAMES,
         *(_headline(metric, rule) for rule in rules(metric)),
         *filled(listed, rows),
         *COSTS,
@@ -180,6 +179,10 @@ def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool 
     return _cost(title, lambda cell: cell.mean(name), digits, meaning, pasted)
 
 
+NAMES = (
+    Column[Line]("dataset", lambda line: words(line[0].heading), pasted=True),
+    Column[Line]("algorithm", lambda line: words(line[1].label, "name"), pasted=True),
+)
 COSTS = (
     _cost("rounds", lambda cell: float(cell.config["rounds"]), 0),
     _cost("seeds", lambda cell: float(len(cell.runs)), 0),

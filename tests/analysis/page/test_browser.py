@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.cli.report_formats import Formats, report
+from fedmpi.cli.report import Formats, report
 from fedmpi.store.record import RunRecord
 from tests.analysis.tasks import FIELDS
 
@@ -16,7 +16,7 @@ def page(tmp_path_factory):
     for algorithm in ("fedavg", "gcfl", "self-train"):
         for seed in (1, 2):
             _record(folder / "runs" / f"{algorithm}-{seed}", algorithm, seed, generator)
-    report([folder / "runs"], None, Formats(html=folder / "page.html"))
+    report([folder / "runs"], formats=Formats(html=folder / "page.html"))
     return folder / "page.html"
 
 

@@ -8,7 +8,7 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.machine import read
-from fedmpi.cli.report_formats import Formats, report
+from fedmpi.cli.report import Formats, report
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
 from tests.analysis.tasks import FIELDS
@@ -129,7 +129,7 @@ def test_the_title_is_what_the_runs_are_of_and_never_a_path(tmp_path, make_run):
         ([tmp_path / "here" / "mine" / "one"], "mine/one"),
         ([tmp_path / "nameless"], "1 run"),
     ):
-        assert report(paths, None, Formats(html=tmp_path / "page.html")) == 0
+        assert report(paths, formats=Formats(html=tmp_path / "page.html")) == 0
         assert f"<h1>{title}</h1>" in (tmp_path / "page.html").read_text()
 
 
@@ -147,7 +147,7 @@ def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(tmp_path, m
 def test_markdown(tmp_path, make_run, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     make_run(tmp_path / "b", [[0.9, 0.8]], seed=42)
-    assert report([tmp_path], None, Formats(markdown=True)) == 0
+    assert report([tmp_path], formats=Formats(markdown=True)) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if "FedAvg" in line)
     # mean 0.8, deviation 0.0707 over two seeds: 12.706 * 0.0707 / sqrt(2) = 0.6353
     assert row.startswith(
@@ -157,7 +157,7 @@ def test_markdown(tmp_path, make_run, capsys):
 
 def test_latex(tmp_path, make_run, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
-    assert report([tmp_path], None, Formats(latex=True)) == 0
+    assert report([tmp_path], formats=Formats(latex=True)) == 0
     out = capsys.readouterr().out
     assert r"test accuracy \%, last round" in out
     assert r"PROTEINS & FedAvg & 75.00 & 75.00 & 75.00 & 70.00 & 1 & 1 & 1.000 & 1.0 \\" in out
@@ -167,7 +167,7 @@ def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make
     make_run(tmp_path / "a", [[0.7, 0.8]])
     for seed in (1, 2):
         make_scored(tmp_path / f"b{seed}", "rmse", [2.0, 1.0, 1.5], val=[2, 3, 4], seed=seed, constant=4.0)
-    assert report([tmp_path], None, Formats(markdown=True)) == 0
+    assert report([tmp_path], formats=Formats(markdown=True)) == 0
     first, second = (
         block for block in capsys.readouterr().out.split("\n\n") if block.startswith("| dataset")
     )
@@ -179,7 +179,7 @@ def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make
 
 def test_latex_of_scores_has_no_nan_and_no_accuracies(tmp_path, make_scored, capsys):
     make_scored(tmp_path / "a", "roc_auc", [0.7])
-    assert report([tmp_path], None, Formats(latex=True)) == 0
+    assert report([tmp_path], formats=Formats(latex=True)) == 0
     out = capsys.readouterr().out
     assert r"BBBP & FedAvg & 0.7000 & 0.7000 & 0.7000 & 0.5000 & 0.3500 & 1 & 1 &" in out
     assert "nan" not in out and "accuracy" not in out
@@ -191,7 +191,7 @@ def test_what_is_left_out_is_named_in_the_page_and_by_the_exit_code(tmp_path, ma
     (make_run(tmp_path / "runs" / "c", [[0.7, 0.8]], seed=43) / "run.h5").write_text("no record")
     (tmp_path / "empty").mkdir()
     paths = [tmp_path / "runs", tmp_path / "empty"]
-    assert report(paths, None, Formats(html=tmp_path / "page.html")) == 2
+    assert report(paths, formats=Formats(html=tmp_path / "page.html")) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4 and lines[0].startswith("Page: ")
     text = (tmp_path / "page.html").read_text()
@@ -205,14 +205,14 @@ def test_a_page_of_runs_without_a_finished_round_and_one_of_nothing(tmp_path, ma
     RunRecord.create(
         tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
     ).close()
-    assert report([tmp_path / "a"], None, Formats(html=tmp_path / "a.html")) == 2
-    assert report([tmp_path / "none"], None, Formats(html=tmp_path / "b.html")) == 2
+    assert report([tmp_path / "a"], formats=Formats(html=tmp_path / "a.html")) == 2
+    assert report([tmp_path / "none"], formats=Formats(html=tmp_path / "b.html")) == 2
     assert "1 left out" in (tmp_path / "b.html").read_text()
 
 
 def test_the_page_is_whole_in_itself(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.7, 0.8]] * 3)
-    report([tmp_path / "a"], None, Formats(html=tmp_path / "page.html"))
+    report([tmp_path / "a"], formats=Formats(html=tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text()
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
@@ -220,14 +220,14 @@ def test_the_page_is_whole_in_itself(tmp_path, make_run):
 
 def test_names_are_escaped(tmp_path, make_run):
     make_run(tmp_path / "<b>&", [[0.7, 0.8]])
-    report([tmp_path / "<b>&"], None, Formats(html=tmp_path / "page.html"))
+    report([tmp_path / "<b>&"], formats=Formats(html=tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text()
     assert "&lt;b&gt;&amp;" in text and "<b>" not in text
 
 
 def test_what_a_column_means_is_said_in_the_page_and_headings_of_numbers_are_marked(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.7, 0.8]])
-    report([tmp_path / "a"], None, Formats(html=tmp_path / "page.html"))
+    report([tmp_path / "a"], formats=Formats(html=tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text()
     assert "<dt>worst client</dt><dd>worst accuracy of a client, mean over seeds</dd>" in text
     classes = {
@@ -240,15 +240,15 @@ def test_rates_of_the_machine_need_the_page_and_the_right_file(tmp_path, make_ru
     make_run(tmp_path / "a", [[0.7, 0.8]])
     (tmp_path / "m.json").write_text("{}")
     with pytest.raises(BadInput, match="--machine is for the page"):
-        report([tmp_path / "a"], None, Formats(machine=tmp_path / "m.json"))
+        report([tmp_path / "a"], formats=Formats(machine=tmp_path / "m.json"))
     with pytest.raises(BadInput, match=r"m.json: not what `fedmpi bench train --json` prints"):
-        report([tmp_path / "a"], None, Formats(html=tmp_path / "p", machine=tmp_path / "m.json"))
+        report([tmp_path / "a"], formats=Formats(html=tmp_path / "p", machine=tmp_path / "m.json"))
 
 
 def test_a_page_that_cannot_be_written(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     with pytest.raises(BadInput, match=r"--html /proc/none/page.html: cannot write it"):
-        report([tmp_path / "a"], None, Formats(html=tmp_path.__class__("/proc/none/page.html")))
+        report([tmp_path / "a"], formats=Formats(html=tmp_path.__class__("/proc/none/page.html")))
 
 
 def test_shares_of_the_machine_are_given_for_its_processor_and_the_roofline_for_the_same_work(
