@@ -75,7 +75,7 @@ def client_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[C
 def task_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Column[Figures]]:
     """Return the columns of a table with a line per label column of a run of these metrics."""
     parts = [(metric, part) for metric in metrics for part in ("test", "val")]
-    scores = [_metric(metric, metric.field(part), metric.label(part), 1) for metric, part in parts]
+    scores = [_metric(metric, metric.field(part), metric.label(part), 0) for metric, part in parts]
     return [Column("task", lambda row: words(row["task"])), *filled(scores, rows)]
 
 

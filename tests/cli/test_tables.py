@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from fedmpi.cli.tables import client_table, run_table
-from fedmpi.metrics.metric import ACCURACY
+from fedmpi.cli.tables import client_table, run_table, task_table
+from fedmpi.metrics.metric import ACCURACY, MAE, RMSE
 
 RUN = {
     "case": "seed10-PROTEINS-fedavg",
@@ -85,3 +85,15 @@ def test_50_columns_shorten_the_case_and_keep_the_headline():
 def test_40_columns_keep_a_client_and_its_accuracies():
     assert shown(client_table([CLIENT], [ACCURACY]), 40)[0] == ["PROTEINS-0", "72.00", "70.12"]
     assert shown(client_table([CLIENT], [ACCURACY]), 20)[0] == ["PROTEINS-0", "70.12"]
+
+
+def test_a_narrow_table_of_label_columns_keeps_the_headline_on_test_data():
+    row = {"task": "solubility", "test_rmse": 1.5, "val_rmse": 2.0, "test_mae": 1.0, "val_mae": 1.25}
+    assert shown(task_table([row], [RMSE, MAE]), 20)[0] == ["solubility", "1.5000"]
+    assert shown(task_table([row], [RMSE, MAE]), 80)[0] == [
+        "solubility",
+        "1.5000",
+        "2.0000",
+        "1.0000",
+        "1.2500",
+    ]
