@@ -58,7 +58,7 @@ class Kind(Mapping[str, type[T]], Generic[T]):
     refuse_misfit : callable, optional
         Raises BadInput for a class that is not made as the base asks for.
     required : tuple of tuples of str
-        Names in the base: of each tuple a class must define one, said to be the first.
+        Names in the base: of each tuple a class must define one alone. The first is a method.
     """
 
     def __init__(
@@ -132,11 +132,17 @@ class Kind(Mapping[str, type[T]], Generic[T]):
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise BadInput(f"{place}: name = {name!r}: a name is text of letters, digits and . _ + -")
         for choice in self._required:
-            if all(getattr(kind, part) == getattr(self.base, part) for part in choice):
+            own = {part: getattr(kind, part) for part in choice}
+            new = [part for part in choice if own[part] != getattr(self.base, part)]
+            if not new:
                 raise BadInput(f"{place}: it must define `{choice[0]}`, as {self.base.__name__} says")
-            for part in choice:
-                if callable(getattr(self.base, part)) and not callable(getattr(kind, part)):
-                    raise BadInput(f"{place}: {part} = {getattr(kind, part)!r}: it must be a method")
+            if not callable(own[choice[0]]):
+                raise BadInput(f"{place}: {choice[0]} = {own[choice[0]]!r}: it must be a method")
+            if len(new) > 1:
+                raise BadInput(
+                    f"{place}: it has `{new[0]}` and also `{new[1]}` ({own[new[1]]}): "
+                    f"derive it from a class without `{new[1]}`"
+                )
         if self._refuse_misfit is not None:
             self._refuse_misfit(kind)
         self._checked.add(kind)
@@ -185,7 +191,11 @@ class Kind(Mapping[str, type[T]], Generic[T]):
         for module in pkgutil.iter_modules(getattr(home, "__path__", ())):
             importlib.import_module(f"{self._home}.{module.name}")
         for point in entry_points(group=self._group):
-            point.load()
+            try:
+                point.load()
+            except Exception as error:
+                text = " ".join(str(error).split())
+                raise BadInput(f"entry point {point.value} raised {type(error).__name__}: {text}") from error
         self._loaded = True
 
 

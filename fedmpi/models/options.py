@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
-from fedmpi.errors import BadInput
-from fedmpi.kinds import Kind, file_of, imported
+from fedmpi.kinds import Kind, imported
 
 if TYPE_CHECKING:
     from fedmpi.models.counts import ModelFlops
@@ -25,10 +24,7 @@ class Shape:
 
 
 class ModelOptions(Options):
-    """Base of all models' options; a suite finds a model under the default of `name`.
-
-    What makes the network is imported when it is made, so that options are checked without torch.
-    """
+    """Base of all models' options; a suite finds a model under the default of `name`."""
 
     name: str
     hidden: int = Field(64, ge=1, le=4096)
@@ -36,6 +32,8 @@ class ModelOptions(Options):
 
     any_task: ClassVar[bool] = False
     """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
+    compiled: ClassVar[bool] = False
+    """Whether there are compiled kernels for all its options."""
     module: ClassVar[str] = ""
     """Class of the network, ``module:class``, which `network` calls with options and shape."""
     formula: ClassVar[str] = ""
@@ -43,8 +41,8 @@ class ModelOptions(Options):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return frozenset({"csr"})
+        """Kernels that can run the model; all can be run client by client by torch."""
+        return frozenset({"compiled", "csr"} if self.compiled else {"csr"})
 
     @property
     def norms(self) -> tuple[str, ...]:
@@ -57,7 +55,7 @@ class ModelOptions(Options):
         return False
 
     def network(self, shape: Shape) -> Any:
-        """Return a fresh module, a `fedmpi.models.networks.Network`; import torch in here."""
+        """Return a fresh module, a `fedmpi.models.networks.Network`; torch is imported here, not before."""
         return imported(self.module)(self, shape)
 
     def flops(self, shape: Shape) -> ModelFlops | None:
@@ -78,8 +76,8 @@ class NetworkOptions(ModelOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model; all can be run client by client by torch."""
-        return frozenset({"csr", "reference"})
+        """Kernels that can run the model."""
+        return super().kernels | {"reference"}
 
     @property
     def own_head(self) -> bool:
@@ -103,8 +101,7 @@ class GinOptions(NetworkOptions):
     @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model."""
-        plain = frozenset({"csr", "reference"})
-        return plain | ({"compiled", "grouped"} if self.norm == "none" else {"compiled"})
+        return super().kernels | ({"compiled", "grouped"} if self.norm == "none" else {"compiled"})
 
     @property
     def norms(self) -> tuple[str, ...]:
@@ -121,17 +118,13 @@ class FedStarOptions(NetworkOptions):
         Columns of the structure encoding, see `fedmpi.graphs.encodings`.
     """
 
+    compiled: ClassVar[bool] = True
     module: ClassVar[str] = "fedmpi.models.two_channel:FedStarNetwork"
     formula: ClassVar[str] = "fedmpi.models.two_channel_flops:FedStarFlops"
 
     name: Literal["fedstar"] = "fedstar"
     walks: int = Field(16, ge=1, le=64)
     degrees: int = Field(16, ge=1, le=1024)
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return frozenset({"compiled", "csr", "reference"})
 
     @property
     def encoding(self) -> int:
@@ -160,8 +153,7 @@ class MessagePassingOptions(NetworkOptions):
     @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model; the compiled ones have a head of two layers."""
-        plain = frozenset({"csr", "reference"})
-        return plain | {"compiled"} if self.head_layers == 2 else plain
+        return super().kernels | {"compiled"} if self.head_layers == 2 else super().kernels
 
 
 class GcnOptions(MessagePassingOptions):
@@ -267,14 +259,10 @@ class EncoderOptions(ModelOptions):
 class GinEncoderOptions(EncoderOptions):
     """GIN as InfoGraph and FCLG use it: per layer an MLP, ReLU, BatchNorm; all layers side by side."""
 
+    compiled: ClassVar[bool] = True
     module: ClassVar[str] = "fedmpi.models.encoder:GinEncoder"
 
     name: Literal["gin-encoder"] = "gin-encoder"
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return frozenset({"compiled", "csr"})
 
     @property
     def norms(self) -> tuple[str, ...]:
@@ -303,22 +291,7 @@ class MvgrlEncoderOptions(EncoderOptions):
     register_layers: bool = True
 
 
-def _refuse_misfit(kind: type[ModelOptions]) -> None:
-    """Raise BadInput for a network of its own under the kernels and the formula of another."""
-    if kind.module and kind.network is not ModelOptions.network:
-        place = f"{file_of(kind)}: class {kind.__name__}"
-        raise BadInput(
-            f"{place}: a network of its own, but kernels and FLOPs of {kind.module}: "
-            "derive it from NetworkOptions or EncoderOptions"
-        )
-
-
 MODELS: Kind[ModelOptions] = Kind(
-    "model",
-    ModelOptions,
-    "fedmpi.models.options",
-    "fedmpi.models",
-    refuse_misfit=_refuse_misfit,
-    required=(("network", "module"),),
+    "model", ModelOptions, "fedmpi.models.options", "fedmpi.models", required=(("network", "module"),)
 )
 """Options of every model by name."""

@@ -91,11 +91,14 @@ def test_the_digest_of_a_plugin_of_any_kind_belongs_to_its_cases_only(plugin, te
         (MODEL.format(name="../odd", body=NETWORK), "name = '../odd': a name is text"),
         (
             MODEL.format(name="odd", body=NETWORK).replace("NetworkOptions", "GinOptions"),
-            "a network of its own, but kernels and FLOPs of fedmpi.models.gin:GIN: derive it from NetworkOptions",
+            "it has `network` and also `module` (fedmpi.models.gin:GIN): derive it from a class without `module`",
         ),
         (PARTITION.format(body="pass"), "class Odd: it must define `deal`, as OneDataset says"),
         (OBJECTIVE.format(body="pass"), "class Odd: it must define `make`, as ObjectiveOptions says"),
-        (OBJECTIVE.format(body="supervised: ClassVar[bool] = True"), "the loss on labels is that of the"),
+        (
+            OBJECTIVE.format(body="supervised: ClassVar[bool] = True\n    def make(self): pass"),
+            "the loss on labels is that of the",
+        ),
         (FAMILY.format(names="()").replace("def read", "def write"), "class Odd: it must define `read`"),
         (FAMILY.format(names='"odd"'), "names: must be a tuple of names"),
         (FAMILY.format(names='("../odd",)'), "names: must be a tuple of names"),
