@@ -82,3 +82,16 @@ def test_a_sequence_may_have_gaps_but_no_infinity():
         refuse_unfit({**PLUS, **WHOLE, "sequences": table}, LAYOUTS, PLUS)
     table[1, 2] = 3.0
     refuse_unfit({**PLUS, **WHOLE, "sequences": table}, LAYOUTS, PLUS)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [(9, np.nan, "parameters of client 0 are not finite"), (14, 2.5, "the step count of client 0 is no")],
+)
+def test_a_personal_model_is_checked_like_the_clients_other_model(place, value, words):
+    layouts, found = [StateLayout(16, 2, 6, models=2)], np.zeros(16, np.float32)
+    arrays = {"states": found, "sizes": np.array([16]), "group": np.zeros(1, np.int64)}
+    refuse_unfit(arrays, layouts, {"group": np.zeros(1, np.int64)})
+    found[place] = value
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit(arrays, layouts, {"group": np.zeros(1, np.int64)})
