@@ -46,13 +46,11 @@ class ControlVariates(CapabilityHooks):
 
     def correction(self, own: Any, server: Any) -> Any:
         """Return the correction of a local step."""
-        found = self._calls.call("correction", own, server)
-        return self._calls.checked("correction", checks.like, found, own)
+        return self._calls.ask("correction", (own, server), checks.like, own)
 
     def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
         """Return the client's next control variate."""
-        found = self._calls.call("renewed", own, server, moved, steps, lr)
-        return self._calls.checked("renewed", checks.like, found, own)
+        return self._calls.ask("renewed", (own, server, moved, steps, lr), checks.like, own)
 
 
 class RowAggregate(CapabilityHooks):
@@ -85,18 +83,15 @@ class Splits(CapabilityHooks):
     @property
     def criterion_is_weighted(self) -> bool:
         """Whether the mean that decides is weighted."""
-        found = self._calls.call("criterion_is_weighted")
-        return self._calls.checked("criterion_is_weighted", checks.yes_or_no, found)
+        return self._calls.ask("criterion_is_weighted", (), checks.yes_or_no)
 
     def should_split(self, mean_norm: float) -> bool:
         """Return whether a candidate splits."""
-        found = self._calls.call("should_split", mean_norm)
-        return self._calls.checked("should_split", checks.yes_or_no, found)
+        return self._calls.ask("should_split", (mean_norm,), checks.yes_or_no)
 
     def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
         """Return the parts of a group."""
-        found = self._calls.call("split", members.copy(), rows)
-        return self._calls.checked("split", checks.division, found, members)
+        return self._calls.ask("split", (members.copy(), rows), checks.division, members)
 
     def after_splits(self) -> None:
         """Tell that groups were split."""
@@ -108,22 +103,15 @@ class Regroups(CapabilityHooks):
 
     def report_size(self, model: ModelOptions) -> int:
         """Return the bytes of a client's report."""
-
-        def ask() -> int:
-            found = self._calls.call("report_size", model)
-            return self._calls.checked("report_size", checks.report_size, found)
-
-        return self._calls.once(("report_size",), ask)
+        return self._calls.ask_once("report_size", (model,), checks.report_size)
 
     def report(self, trained: Trained, size: int) -> Bytes:
         """Return a client's report, uint8 [size]."""
-        found = self._calls.call("report", trained)
-        return self._calls.checked("report", checks.report, found, size)
+        return self._calls.ask("report", (trained,), checks.report, size)
 
     def group(self, seed: int, round: int, reports: Bytes) -> Ints:
         """Return the groups of the round."""
-        found = self._calls.call("group", seed, round, reports)
-        return self._calls.checked("group", checks.groups, found, self._calls.num_clients)
+        return self._calls.ask("group", (seed, round, reports), checks.groups, self._calls.num_clients)
 
 
 class WeightsFromReports(CapabilityHooks):
@@ -151,12 +139,7 @@ class Records(CapabilityHooks):
 
     def fields(self) -> tuple[Field, ...]:
         """Return the algorithm's own fields."""
-
-        def ask() -> tuple[Field, ...]:
-            found = self._calls.call("fields", self._calls.num_clients)
-            return self._calls.checked("fields", checks.fields, found)
-
-        return self._calls.once(("fields",), ask)
+        return self._calls.ask_once("fields", (self._calls.num_clients,), checks.fields)
 
     def field_values(self) -> dict[str, npt.NDArray[Any]]:
         """Return the round's values."""

@@ -52,6 +52,21 @@ class HookCalls:
         finally:
             self.where.hook = None
 
+    def ask(self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any) -> T:
+        """Call a hook and return its value as the engine uses it.
+
+        Parameters
+        ----------
+        hook : str
+        arguments : tuple
+            Of the hook.
+        check : callable
+            Of `fedmpi.engine.hook_checks`.
+        *bounds
+            What the check takes beside the value.
+        """
+        return self.checked(hook, check, self.call(hook, *arguments), *bounds)
+
     def checked(self, hook: str, check: Callable[..., T], *arguments: Any) -> T:
         """Return what a check makes of a hook's value."""
         try:
@@ -59,11 +74,21 @@ class HookCalls:
         except Breach as breach:
             raise self.failed(hook, str(breach)) from None
 
-    def once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
-        """Return the first answer to a question that the run asks again: what was checked is what holds."""
-        if key not in self._answers:
-            self._answers[key] = ask()
-        answer: T = self._answers[key]
+    def ask_once(
+        self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any, key: Any = None
+    ) -> T:
+        """Return the first answer to a question that the run asks again: what was checked is what holds.
+
+        Parameters
+        ----------
+        hook, arguments, check, *bounds
+            As for `ask`.
+        key
+            Tells questions to one hook apart that differ in their arguments.
+        """
+        if (hook, key) not in self._answers:
+            self._answers[hook, key] = self.ask(hook, arguments, check, *bounds)
+        answer: T = self._answers[hook, key]
         return answer
 
     def failed(self, hook: str, text: str) -> RankFailed:

@@ -77,40 +77,25 @@ class Hooks:
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
         """See `Algorithm.participants`."""
-        found = self._calls.call("participants", seed, round, num_clients, fraction)
-        return self._calls.checked("participants", checks.participants, found, num_clients)
+        return self._calls.ask(
+            "participants", (seed, round, num_clients, fraction), checks.participants, num_clients
+        )
 
     def groups(self, num_clients: int) -> Ints:
         """See `Algorithm.groups`."""
-
-        def ask() -> Ints:
-            found = self._calls.call("groups", num_clients)
-            return self._calls.checked("groups", checks.groups, found, num_clients)
-
-        return self._calls.once(("groups",), ask).copy()
+        return self._calls.ask_once("groups", (num_clients,), checks.groups, num_clients).copy()
 
     def shares(self, name: str, share: str) -> bool:
         """See `Algorithm.shares`."""
-
-        def ask() -> bool:
-            found = self._calls.call("shares", name, share)
-            return self._calls.checked("shares", checks.yes_or_no, found)
-
-        return self._calls.once(("shares", name, share), ask)
+        return self._calls.ask_once("shares", (name, share), checks.yes_or_no, key=(name, share))
 
     def weights(self, samples: Ints) -> Ints:
         """See `Algorithm.weights`."""
-
-        def ask() -> Ints:
-            found = self._calls.call("weights", samples.copy())
-            return self._calls.checked("weights", checks.weights, found, self._num_clients)
-
-        return self._calls.once(("weights",), ask).copy()
+        return self._calls.ask_once("weights", (samples.copy(),), checks.weights, self._num_clients).copy()
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """See `Algorithm.update`."""
-        found = self._calls.call("update", model, mean, num_clients)
-        return self._calls.checked("update", checks.model, found, len(model))
+        return self._calls.ask("update", (model, mean, num_clients), checks.model, len(model))
 
     def report_size(self, model: ModelOptions) -> int:
         """Return the bytes that the algorithm has each client report."""

@@ -94,3 +94,15 @@ def test_a_sequence_may_have_gaps_but_no_infinity():
         refuse_unfit_server({**PLUS, "sequences": table}, PLUS)
     table[1, 2] = 3.0
     refuse_unfit_server({**PLUS, "sequences": table}, PLUS)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [(9, np.nan, "parameters of client 0 are not finite"), (14, 2.5, "the step count of client 0 is no")],
+)
+def test_a_personal_model_is_checked_like_the_clients_other_model(place, value, words):
+    layouts, state = [StateLayout(16, 2, 6, models=2)], np.zeros(16, np.float32)
+    refuse_unfit_states({0: state}, layouts)
+    state[place] = value
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit_states({0: state}, layouts)

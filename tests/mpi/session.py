@@ -94,7 +94,7 @@ def check_idle_ranks_are_named(world, root):
 def check_device_buffers_change_nothing(world, root):
     """MPI that reads and writes a device's memory gives the bits that copies in host memory give."""
     check_device_buffers(world, torch.device("cpu"))
-    for name in ("fedavg", "gcfl", "fixed32"):
+    for name in ("fedavg", "gcfl", "fixed32", "fednova"):
         case = jobs(root / "device", ["reduction.buffers=device", f"case={name}"])
         (job,) = case.values()
         assert job.case.reduction.buffers == "device"
