@@ -22,6 +22,10 @@ _ALGORITHMS = {
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
     "scaffold": "SCAFFOLD",
+    "fedper": "FedPer",
+    "ditto": "Ditto",
+    "fednova": "FedNova",
+    "q-fedavg": "q-FedAvg",
     "krum": "Krum",
 }
 _OBJECTIVES = {

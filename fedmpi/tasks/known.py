@@ -13,8 +13,8 @@ def _refuse_misfit(task: type[Task]) -> None:
     place, metrics = f"{file_of(task)}: class {task.__name__}", task.metrics
     if task.labels not in KINDS:
         raise BadInput(f"{place}: labels = {task.labels!r}: one of {', '.join(KINDS)}")
-    if not isinstance(metrics, tuple) or not all(isinstance(each, Metric) for each in metrics):
-        raise BadInput(f"{place}: metrics = {metrics!r}: it must be a tuple of Metric")
+    if not metrics or not isinstance(metrics, tuple) or not all(isinstance(m, Metric) for m in metrics):
+        raise BadInput(f"{place}: metrics = {metrics!r}: it must be a tuple of Metric, the headline first")
 
 
 TASKS: Kind[Task] = Kind(
@@ -23,7 +23,6 @@ TASKS: Kind[Task] = Kind(
     "fedmpi.tasks",
     "fedmpi.tasks",
     refuse_misfit=_refuse_misfit,
-    required=(("metrics",),),
 )
 """All tasks by name."""
 
