@@ -59,7 +59,6 @@ MODEL = np.zeros(4, np.float32)
             "a field that no record holds (name: ",
         ),
         (lambda: checks.state({"group": MODEL}), "'group', a name that is not free"),
-        (lambda: checks.state({"meta": MODEL}), "'meta', a name that is not free"),
         (lambda: checks.state({"../mine": MODEL}), "'../mine', a name that is not free"),
         (lambda: checks.state({"mine": [1, 2]}), '"mine" as list'),
         (
