@@ -26,6 +26,9 @@ KERNELS = frozenset({"compiled", "grouped", "csr", "reference"})
 ONE_BY_ONE = KERNELS - {"grouped"}
 """Kernels that train one client after another."""
 
+RECEIVED_LOSS = "received_loss"
+"""Column of the training report: the loss of the received model on the client's training graphs."""
+
 AGREEMENT = "domain_agreement"
 """Record field of algorithms that form their groups anew in every round; the engine fills it."""
 

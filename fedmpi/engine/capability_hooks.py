@@ -10,10 +10,17 @@ import numpy.typing as npt
 
 from fedmpi.algorithms import capabilities
 from fedmpi.algorithms.base import Floats, Ints
-from fedmpi.algorithms.capabilities import Bytes, Division, Reports, RoundWeights, Trained, Vector
+from fedmpi.algorithms.capabilities import (
+    RECEIVED_LOSS,
+    Bytes,
+    Division,
+    Reports,
+    RoundWeights,
+    Trained,
+    Vector,
+)
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_calls import HookCalls
-from fedmpi.engine.messages import RECEIVED_LOSS
 from fedmpi.models.options import ModelOptions
 from fedmpi.store.schema import Field
 

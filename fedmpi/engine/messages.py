@@ -26,8 +26,6 @@ TRAINING = (
     "wall_s",
     "cpu_s",
 )
-RECEIVED_LOSS = "received_loss"
-"""Column behind them for algorithms that weigh by it."""
 
 EVALUATION = (
     "val_loss",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from fedmpi.algorithms.capabilities import RECEIVED_LOSS
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.engine.buffers import Delta, on_host
@@ -17,7 +18,7 @@ from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Training
 from fedmpi.engine.groups import Found
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.messages import RECEIVED_LOSS, TRAINING
+from fedmpi.engine.messages import TRAINING
 from fedmpi.engine.states import States
 
 

@@ -5,10 +5,12 @@ import pytest
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import RoundWeights, WeightsFromReports
-from fedmpi.case.schema import ReductionOptions
+from fedmpi.case.schema import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import hook_checks as checks
+from fedmpi.engine.aggregation import Plain
+from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.hook_checks import Breach
 from fedmpi.engine.hooks import Hooks
@@ -48,7 +50,9 @@ def plan_of(group, losses, deltas, participants=(0, 1, 2), failed=-1):
 def models(plan, deltas, participants=(0, 1, 2), trained=2):
     collectives, hosts = World().collectives, np.zeros(3, np.int64)
     start = {int(group): np.zeros(2, np.float32) for group in plan.group}
-    exchange = Exchange(collectives, 0, hosts, ReductionOptions(), hooks(), 2, trained, start)
+    plain = Plain(collectives, hosts, ExactOptions(), 2, Buffers())
+    exchange = Exchange(collectives, hosts, plain, hooks(), 2, trained, Buffers())
+    exchange.models = start
     rows = {client: np.array(deltas[client], np.float32) for client in participants}
     exchange.run(plan, np.array(participants), plan.weights, rows)
     return {group: model.tolist() for group, model in exchange.models.items()}

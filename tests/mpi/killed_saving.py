@@ -15,7 +15,8 @@ from fedmpi.comm import launch
 
 launch.set_defaults(1)
 
-from fedmpi.cli.run import Places, check_places, plan_suite  # noqa: E402
+from fedmpi.cli.options import Data  # noqa: E402
+from fedmpi.cli.run import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.engine.checkpoints import Checkpoints  # noqa: E402
@@ -66,7 +67,7 @@ def arm(when: str) -> None:
 def main(suite: str, out: str, rank: str, when: str) -> None:
     """Run the suite's only case."""
     world = World()
-    source = Places(None, None, None, None).source()
+    source = Data().source()
     plan = plan_suite(read(Path(suite), []), Path(out), resume=True)
     check_places(plan, source)
     (planned,) = plan

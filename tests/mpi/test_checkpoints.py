@@ -63,9 +63,9 @@ FULL = """
 import resource
 from mpi4py import MPI
 from fedmpi.algorithms.base import Algorithm
-class Full(Algorithm):
+from fedmpi.algorithms.capabilities import LocalPenalty
+class Full(LocalPenalty, Algorithm):
     name = "full"
-    penalises = True
     calls = 0
     def penalty(self, parameters, reference, gradient):
         Full.calls += 1
