@@ -16,7 +16,6 @@ from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
-from fedmpi.tasks.known import TASKS
 
 
 class _AdamLike(Options):
@@ -178,15 +177,13 @@ class Case(Options):
     @model_validator(mode="before")
     @classmethod
     def _choose_kernels(cls, values: Any, info: ValidationInfo) -> Any:
-        """Choose kernels that can run everything; the context names those that the algorithm can use."""
+        """Choose kernels that can run everything; the context names those that algorithm and task can use."""
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model: ModelOptions = values.get("model", GinOptions())
         able = model.kernels & (info.context or {}).get("kernels", model.kernels)
         for axis in ("objective", "optimizer"):
             able &= getattr(values.get(axis), "kernels", able)
-        if values.get("task"):
-            able &= TASKS.find(values["task"]).kernels
         if wanted not in able or not (model.any_task or _has_classes(values)):
             wanted = "csr"
         return {"kernels": wanted, **values}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import kernels_of
+from fedmpi.algorithms.capabilities import KERNELS, kernels_of
 from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
@@ -146,13 +146,23 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
             raise _Refused(forbidden, "unknown key")
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
-        able = {"kernels": kernels_of(type(algorithm))}
+        able = {"kernels": kernels_of(type(algorithm)) & _kernels_of_task(values.get("task", ""))}
         case: Case = _validated(Case, values, "", able)
         _fits(case)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
         if (wrong := unmet(algorithm, case)) is not None:
             raise _Refused(*wrong)
     return Checked(case, algorithm)
+
+
+def _kernels_of_task(name: Any) -> frozenset[str]:
+    """Return the kernels that can run the task of this name; "" stands for the dataset's own."""
+    if not isinstance(name, str):
+        raise _Refused("task", "must be the name of a task")
+    try:
+        return TASKS.find(name).kernels if name else KERNELS
+    except UnknownName as unknown:
+        raise _Refused("task", unknown.text) from None
 
 
 def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
@@ -163,8 +173,9 @@ def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
     for axis, (classes, _) in AXES.items():
         if isinstance(classes, Kind):
             found |= classes.sources(type(values[axis]))
-    if values.get("task") in TASKS:
-        found |= TASKS.sources(TASKS[values["task"]])
+    task = values.get("task", "")
+    if task in TASKS:
+        found |= TASKS.sources(TASKS[task])
     return found
 
 

@@ -8,6 +8,8 @@ from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
 from fedmpi.partition.options import FedGraphNN
+from fedmpi.tasks.base import KINDS, Task
+from fedmpi.tasks.known import TASKS
 
 
 def dataset_misfit(case: Case) -> tuple[str, str] | None:
@@ -28,6 +30,8 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
 
     The dataset's family says what its labels are for.
     """
+    if case.task and (wrong := _named_task_misfit(case)):
+        return "task", wrong
     names = members(case.dataset.name)
     others = [name for name in names if family_of(name).task(name) != "classification"]
     split = case.partition.split if isinstance(case.partition, FedGraphNN) else "random"
@@ -53,6 +57,18 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
     if kind != "regression" and case.dataset.targets != "raw":
         return "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has {what}: use "raw"'
     return None
+
+
+def _named_task_misfit(case: Case) -> str:
+    """Return why the task that the case names cannot be, or nothing."""
+    task, name = TASKS[case.task], case.dataset.name
+    if task.supervised != case.objective.supervised:
+        return f'"{case.task}" and objective "{case.objective.name}" do not go together: leave task out'
+    makes_labels = task.examples.__func__ is not Task.examples.__func__  # type: ignore[attr-defined]
+    kinds = {family_of(each).task(each) for each in members(name)}
+    if not makes_labels and kinds != {task.labels}:
+        return f'"{case.task}" predicts {KINDS[task.labels]}, {name} has others: leave task out'
+    return ""
 
 
 def _classes_misfit(case: Case, split: str) -> tuple[str, str] | None:

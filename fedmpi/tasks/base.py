@@ -43,6 +43,8 @@ class Task:
         Kind of the labels that it needs, as `RawGraphs.task`.
     metrics : tuple of Metric
         The first is the headline.
+    supervised : bool
+        Whether it has a loss of its own; False: the objective has it, without labels.
     kernels : frozenset of str
         Kernels that can compute its loss: torch's, unless they bring it themselves.
     lengths : int64 [clients]
@@ -53,6 +55,7 @@ class Task:
 
     name: ClassVar[str]
     labels: ClassVar[LabelKind] = "classification"
+    supervised: ClassVar[bool] = True
     kernels: ClassVar[frozenset[str]] = frozenset({"csr", "reference"})
     metrics: tuple[Metric, ...] = ()
     lengths: npt.NDArray[np.int64]

@@ -25,6 +25,7 @@ class Clustering(Task):
 
     name: ClassVar[str] = "clustering"
     labels: ClassVar[LabelKind] = "classification"
+    supervised: ClassVar[bool] = False
     kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
     metrics: tuple[Metric, ...] = (CLUSTERING_ACCURACY, CLUSTERING_F1)
 

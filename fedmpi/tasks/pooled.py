@@ -42,7 +42,8 @@ class PooledTask(Task):
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
         if len(raws) > 1:
-            raise BadInput(f"{', '.join(raw.name for raw in raws)}: molecules are one dataset per case")
+            names = ", ".join(raw.name for raw in raws)
+            raise BadInput(f'task "{self.name}" takes one dataset per case, here are {names}')
         if getattr(case.model, "head", None) == "own":
             raise BadInput('model.head = "own" is for graphs with one class each; use model.head = "dataset"')
         raw, values = raws[0], np.asarray(raws[0].labels)

@@ -97,6 +97,13 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ("optimizer = { lr = inf }", "case.optimizer.lr: input should be a finite number"),
         ('dataset = "gcfl/molecules"\npartition = "iid"', "gcfl/molecules is several"),
         ('dataset = { name = "MUTAG", synthetic = { domains = 2 } }', 'is read for dataset "synthetic" only'),
+        ('task = "regresion"', 'case.task: there is no "regresion"; did you mean "regression"?'),
+        ('task = "clustering"', '"clustering" and objective "supervised" do not go together: leave task out'),
+        (
+            'task = "multi-label"',
+            '"multi-label" predicts yes-or-no labels, synthetic has others: leave task out',
+        ),
+        ("task = 3", "case.task: must be the name of a task"),
         ("dataset = 3", "case.dataset: must be a name or a table, not 3"),
     ],
 )
