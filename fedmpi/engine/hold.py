@@ -60,12 +60,13 @@ class HeldFolder:
 
     @property
     def record(self) -> RunRecord:
-        """The record in the folder, for reading; to be set once."""
+        """The record in the folder, for reading, after `keep`."""
         assert self._record is not None
         return self._record
 
-    @record.setter
-    def record(self, record: RunRecord) -> None:
+    def keep(self, record: RunRecord) -> None:
+        """Take the record that was made or opened in the folder; once."""
+        assert self._record is None
         self._record = record
 
     @contextmanager

@@ -118,7 +118,7 @@ class Keeper:
         held = self._locked
         assert held is not None
         if not holds_run(self._folder):
-            held.record = RunRecord.create(
+            record = RunRecord.create(
                 self._folder,
                 config=self._case.config(),
                 clients=clients,
@@ -127,6 +127,7 @@ class Keeper:
                 extra=fields,
                 metrics=metrics,
             )
+            held.keep(record)
             self._held = held
             return Opening(0, False, "")
         if not resume:
@@ -134,7 +135,8 @@ class Keeper:
                 f"{self._folder} holds an unfinished run; add --resume to continue it, "
                 "or choose another folder with --out"
             )
-        held.record = record = RunRecord.reopen(self._folder)
+        record = RunRecord.reopen(self._folder)
+        held.keep(record)
         refuse_other_config(self._case, record.start.config, self._folder)
         if record.status == "complete":
             meanwhile = f"{self._folder}: another process completed it meanwhile"

@@ -59,13 +59,13 @@ class Observer(Protocol):
         opening: Opening,
         facts: dict[str, Any],
     ) -> None:
-        """Hear that data, partition and record are ready."""
+        """Take what is known before the first round: data, partition and record are ready."""
 
     def round(self, report: RoundReport) -> None:
-        """Hear of a recorded round."""
+        """Take a recorded round."""
 
     def note(self, text: str) -> None:
-        """Hear what the user should know."""
+        """Show a line to the user."""
 
 
 _PATIENCE_S = 3.0

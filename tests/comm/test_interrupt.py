@@ -21,6 +21,7 @@ def test_a_background_job_goes_on_ignoring_it():
     try:
         with interrupt.raised():
             signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
 

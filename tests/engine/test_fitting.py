@@ -30,20 +30,30 @@ FEDOPT = server(FedAdam(FedAdam.Options(name="fedadam")))
 PLUS = server(GcflPlus(GcflPlusOptions(length=3)))
 
 
+def fits(check, *arguments):
+    """Return whether a check lets a checkpoint's arrays pass."""
+    try:
+        check(*arguments)
+    except Unfit:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("fresh", [FEDOPT, PLUS])
 def test_a_server_of_this_run_fits(fresh):
-    refuse_unfit_server({**fresh, "group": np.array([0, 1])}, fresh)
+    assert fits(refuse_unfit_server, {**fresh, "group": np.array([0, 1])}, fresh)
+    assert not fits(refuse_unfit_server, {**fresh, "group": np.array([0, 2])}, fresh)
 
 
 def test_states_of_this_run_fit():
-    refuse_unfit_states({0: state(8, 6), 1: state(11, 9)}, LAYOUTS)
-    refuse_unfit_states({1: state(11, 9)}, LAYOUTS)  # a rank has those of its clients
+    assert fits(refuse_unfit_states, {0: state(8, 6), 1: state(11, 9)}, LAYOUTS)
+    assert fits(refuse_unfit_states, {1: state(11, 9)}, LAYOUTS)  # a rank has those of its clients
 
 
 def test_moments_may_have_overflown_and_the_last_model_may_not_be_there_yet():
-    refuse_unfit_states({0: state(8, 6, (2, np.inf))}, LAYOUTS)
+    assert fits(refuse_unfit_states, {0: state(8, 6, (2, np.inf))}, LAYOUTS)
     last = np.concatenate([state(11, 9), np.full(2, np.nan, np.float32)])
-    refuse_unfit_states({1: last}, [LAYOUTS[0], StateLayout(13, 3, 9)])
+    assert fits(refuse_unfit_states, {1: last}, [LAYOUTS[0], StateLayout(13, 3, 9)])
 
 
 @pytest.mark.parametrize(
