@@ -12,20 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.graphs.products import padded
 from fedmpi.graphs.refinement import weighted as weighted
 from fedmpi.graphs.refinement.levels import Levels, levels
 from fedmpi.graphs.refinement.quotient import Quotient, quotient
 from fedmpi.kernels.attention import FastAttention
-from fedmpi.kernels.convolution import multiply
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.gin import FastGin
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.layers import FastPropagation, FastSums, Layer, Layered, matrices_of
-from fedmpi.kernels.linear_map import LinearMap, Loaded
+from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.messages import FastMessages
+from fedmpi.kernels.pooled_network import PooledNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
@@ -61,7 +59,7 @@ class _Passed:
     kept: Counts
 
 
-class FastGraphNetwork:
+class FastGraphNetwork(PooledNetwork):
     """Kernels of one model shape, bound to the vectors of its `FlatModel`.
 
     Parameters
@@ -76,9 +74,9 @@ class FastGraphNetwork:
     def __init__(
         self, options: GinOptions | MessagePassingOptions, model: FlatModel, scratch: Scratch
     ) -> None:
-        self._options, self._width, self._scratch = options, padded(options.hidden), scratch
+        super().__init__(options.hidden, model, scratch)
+        self._options = options
         self._by_mean = isinstance(options, MessagePassingOptions) and options.pooling == "mean"
-        self._gradient = model.gradient.numpy()
         slots = {slot.name: slot for slot in model.slots}
         self._inputs = LinearMap(model, slots["pre.weight"], slots["pre.bias"], padded_inputs=False)
         count = 1 if isinstance(options, SgcOptions) else options.layers
@@ -99,7 +97,7 @@ class FastGraphNetwork:
         self._load()
         self._gradient[:] = 0
         passed, last = self._forward(batch, streams)
-        matrix, pooled = batch.pooling.transposed, self._pool(batch.pooling, last)
+        matrix, pooled = batch.pooling.transposed, self._sum(batch.pooling, last, "pooled")
         means = _inverse(np.diff(batch.node_ptr))[:, None] if self._by_mean else None
         if means is not None:
             pooled *= means
@@ -110,8 +108,7 @@ class FastGraphNetwork:
             done = each.done
             gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, each.kept, "out gradient")
             matrix, upstream = layer.back(number, batch, gradient, each.x, done)
-        rows = self._scratch("input gradient", matrix.num_rows, self._width)
-        multiply(matrix, upstream, rows)
+        rows = self._sum(matrix, upstream, "input gradient")
         self._inputs.add_gradients_by_columns(rows, batch.inputs)
         return outcome
 
@@ -126,18 +123,6 @@ class FastGraphNetwork:
         lengths, pooling = np.diff(graphs.topology.graph_ptr), found.pooling
         means = np.repeat(_inverse(lengths), np.diff(pooling.pointers))
         return replace(found, pooling=replace(pooling, weights=pooling.weights * means))
-
-    def evaluate(self, graphs: Levels, labels: npt.NDArray[np.int64]) -> Outcome:
-        """Classify graphs without dropout; labels int64 [B]."""
-        return self._head.evaluate(self._pooled(graphs), labels)
-
-    def logits(self, graphs: Levels) -> Floats:
-        """Return the outputs without dropout, float32 [B, C]."""
-        return self._head.logits(self._pooled(graphs))
-
-    def embed(self, graphs: Levels) -> Floats:
-        """Return what is pooled of each graph without dropout, float32 [B, h]."""
-        return self._pooled(graphs)[:, : self._options.hidden]
 
     def step_flops(self, batch: Quotient) -> int:
         """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
@@ -160,20 +145,8 @@ class FastGraphNetwork:
         inputs, head = 2 * graphs.inputs.size * self._width, self._head.flops(graphs.pooling.num_rows)
         return inputs + sum(layers) + head + 2 * graphs.pooling.num_entries * self._width
 
-    def _load(self) -> None:
-        parts: list[Loaded] = [self._inputs, self._head, *self._layers]
-        for part in parts:
-            part.load()
-
-    def _input_rows(self, inputs: Floats) -> Floats:
-        rows = self._scratch("input rows", len(inputs), self._width)
-        self._inputs.apply(inputs, rows, relu=False)
-        return rows
-
-    def _pool(self, matrix: Csr, x: Floats) -> Floats:
-        pooled = self._scratch("pooled", matrix.num_rows, self._width)
-        multiply(matrix, x, pooled)
-        return pooled
+    def _layers_to_load(self) -> list[Layer]:
+        return self._layers
 
     def _forward(self, batch: Quotient, streams: DropoutStreams) -> tuple[list[_Passed], Floats]:
         """Return what each layer computed, and what dropout leaves of the last, [Q, h]."""
@@ -193,7 +166,7 @@ class FastGraphNetwork:
         x, first = self._input_rows(graphs.inputs), 0
         for number, layer in enumerate(self._layers):
             x, first = layer.evaluate(number, graphs, first, x), first + layer.steps
-        return self._pool(graphs.pooling, x)
+        return self._sum(graphs.pooling, x, "pooled")
 
 
 def _layer(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fedmpi.graphs import products
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.products import TILE, padded
+from fedmpi.kernels.scratch import zeros
 from fedmpi.models.flat import FlatModel, Slot
 
 Floats = npt.NDArray[np.float32]
@@ -66,14 +67,14 @@ class LinearMap:
         of_bias = nothing.copy() if bias is None else view(gradients, bias)
         self._gradients = [view(gradients, weight)[:, columns], of_bias]
         depth = padded(inputs) if padded_inputs else inputs
-        self.transposed = np.zeros((depth, self.width), np.float32)
+        self.transposed = zeros(depth, self.width)
         whole = self._weight.flags.c_contiguous and bias is not None
         self._is_view = whole and (self.width, depth) == (outputs, inputs)
         if self._is_view:
             self.weight, self.bias = self._weight, self._bias
             self.weight_gradient, self.bias_gradient = self._gradients
         else:
-            self.weight, self.weight_gradient = (np.zeros((self.width, depth), np.float32) for _ in range(2))
+            self.weight, self.weight_gradient = (zeros(self.width, depth) for _ in range(2))
             self.bias, self.bias_gradient = (np.zeros(self.width, np.float32) for _ in range(2))
 
     def load(self) -> None:

@@ -18,7 +18,7 @@ from fedmpi.graphs.refinement.channels import Structure
 from fedmpi.kernels import structure_loops as kernels
 from fedmpi.kernels.convolution import entries, multiply
 from fedmpi.kernels.linear_map import LinearMap
-from fedmpi.kernels.scratch import Scratch
+from fedmpi.kernels.scratch import Scratch, zeros
 
 Floats = npt.NDArray[np.float32]
 
@@ -58,7 +58,7 @@ class FastStructure:
         self._embed, self._convolutions, self._readers = embed, convolutions, readers
         self._width, self._scratch = embed.width, scratch
         shape = (len(embed.transposed) + 1, self._width)
-        self._embedding, *self._composed = (np.zeros(shape, np.float32) for _ in range(3))
+        self._embedding, *self._composed = (zeros(*shape) for _ in range(3))
 
     def load(self) -> None:
         """Take over the model's parameters."""

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.graphs.products import padded
 from fedmpi.graphs.refinement.channels import (
     ChannelBatch,
     ChannelLevels,
@@ -24,10 +23,11 @@ from fedmpi.graphs.refinement.channels import (
     channel_batch,
     channel_levels,
 )
-from fedmpi.kernels.convolution import Added, Convolved, FastConvolution, multiply
+from fedmpi.kernels.convolution import Added, Convolved, FastConvolution
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.linear_map import LinearMap, Loaded
+from fedmpi.kernels.pooled_network import PooledNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.structure import FastStructure, StructureRows
 from fedmpi.models.dropout import DropoutStreams
@@ -55,7 +55,7 @@ class _Pooled:
     merged: Floats
 
 
-class FastFedStar:
+class FastFedStar(PooledNetwork):
     """Kernels of one model shape, bound to the vectors of its `FlatModel`.
 
     Parameters
@@ -67,8 +67,8 @@ class FastFedStar:
     """
 
     def __init__(self, options: FedStarOptions, model: FlatModel, scratch: Scratch) -> None:
-        self._options, self._width, self._scratch = options, padded(options.hidden), scratch
-        self._gradient = model.gradient.numpy()
+        super().__init__(options.hidden, model, scratch)
+        self._options = options
         maps = _Maps(model, options.hidden)
         layers = range(options.layers)
         self._inputs = maps.inputs("pre")
@@ -114,7 +114,7 @@ class FastFedStar:
         rows = self._structure.forward(batch.structure)
         inputs = self._input_rows(batch.rows.inputs)
         layers, x = self._forward(batch, inputs, rows, streams)
-        pooled = self._pool(batch.rows.pooling, x, batch.structure, rows)
+        pooled = self._pool_and_merge(batch.rows.pooling, x, batch.structure, rows)
         outcome, upstream = self._head.step(pooled.merged, batch.rows.labels, streams)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
         added = self._layers_back(batch, inputs, layers, of_x)
@@ -124,18 +124,6 @@ class FastFedStar:
     def levels(self, graphs: GraphSet) -> ChannelLevels:
         """Return graphs as `evaluate` and `embed` take them."""
         return channel_levels(graphs, self._options.layers)
-
-    def evaluate(self, graphs: ChannelLevels, labels: npt.NDArray[np.int64]) -> Outcome:
-        """Classify graphs without dropout; labels int64 [B]."""
-        return self._head.evaluate(self._merged(graphs), labels)
-
-    def logits(self, graphs: ChannelLevels) -> Floats:
-        """Return the outputs without dropout, float32 [B, C]."""
-        return self._head.logits(self._merged(graphs))
-
-    def embed(self, graphs: ChannelLevels) -> Floats:
-        """Return what is pooled of each graph without dropout, float32 [B, h]."""
-        return self._merged(graphs)[:, : self._options.hidden]
 
     def step_flops(self, batch: ChannelBatch) -> int:
         """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
@@ -159,24 +147,17 @@ class FastFedStar:
         """Return the FLOPs of what is done once per graph: merging, and the head."""
         return 2 * 2 * graphs * self._width**2 + self._head.flops(graphs)
 
-    def _load(self) -> None:
-        parts: list[Loaded] = [self._inputs, self._structure, *self._convolutions, *self._merge, self._head]
-        for part in parts:
-            part.load()
+    def _layers_to_load(self) -> list[Loaded]:
+        return [self._structure, *self._convolutions, *self._merge]
 
-    def _input_rows(self, inputs: Floats) -> Floats:
-        rows = self._scratch("input rows", len(inputs), self._width)
-        self._inputs.apply(inputs, rows, relu=False)
-        return rows
-
-    def _merged(self, graphs: ChannelLevels) -> Floats:
+    def _pooled(self, graphs: ChannelLevels) -> Floats:
         self._load()
         rows = self._structure.forward(graphs.structure)
         x = self._input_rows(graphs.rows.inputs)
         for number, matrix in enumerate(graphs.rows.layers):
             added = Added(rows.added[number], graphs.colours[number])
             x = self._convolutions[number].evaluate(matrix, x, added)
-        return self._pool(graphs.rows.pooling, x, graphs.structure, rows).merged
+        return self._pool_and_merge(graphs.rows.pooling, x, graphs.structure, rows).merged
 
     def _forward(
         self, batch: ChannelBatch, x: Floats, structure: StructureRows, streams: DropoutStreams
@@ -213,14 +194,12 @@ class FastFedStar:
         self._inputs.add_gradients_by_columns(inputs, rows.inputs)
         return added
 
-    def _pool(self, matrix: Csr, x: Floats, structure: Structure, rows: StructureRows) -> _Pooled:
+    def _pool_and_merge(self, matrix: Csr, x: Floats, structure: Structure, rows: StructureRows) -> _Pooled:
         """Sum both channels over the nodes of graphs, and merge the sums."""
-        of_x, of_s, part, merged = (
-            self._scratch(name, matrix.num_rows, self._width)
-            for name in ("pooled", "pooled s", "merged part", "merged")
+        of_x, of_s = self._sum(matrix, x, "pooled"), self._sum(structure.pooling, rows.s[-1], "pooled s")
+        part, merged = (
+            self._scratch(name, matrix.num_rows, self._width) for name in ("merged part", "merged")
         )
-        multiply(matrix, x, of_x)
-        multiply(structure.pooling, rows.s[-1], of_s)
         for values, merge, out in zip((of_x, of_s), self._merge, (merged, part), strict=True):
             products.multiply(values, merge.transposed, out)
         merged += part

@@ -31,6 +31,7 @@ from fedmpi.kernels.molecules.arrays import (
 )
 from fedmpi.kernels.molecules.layout import Layout, hidden_width
 from fedmpi.kernels.molecules.room import executed, made
+from fedmpi.kernels.scratch import zeros
 from fedmpi.kernels.vectors import Descent
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams, fixed_keys, reading
@@ -60,7 +61,7 @@ class FastMolecules:
     def __init__(self, options: FedGraphNNOptions, model: FlatModel, task: int) -> None:
         self._options, self._model = options, model
         self._layout = Layout(options, model)
-        vector, gradient = (np.zeros(self._layout.length, np.float32) for _ in range(2))
+        vector, gradient = (zeros(self._layout.length) for _ in range(2))
         self._network = Network(
             kind=_kind(options),
             task=task,
@@ -73,7 +74,7 @@ class FastMolecules:
             vector=vector,
             gradient=gradient,
         )
-        self._moments = Moments(np.zeros_like(vector), np.zeros_like(vector))
+        self._moments = Moments(zeros(len(vector)), zeros(len(vector)))
         bits, threshold = reading(options.dropout)
         self._drop = Drop(bits, threshold, np.float32(1.0 / (1.0 - options.dropout)))
         self._room = (0, 0)

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedmpi.graphs.products import padded
 from fedmpi.kernels.molecules.arrays import Floats, Longs, Transposed, Weights
+from fedmpi.kernels.scratch import zeros
 from fedmpi.models.flat import FlatModel, Slot
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions, FedGraphNNSageOptions
 
@@ -95,10 +96,10 @@ class Layout:
         shapes = self._shapes
         nodes = shapes["inner"][0] - self.width
         return Transposed(
-            np.zeros(shapes["second"][::-1], np.float32),
-            np.zeros((shapes["inner"][1], nodes), np.float32),
-            np.zeros(shapes["outer"][::-1], np.float32),
-            np.zeros(shapes["last"][::-1], np.float32),
+            zeros(*shapes["second"][::-1]),
+            zeros(shapes["inner"][1], nodes),
+            zeros(*shapes["outer"][::-1]),
+            zeros(*shapes["last"][::-1]),
         )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fedmpi.graphs.products import LANES
-from fedmpi.kernels.molecules.arrays import GAT, GCN, SAGE, Attention, Floats, Network, Work
+from fedmpi.kernels.molecules.arrays import GAT, GCN, SAGE, Attention, Network, Work
+from fedmpi.kernels.scratch import zeros
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions
 
@@ -30,27 +31,27 @@ def made(options: FedGraphNNOptions, network: Network, width: int, nodes: int, e
     attended = (nodes, entries) if kind == GAT else (0, 0)
     return Work(
         words=np.zeros(max(rows * max(hidden, width), entries * heads) // 2 + 2, np.uint64),
-        inputs=_room(own_inputs, weights.first.shape[0]),
-        input_factors=_room(attended[0], width),
-        hidden=_room(rows, hidden),
-        factors=_room(rows, hidden),
-        second=_room(own_second, weights.second.shape[0]),
+        inputs=zeros(own_inputs, weights.first.shape[0]),
+        input_factors=zeros(attended[0], width),
+        hidden=zeros(rows, hidden),
+        factors=zeros(rows, hidden),
+        second=zeros(own_second, weights.second.shape[0]),
         attention=_attention(*attended, heads, options.hidden, hidden),
         last_attention=_attention(*attended, 1, options.node, node),
-        states=_room(nodes, node),
-        joined=_room(nodes, node + width),
-        inner=_room(nodes, inner),
-        outer=_room(nodes, outer),
-        pooled=_room(1, outer),
-        logits=_room(1, last),
-        logits_gradient=_room(1, last),
-        pooled_gradient=_room(1, outer),
-        outer_gradient=_room(nodes, outer),
-        inner_gradient=_room(nodes, inner),
-        nodes_gradient=_room(nodes, node),
-        states_gradient=_room(nodes, node),
-        second_gradient=_room(own_second, weights.second.shape[0]),
-        hidden_gradient=_room(rows, hidden),
+        states=zeros(nodes, node),
+        joined=zeros(nodes, node + width),
+        inner=zeros(nodes, inner),
+        outer=zeros(nodes, outer),
+        pooled=zeros(1, outer),
+        logits=zeros(1, last),
+        logits_gradient=zeros(1, last),
+        pooled_gradient=zeros(1, outer),
+        outer_gradient=zeros(nodes, outer),
+        inner_gradient=zeros(nodes, inner),
+        nodes_gradient=zeros(nodes, node),
+        states_gradient=zeros(nodes, node),
+        second_gradient=zeros(own_second, weights.second.shape[0]),
+        hidden_gradient=zeros(rows, hidden),
     )
 
 
@@ -58,19 +59,15 @@ def _attention(nodes: int, entries: int, heads: int, width: int, columns: int) -
     return Attention(
         heads=heads,
         width=width,
-        states=_room(nodes, columns),
-        states_gradient=_room(nodes, columns),
-        scores=_room(nodes, 2 * heads),
-        scores_gradient=_room(nodes, 2 * heads),
-        shares=_room(entries, heads),
-        factors=_room(entries, heads),
-        shares_gradient=_room(entries, heads),
-        lanes=np.zeros(LANES, np.float32),
+        states=zeros(nodes, columns),
+        states_gradient=zeros(nodes, columns),
+        scores=zeros(nodes, 2 * heads),
+        scores_gradient=zeros(nodes, 2 * heads),
+        shares=zeros(entries, heads),
+        factors=zeros(entries, heads),
+        shares_gradient=zeros(entries, heads),
+        lanes=zeros(LANES),
     )
-
-
-def _room(rows: int, width: int) -> Floats:
-    return np.zeros((rows, width), np.float32)
 
 
 def executed(network: Network, width: int, counts: GraphCounts, *, training: bool) -> int:

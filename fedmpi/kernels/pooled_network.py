@@ -1,0 +1,75 @@
+"""What compiled networks share: rows of the inputs, vectors pooled per graph, a head of two Linears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import padded
+from fedmpi.kernels.convolution import multiply
+from fedmpi.kernels.head import FastHead
+from fedmpi.kernels.linear_map import LinearMap, Loaded
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.outcome import Outcome
+
+Floats = npt.NDArray[np.float32]
+
+
+class PooledNetwork:
+    """Kernels of one model shape, bound to the vectors of its `FlatModel`.
+
+    Parameters
+    ----------
+    hidden : int
+        Columns of a hidden row.
+    model : FlatModel
+        On the CPU; its parameters are read, its gradient is written.
+    scratch : Scratch
+    """
+
+    _inputs: LinearMap
+    _head: FastHead
+
+    def __init__(self, hidden: int, model: FlatModel, scratch: Scratch) -> None:
+        self._hidden, self._width, self._scratch = hidden, padded(hidden), scratch
+        self._gradient = model.gradient.numpy()
+
+    def evaluate(self, graphs: Any, labels: npt.NDArray[np.int64]) -> Outcome:
+        """Classify graphs without dropout; labels int64 [B]."""
+        return self._head.evaluate(self._pooled(graphs), labels)
+
+    def logits(self, graphs: Any) -> Floats:
+        """Return the outputs without dropout, float32 [B, C]."""
+        return self._head.logits(self._pooled(graphs))
+
+    def embed(self, graphs: Any) -> Floats:
+        """Return what is pooled of each graph without dropout, float32 [B, h]."""
+        return self._pooled(graphs)[:, : self._hidden]
+
+    def _pooled(self, graphs: Any) -> Floats:
+        """Return what is pooled of each graph without dropout, padded, float32 [B, width]."""
+        raise NotImplementedError
+
+    def _layers_to_load(self) -> Sequence[Loaded]:
+        raise NotImplementedError
+
+    def _load(self) -> None:
+        parts: list[Loaded] = [self._inputs, self._head, *self._layers_to_load()]
+        for part in parts:
+            part.load()
+
+    def _input_rows(self, inputs: Floats) -> Floats:
+        rows = self._scratch("input rows", len(inputs), self._width)
+        self._inputs.apply(inputs, rows, relu=False)
+        return rows
+
+    def _sum(self, matrix: Csr, x: Floats, name: str) -> Floats:
+        """Return a sparse matrix [n, m] times rows [m, h]."""
+        sums = self._scratch(name, matrix.num_rows, self._width)
+        multiply(matrix, x, sums)
+        return sums
