@@ -14,13 +14,14 @@ from fedmpi.errors import BadInput
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.refinement.colours import Rows
 from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.kernels import losses
+from fedmpi.kernels.feed_forward import FastFeedForward
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.encoder import Encoding, GinEncoder, XavierLinear
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
 from fedmpi.models.options import MODELS, GinEncoderOptions, ModelOptions, Shape
-from fedmpi.objectives import compiled, contrast
-from fedmpi.objectives.fast_feed_forward import FastFeedForward
+from fedmpi.objectives import contrast
 from fedmpi.objectives.information import jensen_shannon
 from fedmpi.objectives.options import (
     OBJECTIVES,
@@ -196,7 +197,7 @@ class InfoGraph(OneEncoder):
         if isinstance(batch, Batch):
             return jensen_shannon(nodes, graphs, batch.graph_of_node)
         assert batch.node_classes is not None
-        return compiled.jensen_shannon(nodes, graphs, batch.node_classes.pooling.transposed)
+        return losses.jensen_shannon(nodes, graphs, batch.node_classes.pooling.transposed)
 
 
 class Mvgrl:
@@ -278,7 +279,7 @@ class Intra(OneEncoder):
                     return contrast.inter(local.graphs, frozen.difference, tau)
                 if local.counts is None:
                     return contrast.inter(local.nodes, frozen.difference, tau)
-                return compiled.inter(local.nodes, frozen.difference, local.counts, tau)
+                return losses.inter(local.nodes, frozen.difference, local.counts, tau)
         raise AssertionError(self.options.name)
 
 

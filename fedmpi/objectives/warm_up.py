@@ -6,11 +6,11 @@ import numpy as np
 import torch
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.kernels import losses
+from fedmpi.kernels.feed_forward import FastFeedForward
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinEncoderOptions, Shape
-from fedmpi.objectives import compiled
-from fedmpi.objectives.fast_feed_forward import FastFeedForward
 from fedmpi.objectives.unsupervised import InfoGraphNetwork
 
 
@@ -22,5 +22,5 @@ def warm_up() -> None:
     vectors = head(torch.ones(2, options.dimension, requires_grad=True))
     numbers = np.arange(3, dtype=np.int32)
     members = Csr(numbers, numbers[:2], np.ones(2, np.float32), 2)
-    compiled.jensen_shannon(vectors, vectors, members).backward()  # type: ignore[no-untyped-call]
-    compiled.inter(torch.ones(2, 1), torch.ones(2, 1), torch.ones(2), 0.5)
+    losses.jensen_shannon(vectors, vectors, members).backward()  # type: ignore[no-untyped-call]
+    losses.inter(torch.ones(2, 1), torch.ones(2, 1), torch.ones(2), 0.5)

@@ -5,13 +5,14 @@ import pytest
 import torch
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.kernels import losses
+from fedmpi.kernels.feed_forward import FastFeedForward
+from fedmpi.kernels.loss_loops import log_one_plus, negative_exponential
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinEncoderOptions, Shape
-from fedmpi.objectives import compiled, contrast
-from fedmpi.objectives.fast_feed_forward import FastFeedForward
+from fedmpi.objectives import contrast
 from fedmpi.objectives.information import jensen_shannon
-from fedmpi.objectives.loss_kernels import log_one_plus, negative_exponential
 from fedmpi.objectives.unsupervised import InfoGraphNetwork
 
 SIZES = np.array([3, 1, 40, 7, 100])
@@ -47,7 +48,7 @@ def test_jensen_shannon(scale, width):
     pointers = np.concatenate([[0], np.cumsum(SIZES)]).astype(np.int32)
     ones = np.ones(len(owners), np.float32)
     pooling = Csr(pointers, CLASS_OF_NODE.astype(np.int32), ones, 90)
-    found = compiled.jensen_shannon(nodes, graphs, pooling.transposed)
+    found = losses.jensen_shannon(nodes, graphs, pooling.transposed)
     (2 * found).backward()
     assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     assert_close(nodes.grad, 2 * expected[0].grad)
@@ -61,8 +62,8 @@ def test_a_vector_that_is_not_finite_makes_a_loss_that_is_none():
         nodes, graphs = vectors(3, 16, 1.0, 2), vectors(3, 16, 1.0, 3)
         with torch.no_grad():
             nodes[1, 4] = bad
-        assert not compiled.jensen_shannon(nodes, graphs, members).isfinite()
-        assert not compiled.inter(nodes, graphs.detach(), torch.ones(3), 0.5).isfinite()
+        assert not losses.jensen_shannon(nodes, graphs, members).isfinite()
+        assert not losses.inter(nodes, graphs.detach(), torch.ones(3), 0.5).isfinite()
 
 
 @pytest.mark.parametrize("temperature", [0.02, 0.5])
@@ -73,7 +74,7 @@ def test_inter_counts_every_node(temperature):
     every = np.repeat(np.arange(30), counts)
     loss = contrast.inter(expected[every], difference.double()[every], temperature)
     loss.backward()
-    found = compiled.inter(local, difference, torch.from_numpy(counts).float(), temperature)
+    found = losses.inter(local, difference, torch.from_numpy(counts).float(), temperature)
     found.backward()
     assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     assert_close(local.grad, expected.grad)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import padded
-from fedmpi.objectives import loss_kernels as kernels
-from fedmpi.objectives.fast_feed_forward import with_columns
+from fedmpi.kernels import loss_loops as kernels
+from fedmpi.kernels.feed_forward import with_columns
 
 
 class _JensenShannon(torch.autograd.Function):
