@@ -32,6 +32,7 @@ from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
 from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
+from fedmpi.tasks.trial import examples_of, try_out
 
 if TYPE_CHECKING:
     from fedmpi.datasets.raw import RawGraphs
@@ -132,7 +133,7 @@ def _task_of(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
 def load(case: Case, source: DataSource) -> tuple[RawGraphs, ...]:
     """Return the datasets of a case, with the labels that its task predicts."""
     raws = load_all(case.dataset, source)
-    return tuple(_task_of(case, raws).examples(raw) for raw in raws)
+    return tuple(examples_of(_task_of(case, raws), raw) for raw in raws)
 
 
 def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partition:
@@ -158,6 +159,10 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
     view = None if case.objective.supervised else _view(case, raws, partition, cache)
     task = _task_of(case, raws)(case, raws, partition.clients)
     shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
+    if task.supervised:
+        split = partition.clients[0]
+        raw = raws[split.dataset]
+        try_out(task, raw.num_classes, np.asarray(raw.labels)[split.train[:2]])
     if case.share == "all" and len(set(shapes)) > 1:
         raise BadInput(
             'share = "all" needs one model shape, but these clients differ in features or classes; '

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Better = Literal["higher", "lower"]
 Scope = Literal["client", "pooled", "all"]
@@ -47,6 +48,14 @@ class Metric:
     percent: bool = False
     constant: float = field(default=math.nan, compare=False)  # NaN is not equal to itself
     meaning: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise ValueError(f"metric {self.name!r}: a name is of a-z, 0-9 and _, as in the name of a field")
+        for key, kind in (("better", Better), ("scope", Scope)):
+            if getattr(self, key) not in get_args(kind):
+                choices = " or ".join(f'"{each}"' for each in get_args(kind))
+                raise ValueError(f'metric "{self.name}": {key} = {getattr(self, key)!r}: it is {choices}')
 
     @property
     def higher(self) -> bool:
@@ -118,7 +127,7 @@ class Metric:
     @property
     def heading(self) -> str:
         """Title with unit."""
-        return f"{self.title} %" if self.percent else self.title
+        return f"{self.title} %" if self.percent and not self.title.endswith("%") else self.title
 
 
 ACCURACY = Metric("accuracy", "accuracy", percent=True, meaning="accuracy")

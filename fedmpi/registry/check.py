@@ -32,6 +32,7 @@ from fedmpi.registry.needs import unmet
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import dataset_misfit, task_misfit
 from fedmpi.registry.twins import distinct
+from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS
 
 AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
@@ -160,7 +161,7 @@ def _kernels_of_task(name: Any) -> frozenset[str]:
     if not isinstance(name, str):
         raise _Refused("task", "must be the name of a task")
     try:
-        return TASKS.find(name).kernels if name else KERNELS
+        return kernels_of_task(TASKS.find(name)) if name else KERNELS
     except UnknownName as unknown:
         raise _Refused("task", unknown.text) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +26,14 @@ Bytes = npt.NDArray[np.uint8]
 Rows = dict[str, npt.NDArray[Any]]
 
 
-class Task:
+TORCH_KERNELS = frozenset({"csr", "reference"})
+"""Kernels that call a task's own loss; the others bring that of fedmpi's tasks themselves."""
+
+_OF_A_BATCH = {"loss", "losses", "outcome", "predictions"}
+"""Methods of a task that other kernels have in code of their own."""
+
+
+class Task(ABC):
     """What is predicted of each example, its loss, what travels of it, and by which metrics it is judged.
 
     Parameters
@@ -46,7 +54,7 @@ class Task:
     supervised : bool
         Whether it has a loss of its own; False: the objective has it, without labels.
     kernels : frozenset of str
-        Kernels that can compute its loss: torch's, unless they bring it themselves.
+        Kernels that can compute what it says of a batch; ask `kernels_of`.
     lengths : int64 [clients]
         Bytes of `pack`.
     fields : tuple of Field
@@ -56,7 +64,7 @@ class Task:
     name: ClassVar[str]
     labels: ClassVar[LabelKind] = "classification"
     supervised: ClassVar[bool] = True
-    kernels: ClassVar[frozenset[str]] = frozenset({"csr", "reference"})
+    kernels: ClassVar[frozenset[str]] = TORCH_KERNELS
     metrics: tuple[Metric, ...] = ()
     lengths: npt.NDArray[np.int64]
     fields: tuple[Field, ...]
@@ -81,13 +89,13 @@ class Task:
         """Return each example's loss, in float64, and what it is scored by."""
         raise NotImplementedError
 
+    @abstractmethod
     def pack(self, client: int, found: Evaluation | None) -> Bytes:
         """Return what travels of a client's examples to rank 0; None if it was not evaluated."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, gathered: Bytes) -> Rows:
         """Return the record's rows from the bytes of all clients, in client order."""
-        raise NotImplementedError
 
     def embeddings(self, gathered: Bytes) -> Rows:
         """Return what is kept beside the record in rounds that ask for it."""
@@ -97,8 +105,18 @@ class Task:
         """Return what the record holds of the labels, as arrays under /partition."""
         return {}
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> None:  # noqa: B027 - few tasks have something to do
         """Do what the first use of a library costs, before rounds are timed; on rank 0."""
+
+
+def kernels_of(task: type[Task]) -> frozenset[str]:
+    """Return the kernels that can run a task: those of its base only where it changes nothing of a batch."""
+    for each in task.__mro__:
+        if "kernels" in vars(each):
+            return each.kernels  # type: ignore[attr-defined, no-any-return]
+        if _OF_A_BATCH & set(vars(each)):
+            return TORCH_KERNELS
+    return TORCH_KERNELS
 
 
 def refuse_scaled_targets(case: Case, what: str) -> None:

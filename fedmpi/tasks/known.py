@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Sequence
+
 from fedmpi.errors import BadInput
 from fedmpi.kinds import Kind, file_of
-from fedmpi.metrics.metric import Metric
+from fedmpi.metrics.metric import METRICS, Metric
 from fedmpi.tasks.base import KINDS, Task
+from fedmpi.tasks.pooled import PooledTask
+
+_TAKEN = ("loss",)
+"""Names that would make fields of every record."""
 
 
 def _refuse_misfit(task: type[Task]) -> None:
@@ -13,13 +20,38 @@ def _refuse_misfit(task: type[Task]) -> None:
     place, metrics = f"{file_of(task)}: class {task.__name__}", task.metrics
     if task.labels not in KINDS:
         raise BadInput(f"{place}: labels = {task.labels!r}: one of {', '.join(KINDS)}")
+    if not isinstance(inspect.getattr_static(task, "examples"), classmethod):
+        raise BadInput(f"{place}: `examples` must be a @classmethod")
+    supervised = [each for each in ("loss", "outcome") if getattr(task, each) is getattr(Task, each)]
+    missing = sorted(task.__abstractmethods__) + (supervised if task.supervised else [])
+    if missing:
+        raise BadInput(f"{place}: it must define {_listed(missing)}, as its base says")
+    if "kernels" in vars(task) and not task.__module__.startswith("fedmpi."):
+        raise BadInput(f"{place}: kernels: those of a plug-in's task are torch's; leave it out")
     if not metrics or not isinstance(metrics, tuple) or not all(isinstance(m, Metric) for m in metrics):
         raise BadInput(f"{place}: metrics = {metrics!r}: it must be a tuple of Metric, the headline first")
+    names = [metric.name for metric in metrics]
+    if len(set(names)) < len(names):
+        raise BadInput(f"{place}: metrics: two have one name ({_listed(names)})")
+    for metric in metrics:
+        if METRICS.get(metric.name, metric) != metric:
+            raise BadInput(f'{place}: metrics: "{metric.name}" is another metric of fedmpi: rename it')
+        if metric.name in _TAKEN:
+            raise BadInput(f'{place}: metrics: "{metric.name}" is a field of every record: rename it')
+        if issubclass(task, PooledTask) and metric.scope != "pooled":
+            raise BadInput(
+                f'{place}: metrics: "{metric.name}" has the scope "{metric.scope}", a PooledTask has one '
+                'value over all held-out examples: scope = "pooled"'
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 TASKS: Kind[Task] = Kind(
     "task",
-    Task,
+    Task,  # type: ignore[type-abstract]
     "fedmpi.tasks",
     "fedmpi.tasks",
     refuse_misfit=_refuse_misfit,

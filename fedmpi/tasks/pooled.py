@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.errors import BadInput
+from fedmpi.errors import BadInput, RankFailed
 from fedmpi.metrics.metric import Metric
 from fedmpi.metrics.tasks import mean_over_tasks
 from fedmpi.models.outcome import Outcome
@@ -63,13 +64,23 @@ class PooledTask(Task):
         self._by_client = len(splits) * self._width <= _MOST_SCORED
         self.fields = self._fields()
 
+    @abstractmethod
     def score(self, metric: Metric, labels: Floats, predicted: npt.NDArray[np.floating]) -> Floats:
-        """Return a metric of each label column, float64 [T]; NaN where it has none."""
-        raise NotImplementedError
+        """Return a metric of each label column, float64 [T]; NaN where it has none.
 
+        Parameters
+        ----------
+        metric : Metric
+            One of `metrics`.
+        labels : float64 [n, T]
+            NaN where one is missing.
+        predicted : float [n, T]
+            What `predictions` returned.
+        """
+
+    @abstractmethod
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each output [B, T], in its type; missing labels are 0, their losses unused."""
-        raise NotImplementedError
 
     def predictions(self, outputs: Tensor) -> Tensor:
         """Return what is scored of outputs [B, T]; float64."""
@@ -77,16 +88,18 @@ class PooledTask(Task):
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the mean over the labels of the batch; outputs and labels [B, T]."""
-        known, filled = _filled(labels)
-        return self.losses(outputs, filled)[known].mean()
+        known, wanted = filled(labels)
+        return self.losses(outputs, wanted)[known].mean()
 
     def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
         """Return each example's sum over its labels, their number, and the predictions as scores."""
         outputs = outputs.detach()
-        known, filled = _filled(labels)
-        losses = self.losses(outputs.double(), filled.double()) * known
+        known, wanted = filled(labels)
+        losses = self.losses(outputs.double(), wanted.double()) * known
         found, counted = losses.sum(dim=1).cpu().numpy(), known.sum(dim=1).cpu().numpy()
         scores = self.predictions(outputs).float().cpu().numpy()
+        if np.isnan(scores).any() and bool(outputs.isfinite().all()):
+            raise RankFailed(f"task {self.name}: `predictions` made NaN of finite outputs")
         return Outcome(found, np.zeros(len(found), np.uint8), counted, scores)
 
     def pack(self, client: int, found: Evaluation | None) -> Bytes:
@@ -159,7 +172,7 @@ def _field(metric: Metric, name: str, axes: tuple[str, ...], meaning: str) -> Fi
     return Field(name, axes, "f8", metric.unit, meaning, "result", metric.better)
 
 
-def _filled(labels: Tensor) -> tuple[Tensor, Tensor]:
+def filled(labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return where labels are known, and the labels with 0 in place of those that are missing."""
     known = ~labels.isnan()
     return known, labels.masked_fill(~known, 0.0)

@@ -1,0 +1,149 @@
+"""Mistakes in a task of a plug-in, made in the worked example of docs/extend.md: one line each."""
+
+import gc
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedmpi.config.suite import CaseSettings
+from fedmpi.errors import BadInput, RankFailed
+from fedmpi.registry.check import build
+from fedmpi.registry.kinds import load_plugin
+from fedmpi.tasks.known import TASKS
+from fedmpi.tasks.trial import examples_of, try_out
+from tests.tasks.making import make_raw, make_task
+
+PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text()
+(EXAMPLE,) = re.findall(r"`edgecount\.py`:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
+LABELS = np.array([[1.0], [4.0], [2.0]])
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """Return a function that loads a plug-in with some of its text replaced; its classes are gone afterwards."""
+    path = tmp_path / "edgecount.py"
+
+    def load(old="", new="", text=EXAMPLE):
+        assert old in text
+        path.write_text(text.replace(old, new))
+        load_plugin(path)
+
+    yield load
+    sys.modules.pop("fedmpi_plugin_edgecount", None)
+    gc.collect()
+
+
+def trial():
+    """Do what a run does with the task before it trains."""
+    raw = make_raw(np.zeros(3, np.int64), "classification")
+    task = TASKS["edge-count"]
+    made = examples_of(task, raw)
+    try_out(make_task(made.task, made.labels, name="edge-count"), 1, made.labels)
+
+
+def test_the_example_passes(plugin):
+    plugin()
+    trial()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[:, None].astype", "[1:, None].astype", "`examples` in {file} returned a ndarray [2, 1]: labels must be [3, 1]"),
+        ("[:, None].astype", ".astype", "returned a ndarray [3]: labels must be [3, 1]"),
+        ('("edges",)', '("a", "b")', "a row for each graph, a column per name"),
+        ('("edges",)', '"edges"', "class_names must be a tuple of texts"),
+        (', task="regression")', ', task="counts")', "returned 'counts': task must be one of"),
+        ("return replace(", "return None and replace(", "`examples` in {file} returned None: a RawGraphs"),
+        ("return replace(", "return 1 / 0 or replace(", "`examples` in {file} raised ZeroDivisionError"),
+        ("astype(np.float64)", "astype(np.float64) + np.inf", "gave graph 0 an infinite label"),
+        ("labels * outputs", "(labels * outputs).sum()", ""),
+        ("outputs.exp() - labels * outputs", "outputs.sum()", "`losses` in {file} returned a Tensor []: a torch"),
+        ("outputs.exp() - labels * outputs", "outputs.detach()", "[3, 1], without a gradient: a torch tensor"),
+        ("outputs.exp() - labels * outputs", "outputs[:, 0]", "returned a Tensor [3]: a torch tensor [3, 1]"),
+        ("outputs.double().exp()", "outputs.numpy()", "`predictions` in {file} returned a ndarray [3, 1]"),
+        ("outputs.double().exp()", "None", "`predictions` in {file} returned None"),
+        ("outputs.double().exp()", "outputs.nope()", "raised AttributeError: 'Tensor' object has no"),
+        ("+ predicted, axis=0)", "+ predicted)", "for poisson_deviance; a float array [1] is"),
+        ("return mae(labels, predicted)", "return None", "returned None: for mae; a float array [1]"),
+    ],
+)  # fmt: skip
+def test_what_comes_back_wrong_is_one_line_before_anything_is_trained(plugin, tmp_path, old, new, words):
+    plugin(old, new)
+    if not words:
+        return trial()
+    with pytest.raises(BadInput) as error:
+        trial()
+    text = str(error.value)
+    assert text.startswith("task edge-count: ") and "\n" not in text
+    assert words.replace("{file}", str(tmp_path / "edgecount.py")) in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("def losses", "def loss", "class EdgeCount: it must define `losses`"),
+        ("def score", "def scores", "class EdgeCount: it must define `score`"),
+        ("@classmethod", "", "`examples` must be a @classmethod"),
+        ("(DEVIANCE, MAE)", "DEVIANCE", "it must be a tuple of Metric"),
+        ("(DEVIANCE, MAE)", "(MAE, MAE)", "metrics: two have one name (`mae`, `mae`)"),
+        ('"poisson_deviance"', '"rmse"', 'metrics: "rmse" is another metric of fedmpi: rename it'),
+        ('"poisson_deviance"', '"loss"', 'metrics: "loss" is a field of every record: rename it'),
+        ('"poisson_deviance"', '"Poisson deviance"', "a name is of a-z, 0-9 and _"),
+        ('"lower"', '"smaller"', 'better = \'smaller\': it is "higher" or "lower"'),
+        ('"pooled"', '"graphs"', 'scope = \'graphs\': it is "client" or "pooled" or "all"'),
+        ('"pooled"', '"client"', 'a PooledTask has one value over all held-out examples: scope = "pooled"'),
+        (
+            "loss_unit =",
+            'kernels = frozenset({"compiled"})\n    loss_unit =',
+            "kernels: those of a plug-in's",
+        ),
+    ],
+)
+def test_a_class_that_is_made_wrong_is_refused_when_it_is_loaded(plugin, old, new, words):
+    with pytest.raises(BadInput) as error:
+        plugin(old, new)
+    text = str(error.value)
+    assert words in text and "edgecount.py" in text and "\n" not in text
+
+
+DERIVED = """
+from fedmpi.tasks.{module} import {base}
+class Upwards({base}):
+    name = "edge-count"
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "base", "body", "kernels"),
+    [
+        ("graph_classification", "GraphClassification", "def loss(self, *a): return -super().loss(*a)", "csr"),
+        ("graph_classification", "GraphClassification", "def outcome(self, *a): return super().outcome(*a)", "csr"),
+        ("graph_classification", "GraphClassification", "title = 'the same'", "compiled"),
+        ("regression", "Regression", "def losses(self, *a): return -super().losses(*a)", "csr"),
+        ("regression", "Regression", "def predictions(self, outputs): return -outputs", "csr"),
+    ],
+)  # fmt: skip
+def test_a_derived_task_with_a_loss_of_its_own_has_kernels_that_call_it(plugin, module, base, body, kernels):
+    plugin(text=DERIVED.format(module=module, base=base, body=body))
+    data = {} if base == "GraphClassification" else {"dataset": "FreeSolv", "model": "fedgraphnn/gcn"}
+    data |= {} if not data else {"partition": "fedgraphnn"}
+    case = build("suite", CaseSettings("case", {"task": "edge-count", **data})).case
+    assert case.kernels == kernels
+    if kernels == "csr":
+        settings = {"task": "edge-count", "kernels": "compiled", **data}
+        with pytest.raises(Exception, match='"compiled" cannot run task "edge-count"'):
+            build("suite", CaseSettings("case", settings))
+
+
+def test_predictions_that_are_nan_of_finite_outputs_end_the_run(plugin):
+    import torch
+
+    plugin("outputs.double().exp()", "outputs.double() * np.nan")
+    task = make_task("regression", LABELS, name="edge-count")
+    with pytest.raises(RankFailed, match="`predictions` made NaN of finite outputs"):
+        task.outcome(torch.zeros(3, 1), torch.from_numpy(LABELS).float())
