@@ -68,6 +68,17 @@ def _is_rank_number(value: object) -> bool:
 def combine(path: Path, mode: str, common: Ranks, own: list[Ranks]) -> Ranks:
     """Return the ranks of a case: the suite's, or those of the one axis that says.
 
+    Parameters
+    ----------
+    path : Path
+        The suite, for messages.
+    mode : str
+        "strong", "weak", "throughput", or "" for none.
+    common : tuple of int
+        Ranks of the suite; empty where it has none.
+    own : list of tuple of int
+        Ranks that each axis asks for; empty for an axis without.
+
     Raises
     ------
     BadInput
@@ -87,7 +98,19 @@ def place(root: Path, ranks: int) -> Path:
 
 
 def refuse_ranks(path: Path, mode: str, cases: Sequence[Ranks], ranks: int) -> None:
-    """Raise BadInput where no case of a suite is for so many ranks, naming those there are."""
+    """Raise BadInput where no case of a suite is for so many ranks, naming those there are.
+
+    Parameters
+    ----------
+    path : Path
+        The suite, for the message.
+    mode : str
+        Of the suite; "" for none, where any number of ranks fits.
+    cases : sequence of tuple of int
+        Ranks of each case.
+    ranks : int
+        The number asked for.
+    """
     numbers = sorted({number for each in cases for number in each})
     if mode and ranks not in numbers:
         listed = ", ".join(map(str, numbers))

@@ -56,7 +56,7 @@ class ControlVariates(CapabilityHooks):
         return self._calls.ask("correction", (own, server), checks.like, own)
 
     def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
-        """Return the client's next control variate."""
+        """See `capabilities.ControlVariates.renewed`."""
         return self._calls.ask("renewed", (own, server, moved, steps, lr), checks.like, own)
 
 

@@ -47,7 +47,22 @@ class Group(Protocol):
     asynchronous: bool
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
-        """Start the training of those of its clients that are chosen; what came of it is asked for later."""
+        """Start the local training of the selected clients.
+
+        Parameters
+        ----------
+        case : Case
+        algorithm : Hooks
+        round : int
+            0-based.
+        chosen : set of int
+            Numbers of the round's participants; those of other groups are ignored.
+
+        Returns
+        -------
+        callable
+            Waits for the training and returns the result of each client by number.
+        """
 
     def evaluate(self, chosen: set[int]) -> Evaluated:
         """Start the evaluation of those of its clients that are chosen."""
@@ -62,7 +77,7 @@ class Alone:
         self.clients: Sequence[Client] = [client]
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
-        """Train the client if it is chosen."""
+        """See `Group.train`."""
         found = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
         return lambda: found
 
@@ -111,7 +126,7 @@ class ClientGroup:
         self._steps: Steps | None = None
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
-        """Start the training of its chosen clients; times are shared out by the model's FLOPs."""
+        """See `Group.train`; measured times are split between clients by their models' FLOPs."""
         if not any(client.id in chosen for client in self.clients):
             return dict
         options = case.optimizer

@@ -99,7 +99,18 @@ class MoleculePasses(Supervised):
         optimizer: OptimizerOptions,
         state: AdamState,
     ) -> Pass:
-        """Take a step of the optimizer for each batch, which trains the model's parameters."""
+        """Take an optimizer step for each batch of one local epoch; the parameters change in place.
+
+        Parameters
+        ----------
+        batches : sequence of int64 [*]
+            Numbers of each batch's training graphs.
+        streams : sequence of DropoutStreams
+            Dropout of each step.
+        optimizer : OptimizerOptions
+        state : AdamState
+            Moments and step count; moved on by the steps.
+        """
         descent = steps_ahead(optimizer, state, len(batches))
         moments = Moments(state.mean.numpy(), state.square.numpy())
         found = self._kernels.train(self._train.graphs, batches, streams, descent, moments)

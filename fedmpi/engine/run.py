@@ -59,7 +59,20 @@ class Observer(Protocol):
         opening: Opening,
         facts: dict[str, Any],
     ) -> None:
-        """Take what is known before the first round: data, partition and record are ready."""
+        """Show what is known before the first round: data, partition and record are ready.
+
+        Parameters
+        ----------
+        case : Case
+        metrics : tuple of Metric
+            By which the run is judged; the headline first.
+        table : PartitionTable
+            Clients with their numbers of graphs.
+        opening : Opening
+            The first round to compute, and how the run folder was opened.
+        facts : dict
+            Machine, placement of clients and datasets, as the provenance records them.
+        """
 
     def round(self, report: RoundReport) -> None:
         """Take a recorded round."""
@@ -87,6 +100,15 @@ class Job:
 
 def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     """Run or continue one case; a collective call.
+
+    Parameters
+    ----------
+    job : Job
+    world : World
+    observer : Observer
+        Shows progress to the user; called on rank 0 only.
+    stop : StopRequest
+        Set by signals; the run then stops after the round.
 
     Raises
     ------

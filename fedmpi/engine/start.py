@@ -30,6 +30,16 @@ Tensors = dict[str, tuple[int, ...]]
 def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) -> None:
     """Refuse an algorithm whose hooks return what they must not, or differ between ranks.
 
+    Parameters
+    ----------
+    case : Case
+    hooks : Hooks
+        The algorithm's checked hooks.
+    federation : Federation
+        Clients, weights and tensor shapes that the hooks are called with.
+    world : World
+        All ranks compare their answers with rank 0's.
+
     Raises
     ------
     BadInput

@@ -59,7 +59,20 @@ def train(
 ) -> Trained:
     """Train the hosted participants, one after another or group by group; deltas may stay on the device.
 
-    `weights` are those of all clients, int64 [clients].
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    states : States
+        Clients that this rank hosts.
+    round : int
+        0-based.
+    participants : int64 [*]
+        Numbers of the round's clients, of all ranks.
+    weights : int64 [clients]
+        Aggregation weights of all clients.
+    on_device : bool
+        Leave deltas on the device instead of copying them to the host.
     """
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)

@@ -28,7 +28,22 @@ def request(
     data: Path | None,
     wishes: Wishes,
 ) -> Request:
-    """Return what is asked for, with paths that hold in any working folder."""
+    """Return what is asked for, with paths that hold in any working folder.
+
+    Parameters
+    ----------
+    suite : str
+        Name of a bundled suite, or a path.
+    system : str
+        Name of a bundled system, or a path.
+    overrides : sequence of str
+        Settings as of ``--set``.
+    plugins : sequence of Path
+    data : Path, optional
+        Folder of prepared data; by default that of the environment.
+    wishes : Wishes
+        Resources that the user asks for.
+    """
     return Request(
         suite=_absolute(suite),
         overrides=tuple(overrides),

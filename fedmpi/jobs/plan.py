@@ -82,6 +82,17 @@ class Plan:
 def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) -> Plan:
     """Plan what is left of a suite; of one with a mode, wished ranks choose the cases for that number.
 
+    Parameters
+    ----------
+    items : sequence of Item
+        All cases of the suite.
+    system : System
+        Nodes and limits.
+    paces : Paces
+        Recorded runs, from which times are estimated.
+    wishes : Wishes
+        Resources that the user asks for; they take the place of planned ones.
+
     Raises
     ------
     BadInput

@@ -79,14 +79,14 @@ class FastAttention:
         return self._run(names, matrices_of(number, batch)[0], x, places_of(number, batch))
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
-        """Run the layer without dropout."""
+        """See `Layer.evaluate`."""
         names = ("states", "scores", "shares", f"level {number % 2}")
         return self._run(names, graphs.layers[first], x, np.zeros(0, np.int32)).out
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended
     ) -> tuple[Csr, Floats]:
-        """Return the identity and the gradient of `x`."""
+        """Return the identity and the gradient of `x`. See `Layer.back`."""
         near = _near(matrices_of(number, batch)[0])
         self._bias_gradient += gradient.sum(axis=0, dtype=np.float64)[: len(self._bias_gradient)]
         states = self._scratch("states gradient", *done.states.shape)

@@ -138,7 +138,17 @@ def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool)
 
 @compiled
 def add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
-    """Add to the gradients of a weight [m, k] and a bias [m] what outputs' [n, m] give for inputs [n, k]."""
+    """Add a batch's part to the gradients of a linear map.
+
+    Parameters
+    ----------
+    gradient : float32 [n, m]
+        Of the outputs.
+    x : float32 [n, k]
+        Inputs.
+    weight, bias : float32 [m, k], float32 [m]
+        The gradients, changed in place.
+    """
     for first in range(0, len(x), TILE):
         count = min(TILE, len(x) - first)
         products.add_transposed_times(gradient, first, count, x, first, weight)

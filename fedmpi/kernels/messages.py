@@ -82,14 +82,14 @@ class FastMessages:
         return self._run(f" {number}", f"out {number}", matrix, batch.bonds, x, row_of)
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
-        """Run the layer without dropout."""
+        """See `Layer.evaluate`."""
         into = f"level {number % 2}"
         return self._run("", into, graphs.layers[first], graphs.bonds, x, np.zeros(0, np.int32)).out
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Sent
     ) -> tuple[Csr, Floats]:
-        """Return the identity and the gradient of `x`."""
+        """Return the identity and the gradient of `x`. See `Layer.back`."""
         near, own = split(matrices_of(number, batch)[0])
         sums, kept = self._room("sums gradient", len(own)), self._room("kept gradient", len(x))
         self._take.add_gradients(gradient, done.sums)

@@ -113,10 +113,21 @@ class FastNorm:
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> Normalised:
-        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``.
+        """Normalise rows, with a mean and a variance for each part.
 
         Batches are one part. In evaluation, and for a batch of one node, they are normalised by the
         running statistics; training moves these.
+
+        Parameters
+        ----------
+        rows : float32 [n, width]
+        row_of : int32 [Q]
+            Row q is ``rows[row_of[q]]``.
+        parts : Parts
+            Nodes of each row, and rows of each graph; batch normalisation takes all as one part.
+        scaled, out : float32 [Q, width]
+            Set to the rows before and after weight and bias.
+        training : bool
         """
         nodes = float(parts.counts.sum(dtype=np.float64))
         fixed = self._is_batch and not (training and nodes > 1)
@@ -176,7 +187,7 @@ class FastLayerNorm:
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> NormalisedRows:
-        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, each by itself."""
+        """Normalise each row by itself. See `FastNorm.apply`."""
         weight, bias = self._tensors.values
         inverse = kernels.normalise_rows(rows, row_of, self._hidden, weight, bias, scaled, out, self._relu)
         return NormalisedRows(scaled, out, inverse)

@@ -85,7 +85,18 @@ class FastStructure:
         return StructureRows(s, added)
 
     def back(self, structure: Structure, rows: StructureRows, pooled: Floats, added: list[Floats]) -> None:
-        """Store the parameters' gradients, from those of the pooled rows and of what was added."""
+        """Store the parameters' gradients.
+
+        Parameters
+        ----------
+        structure : Structure
+        rows : StructureRows
+            What `forward` returned.
+        pooled : float32 [B, h]
+            Gradient of the pooled rows.
+        added : list of float32 [n, h]
+            Gradient of `StructureRows.added`, by layer.
+        """
         matrix = structure.pooling.transposed
         gradient = self._scratch("structure gradient", matrix.num_rows, self._width)
         multiply(matrix, pooled, gradient)

@@ -79,7 +79,19 @@ class Seals(Protocol):
         """Return how many rounds are whole where the stored count says `count`."""
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Refuse rounds with another number than was written."""
+        """Refuse rounds with another number than was written.
+
+        Parameters
+        ----------
+        group : str
+            "" for the rounds of the file, else the path of a group of measurements.
+        rows : str
+            Name of the dataset with the rounds' digests, below `group`.
+        first : int
+            The first of the rounds, 0-based.
+        arrays : mapping of str to array [rounds, ...]
+            The fields of these rounds by name.
+        """
 
     def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
         """Refuse anything else that is not what was written."""
@@ -116,7 +128,7 @@ class Sealed:
         return whole
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Compare each round with its digest."""
+        """Compare each round with its digest. See `Seals.check_rounds`."""
         found = digests.of_rounds(first, arrays)
         wrong = np.flatnonzero(found != self._tree.datasets[_path(group, rows)].read(len(found)))
         if len(wrong):
@@ -152,7 +164,7 @@ class Unsealed:
         return count
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Nothing to compare with."""
+        """Nothing to compare with. See `Seals.check_rounds`."""
 
     def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
         """Nothing to compare with."""

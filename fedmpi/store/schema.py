@@ -162,7 +162,19 @@ def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
 def axis_sizes(
     clients: int, ranks: int = 0, collectives: int = 0, examples: int = 0, tasks: int = 0
 ) -> dict[str, int]:
-    """Return the length of each axis of a round's row."""
+    """Return the length of each axis of a round's row.
+
+    Parameters
+    ----------
+    clients, ranks : int
+        Of the run; 0 for ranks where no measurement is meant.
+    collectives : int
+        Number of collectives that are counted.
+    examples : int
+        Test examples of all clients.
+    tasks : int
+        Label columns.
+    """
     return {
         "task": tasks,
         "client": clients,

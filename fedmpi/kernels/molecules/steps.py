@@ -40,7 +40,15 @@ def train(
 def set_gradient(
     graphs: Molecules, plan: Plan, step: int, drop: Drop, network: Network, work: Work, found: Found
 ) -> None:
-    """Set the gradient to that of the mean loss over the labels of a batch, dropout on."""
+    """Set the network's gradient to that of a batch's mean loss over its labels, with dropout.
+
+    Parameters
+    ----------
+    step : int
+        Number of the batch in the plan.
+    graphs, plan, drop, network, work, found
+        As for `train`.
+    """
     _turn(network)
     network.gradient[:] = np.float32(0.0)
     labels = 0
@@ -63,7 +71,13 @@ def set_gradient(
 
 @compiled
 def evaluate(graphs: Molecules, plan: Plan, drop: Drop, network: Network, work: Work, found: Found) -> None:
-    """Find losses, outputs and what is pooled of the graphs of a plan, without dropout."""
+    """Write losses, outputs and pooled rows of a plan's graphs to `found`, without dropout.
+
+    Parameters
+    ----------
+    graphs, plan, drop, network, work, found
+        As for `train`.
+    """
     for step in range(len(plan.starts) - 1):
         spot = _before(graphs, plan, step)
         for number in range(plan.starts[step], plan.starts[step + 1]):
