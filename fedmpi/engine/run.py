@@ -29,8 +29,8 @@ from fedmpi.datasets.views import view_of
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
+from fedmpi.engine.run_folder import Opening, RunFolder
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.start import check_start
 from fedmpi.engine.states import States
@@ -132,13 +132,13 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     hooks = Hooks(job.algorithm, federation.num_clients, where)
-    with Keeper(case, job.folder, world, where) as keeper:
+    with RunFolder(case, job.folder, world, where) as run_folder:
         check_start(case, hooks, federation, world)
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
         fields = (*hooks.fields(), *task.fields)
-        opening = keeper.open(table.clients, partition, fields, task.metrics, resume=job.resume)
+        opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
@@ -147,11 +147,11 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         states = world.together(partial(States, case, hooks, world, federation))
         _test_buffers(case, world, states, observer)
         rounds = Rounds(case, hooks, world, federation, states)
-        saved = keeper.find_checkpoint(rounds)
+        saved = run_folder.find_checkpoint(rounds)
         if saved is not None:
             opening = Opening(saved.rounds, True, opening.notice)
         if opening.first_round >= case.rounds:  # killed after its last checkpoint
-            keeper.finish("complete")
+            run_folder.finish("complete")
             return
         rounds.begin(saved)
         del saved  # the clients hold it now
@@ -159,14 +159,14 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
-        keeper.begin_life(opening.first_round, list(NAMES), provenance)
+        run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
             observer.begin(case, task.metrics, table, opening, facts)
             _announce(job, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
-            _loop(rounds, keeper, stop, observer, opening.first_round)
+            _loop(rounds, run_folder, stop, observer, opening.first_round)
 
 
 def _set_arithmetic(case: Case) -> None:
@@ -291,7 +291,9 @@ def _announce(
         observer.note(opening.notice)
 
 
-def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer, first_round: int) -> None:
+def _loop(
+    rounds: Rounds, run_folder: RunFolder, stop: StopRequest, observer: Observer, first_round: int
+) -> None:
     """Run the rounds that are left, recording each; write checkpoints when they are due."""
     case, saved = rounds.case, time.monotonic()
     rounds.meter.start_clock()
@@ -300,17 +302,17 @@ def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer,
         try:
             plan, report = rounds.run(number, stop=stop, checkpoint=due)
         except Diverged as error:
-            keeper.finish("diverged", str(error))
+            run_folder.finish("diverged", str(error))
             raise
         with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
             if report is not None:
-                keeper.write(report)
+                run_folder.write(report)
                 observer.round(report)
             if plan.checkpoint:
-                keeper.checkpoint(number + 1, rounds)
+                run_folder.checkpoint(number + 1, rounds)
                 saved = time.monotonic()
         if plan.stop and number + 1 < case.rounds:
             reason = f"stopped by a signal after round {number + 1} of {case.rounds}"
-            keeper.finish("interrupted", reason)
+            run_folder.finish("interrupted", reason)
             raise Interrupted(f"{reason}; run the same command with --resume to continue")
-    keeper.finish("complete")
+    run_folder.finish("complete")

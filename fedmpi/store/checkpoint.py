@@ -82,7 +82,7 @@ class Unfit(FedmpiError):
 
 
 def file_name(token: str, rounds: int, rank: int | None) -> str:
-    """Return the name of a rank's file, or of the server's (None), unlike those of all other lives."""
+    """Return the name of a rank's file, or of the server's (None), unlike those of all other attempts."""
     return f"{token[:8]}-{rounds:07d}.{'server' if rank is None else f'rank-{rank}'}"
 
 

@@ -57,8 +57,8 @@ class Header(Stored):
             raise Damaged(str(error)) from error
 
 
-class LifeHeader(Stored):
-    """Attributes of a life's group."""
+class AttemptHeader(Stored):
+    """Attributes of an attempt's group."""
 
     first_round: stored.Index
     ranks: stored.Ranks
@@ -67,7 +67,7 @@ class LifeHeader(Stored):
 
 
 class Seals(Protocol):
-    """How a record vouches for what it holds; `group` is "" for the file, else a life's path."""
+    """How a record vouches for what it holds; `group` is "" for the file, else an attempt's path."""
 
     def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
         """Refuse datasets that are missing, unknown, or of another type or size."""
@@ -195,7 +195,7 @@ def check_types(
 def expected_in_file(
     rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of every dataset of a file, but for partition and lives."""
+    """Return type and shape of every dataset of a file, but for partition and attempts."""
     return {
         "config": _TEXT,
         "status": _TEXT,
@@ -213,10 +213,10 @@ def expected_in_file(
     }
 
 
-def expected_in_life(
+def expected_in_attempt(
     rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of every dataset of a life that has `rounds` rounds before it."""
+    """Return type and shape of every dataset of an attempt that has `rounds` rounds before it."""
     return {
         "provenance": _TEXT,
         "ended": _TEXT,

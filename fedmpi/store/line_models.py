@@ -41,7 +41,7 @@ class StartLine(_Line):
     schema_version: Literal[4]
 
 
-class LifeLine(_Line):
+class AttemptLine(_Line):
     """A start of the job, the first or a resume."""
 
     event: Literal["life"]
@@ -69,6 +69,6 @@ class StatusLine(_Line):
     reason: Text
 
 
-LINE: TypeAdapter[StartLine | LifeLine | RoundLine | StatusLine] = TypeAdapter(
-    Annotated[StartLine | LifeLine | RoundLine | StatusLine, Bound(discriminator="event")]
+LINE: TypeAdapter[StartLine | AttemptLine | RoundLine | StatusLine] = TypeAdapter(
+    Annotated[StartLine | AttemptLine | RoundLine | StatusLine, Bound(discriminator="event")]
 )

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from fedmpi.errors import BadInput
 from fedmpi.store import disk, exact, stored
 from fedmpi.store.chain import BrokenChain, Chain
-from fedmpi.store.events import Event, Life, Round, Start, Status
-from fedmpi.store.line_models import LINE, LifeLine, RoundLine, StartLine, StatusLine
+from fedmpi.store.events import Attempt, Event, Round, Start, Status
+from fedmpi.store.line_models import LINE, AttemptLine, RoundLine, StartLine, StatusLine
 from fedmpi.store.schema import (
     SCHEMA_VERSION,
     Array,
@@ -54,7 +54,7 @@ class Decoder:
         self.chain = Chain()
         self.rounds = 0
         self._start: Start | None = None
-        self._life: Life | None = None
+        self._attempt: Attempt | None = None
         self._next = 0
         self._fields: dict[str, Field] = {}
         self._sizes: dict[str, int] = {}
@@ -107,12 +107,12 @@ class Decoder:
             advice = "update fedmpi" if version > SCHEMA_VERSION else "only `report` reads it; start anew"
             raise BadInput(f"written in schema {version}, this fedmpi writes {SCHEMA_VERSION}: {advice}")
 
-    def _checked(self, found: StartLine | LifeLine | RoundLine | StatusLine) -> Event:
+    def _checked(self, found: StartLine | AttemptLine | RoundLine | StatusLine) -> Event:
         match found:
             case StartLine():
                 return self._begin(found)
-            case LifeLine():
-                return self._live(found)
+            case AttemptLine():
+                return self._begin_attempt(found)
             case RoundLine():
                 return self._round(found)
         return self._end(found)
@@ -140,25 +140,25 @@ class Decoder:
             raise ValueError("it comes before the start")
         return self._start
 
-    def _live(self, found: LifeLine) -> Life:
+    def _begin_attempt(self, found: AttemptLine) -> Attempt:
         start = self._begun()
         if found.first_round > self.rounds:
             raise ValueError(
                 f"it goes on at round {found.first_round + 1}, but there are {self.rounds} before it"
             )
         self._next = found.first_round
-        self._life = Life(
+        self._attempt = Attempt(
             found.first_round, found.ranks, tuple(found.collectives), found.provenance, found.time
         )
         counts = num_examples(start.partition), num_tasks(start.partition)
         self._sizes = axis_sizes(len(start.clients), found.ranks, len(found.collectives), *counts)
         self._fields = {**result_fields(start.extra), **measurement_fields(start.extra)}
-        return self._life
+        return self._attempt
 
     def _round(self, found: RoundLine) -> Round:
         start = self._begun()
-        if self._life is None:
-            raise ValueError("a round before the first life")
+        if self._attempt is None:
+            raise ValueError("a round before the first attempt")
         if found.round != self._next or found.round >= start.rounds:
             raise ValueError(f"it is of round {found.round + 1}, expected round {self._next + 1}")
         results, measured = result_fields(start.extra), measurement_fields(start.extra)

@@ -156,12 +156,12 @@ def state(folder: Path) -> State:
         return "live" if age < _STALE_SECONDS else "stale"
     if owner.get("place") == _place():
         return "live" if _start_time(int(owner["pid"])) == owner["started"] else "stale"
-    if _is_former_life(owner):
+    if _is_former_attempt(owner):
         return "stale"
     return "live" if age < _STALE_SECONDS else "stale"
 
 
-def _is_former_life(owner: Mapping[str, Any]) -> bool:
+def _is_former_attempt(owner: Mapping[str, Any]) -> bool:
     """Return whether the owner was this Slurm job before it ended and was queued again."""
     mine = _this_job()
     return bool(mine["job"]) and owner.get("job") == mine["job"] and owner.get("restart") != mine["restart"]

@@ -40,7 +40,7 @@ class Opening:
     notice: str
 
 
-class Keeper:
+class RunFolder:
     """Writes what a run leaves behind.
 
     A failure here (disk full, replay mismatch) is one rank's and ends the whole job; what was recorded so
@@ -53,7 +53,7 @@ class Keeper:
         self._locked: HeldFolder | None = None
         self._held: HeldFolder | None = None
 
-    def __enter__(self) -> Keeper:
+    def __enter__(self) -> RunFolder:
         return self
 
     def __exit__(
@@ -169,11 +169,11 @@ class Keeper:
             begun=start.time,
         )
 
-    def begin_life(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
+    def begin_attempt(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
         """Record who computes from here on."""
         if self._held is not None:
             with self._held.writing() as record:
-                record.begin_life(first_round, self._world.size, collectives, provenance)
+                record.begin_attempt(first_round, self._world.size, collectives, provenance)
 
     def write(self, report: RoundReport) -> None:
         """Record a round."""
