@@ -56,7 +56,7 @@ Buffer = TypeVar("Buffer", bound=Any)
 class Collectives:
     """Upper-case MPI calls on contiguous NumPy arrays, root 0.
 
-    Away from rank 0 `bcast`, `reduce` and `scatterv` take torch tensors too, on any device the MPI knows.
+    On ranks other than 0, `bcast`, `reduce` and `scatterv` also take torch tensors on devices MPI supports.
 
     The payload of a call on a rank is the size of the buffer that this rank hands
     to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what

@@ -1,4 +1,4 @@
-"""What ranks that were killed left in shared memory (imports without mpi4py)."""
+"""Removes shared-memory segments of killed ranks (imports without mpi4py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranks of a run: who they are, how they end, what only rank 0 may do."""
+"""The ranks of a run: their number and hosts, errors on some or all of them, actions of rank 0 alone."""
 
 from __future__ import annotations
 
@@ -172,6 +172,6 @@ def _end(code: int) -> NoReturn:
     sys.stderr.flush()
     sys.stdout.flush()
     if MPI.COMM_WORLD.size > 1:
-        time.sleep(0.1)  # lets the launcher forward the message before it is told to end
+        time.sleep(0.1)  # lets the launcher forward the message before MPI aborts
         MPI.COMM_WORLD.Abort(code)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Dataset names: whose they are, groups and joined ones, and what was probably meant by a wrong one."""
+"""Dataset names: their families, groups and joins, and suggestions for wrong names."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _single(name: str) -> tuple[str, ...]:
 
 
 def has_classes(name: str) -> bool:
-    """Return whether each graph of the datasets behind a name has one class."""
+    """Return whether the datasets behind a name are for graph classification."""
     return all(family_of(member).task(member) == "classification" for member in members(name))
 
 

@@ -20,7 +20,7 @@ _FOLDER = "diffusion"
 def view_of(raw: RawGraphs, options: DiffusionOptions, cache: Path) -> WeightedTopology:
     """Return the diffused view of a dataset, mapped from the cache, where it is put if it is not there yet.
 
-    What is there is believed only if it is intact; else it is computed anew.
+    A view in the cache is used only if it is intact; else it is computed anew.
 
     Raises
     ------

@@ -26,14 +26,14 @@ class HasAdam(Protocol):
 
 @dataclass(frozen=True)
 class StepNumbers:
-    """What one step of k clients needs beside their graphs.
+    """Numbers of one step of k clients.
 
     Attributes
     ----------
     keys : int64 [k, streams]
         Of the clients' dropout streams.
     active : bool [k, 1]
-        Who takes the step; the others stay as they are.
+        Clients that take the step; the others are not changed.
     rates, corrections : float32 [k, 1]
         Adam's rate, and the correction of its second moment's root.
     """

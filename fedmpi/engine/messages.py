@@ -1,4 +1,4 @@
-"""What ranks report in a round: rows of float64 by client, columns by name, and flags."""
+"""Tables that ranks report in a round: rows of float64 by client, columns by name, and flags."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ from fedmpi.store.provenance import collect
 
 
 class Observer(Protocol):
-    """What a front end hears of a run, on rank 0 only."""
+    """Callbacks of a front end; called on rank 0 only."""
 
     def begin(
         self,
@@ -75,14 +75,14 @@ class Observer(Protocol):
         """
 
     def round(self, report: RoundReport) -> None:
-        """Take a recorded round."""
+        """Show a recorded round."""
 
     def note(self, text: str) -> None:
         """Show a line to the user."""
 
 
 _PATIENCE_S = 3.0
-"""How long kernels are compiled before the user is told."""
+"""Seconds of compilation after which the user gets a line about it."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
 
 
 def _set_arithmetic(case: Case) -> None:
-    """Set what the processor and torch are to do alike in every round."""
+    """Fix the arithmetic of processor and torch for the whole run."""
     torch.set_num_threads(case.threads)
     torch.set_deterministic_debug_mode("error")  # its other name imports torch's compiler: 1 to 2 s
     for kind in (np.float32, np.float64):
@@ -181,7 +181,7 @@ def _set_arithmetic(case: Case) -> None:
 
 
 def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:
-    """Where MPI shall read and write device memory, see first whether it can."""
+    """Test MPI on device memory, where the case uses it."""
     if case.reduction.buffers == "host":
         return
     if world.is_root:

@@ -1,4 +1,4 @@
-"""What a run keeps in its folder: the record, which is rank 0's, and checkpoints, which are every rank's."""
+"""The run folder: the record, written by rank 0, and checkpoints, written by every rank."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Opening:
 
 
 class RunFolder:
-    """Writes what a run leaves behind.
+    """The folder of a run, open for writing.
 
-    A failure here (disk full, replay mismatch) is one rank's and ends the whole job; what was recorded so
-    far stays readable.
+    A failure on one rank (disk full, replay mismatch) ends the whole job; the rounds recorded so far stay
+    readable.
     """
 
     def __init__(self, case: Case, folder: Path, world: World, where: Whereabouts) -> None:
@@ -170,7 +170,7 @@ class RunFolder:
         )
 
     def begin_attempt(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
-        """Record who computes from here on."""
+        """Record the start of this attempt."""
         if self._held is not None:
             with self._held.writing() as record:
                 record.begin_attempt(first_round, self._world.size, collectives, provenance)

@@ -1,4 +1,4 @@
-"""What an algorithm says before the first round, checked on every rank alike before a run folder is made."""
+"""Checks of an algorithm's first answers, equal on all ranks, before a run folder is made."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         for hook, answer in mine.items():
             if theirs[hook] != answer:
                 raise BadInput(
-                    f"algorithm {hooks.name}: {hook} gave rank {world.rank} something else than rank 0: "
-                    "what hooks and flags say must depend on arguments and options alone"
+                    f"algorithm {hooks.name}: {hook} differs between rank {world.rank} and rank 0: "
+                    "hooks and flags must depend on arguments and options alone"
                 )
 
     world.together(compare)

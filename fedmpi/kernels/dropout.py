@@ -1,4 +1,4 @@
-"""Dropout on rows that each stand for several equal nodes, of which every one has a mask of its own."""
+"""Dropout on rows that each represent several equal nodes; every node has its own mask."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class FastDropout:
         return kept  # type: ignore[return-value]
 
     def apply(self, rows: Floats, row_of: Ints, kept: Counts, name: str) -> Floats:
-        """Return the sums over each row's nodes of what is left of ``rows[row_of]``, [Q, width].
+        """Return ``rows[row_of]`` after dropout, summed over each row's nodes, [Q, width].
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class FastDropout:
     def back(
         self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts, name: str
     ) -> Floats:
-        """Return the gradient of rows [n, width] that went through ReLU, then dropout, then read.
+        """Return the gradient of rows [n, width] before ReLU and dropout.
 
         Parameters
         ----------

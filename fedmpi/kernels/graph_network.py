@@ -120,12 +120,12 @@ class FastGraphNetwork:
         options, depth = self._options, self._options.layers
         if isinstance(options, GinOptions) and "graph" in options.norms:
             return levels(graphs, depth, by_graph=True)
-        found = _PREPARED[options.name][1](graphs, depth)
+        whole = _PREPARED[options.name][1](graphs, depth)
         if not self._by_mean:
-            return found
-        lengths, pooling = np.diff(graphs.topology.graph_ptr), found.pooling
+            return whole
+        lengths, pooling = np.diff(graphs.topology.graph_ptr), whole.pooling
         means = np.repeat(_inverse(lengths), np.diff(pooling.pointers))
-        return replace(found, pooling=replace(pooling, weights=pooling.weights * means))
+        return replace(whole, pooling=replace(pooling, weights=pooling.weights * means))
 
     def evaluate(self, graphs: Levels, labels: npt.NDArray[np.int64]) -> Outcome:
         """Classify graphs without dropout; labels int64 [B]."""

@@ -177,9 +177,9 @@ class FastSums:
         return product + sums, 2 * product + sums
 
     def _sums(self, name: str, matrix: Csr, x: Floats) -> Floats:
-        found = self._scratch(name, matrix.num_rows, self._width)
-        multiply(matrix, x, found)
-        return found
+        sums = self._scratch(name, matrix.num_rows, self._width)
+        multiply(matrix, x, sums)
+        return sums
 
     def _mapped(self, name: str, sums: Floats) -> Floats:
         """Return the maps of their parts of `sums`, added, after ReLU, [n, h]."""
@@ -194,12 +194,12 @@ class FastSums:
         return out
 
     def _sums_back(self, number: int, gradient: Floats, done: Summed) -> Floats:
-        found = self._scratch(f"sums gradient {number % 2}", len(done.sums), self._width)
+        sums_gradient = self._scratch(f"sums gradient {number % 2}", len(done.sums), self._width)
         for place, part in enumerate(self._maps):
             rows = slice(place * len(gradient), (place + 1) * len(gradient))
             part.add_gradients(gradient, done.sums[rows])
-            part.apply_back(gradient, found[rows])
-        return found
+            part.apply_back(gradient, sums_gradient[rows])
+        return sums_gradient
 
 
 class FastPropagation(FastSums):
@@ -232,11 +232,13 @@ class FastPropagation(FastSums):
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
     ) -> tuple[Csr, Floats]:
         """Return the first sums' transposed matrix and their gradient. See `Layer.back`."""
-        found = self._sums_back(number, gradient, done)
+        gradients = self._sums_back(number, gradient, done)
         if self.steps > 1:
             counts = batch.counts[:, None]
             for step in range(1, self.steps):
-                found = self._sums(f"propagated back {step % 2}", batch.closed.transposed, found) * counts
-            rows, found = found, np.zeros((batch.first.num_rows, self._width), np.float32)
-            add_rows(rows, batch.first_of, found)
-        return batch.first.transposed, found
+                gradients = (
+                    self._sums(f"propagated back {step % 2}", batch.closed.transposed, gradients) * counts
+                )
+            rows, gradients = gradients, np.zeros((batch.first.num_rows, self._width), np.float32)
+            add_rows(rows, batch.first_of, gradients)
+        return batch.first.transposed, gradients

@@ -1,4 +1,4 @@
-"""A linear map of a flat model as the compiled kernels want it: padded, transposed, with its gradient."""
+"""A linear map of a flat model for the compiled kernels: padded, transposed, with its gradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Loaded(Protocol):
-    """What reads a flat model's parameters, and is told when they are others."""
+    """Keeps values derived from a flat model's parameters; `load` updates them."""
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -105,7 +105,7 @@ class LinearMap:
         self.store()
 
     def add_gradients_by_columns(self, gradient: Floats, x: Floats) -> None:
-        """Do the same for inputs x [n, d] of any width d."""
+        """Set the same gradients for inputs x [n, d] of any width d."""
         by_columns = np.zeros((x.shape[1], self.width), np.float32)
         add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
         self.weight_gradient += by_columns.T

@@ -103,13 +103,13 @@ class FastMessages:
         )
         if self._bonds is not None:
             self._bonds.add_gradients_by_columns(bonds, batch.bonds)
-        found, more = self._room(f"input gradient {number % 2}", len(x)), self._room("more", len(x))
-        found[:] = 0
+        x_gradient, more = self._room(f"input gradient {number % 2}", len(x)), self._room("more", len(x))
+        x_gradient[:] = 0
         for part, rows in ((self._keep, kept), (self._to, to), (self._of, of)):
             part.add_gradients(rows, x)
             part.apply_back(rows, more)
-            found += more
-        return identity(len(x)), found
+            x_gradient += more
+        return identity(len(x)), x_gradient
 
     def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
         """Count products of rows seen and of receivers, and sums over edges, three of them going back."""

@@ -232,13 +232,13 @@ class Norms:
 
     def apply(self, rows: Floats, row_of: Ints, parts: Parts) -> list[Any]:
         """Normalise rows in training, and return what `back` needs; the last one's ``out`` is the result."""
-        found: list[Any] = []
+        done: list[Any] = []
         for place, norm in enumerate(self._stack):
             shape, number = (len(row_of), self._width), f"{self._layer} {place}"
             scaled, out = (self._scratch(f"{name} {number}", *shape) for name in ("scaled", "normalised"))
-            found.append(norm.apply(rows, row_of, parts, scaled, out, training=True))
+            done.append(norm.apply(rows, row_of, parts, scaled, out, training=True))
             rows, row_of = out, np.arange(len(out), dtype=np.int32)
-        return found
+        return done
 
     def evaluate(self, rows: Floats, parts: Parts) -> None:
         """Normalise rows without dropout, in place."""

@@ -32,7 +32,7 @@ class StructureRows:
     s : list of float32 [K, h]
         Rows of each depth from 1, after the inputs [K0, S + 1].
     added : list of float32 [K, h]
-        What the GIN's first map gets in each layer.
+        Addend of the GIN's first map in each layer.
     """
 
     s: list[Floats]

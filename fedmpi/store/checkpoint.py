@@ -41,7 +41,7 @@ class _Frozen(BaseModel):
 
 
 class Meta(_Frozen):
-    """Which run a checkpoint is of, and where in it.
+    """Run and round of a checkpoint.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ def read_manifest(folder: Path, name: str, num_clients: int) -> Manifest | None:
 
 
 def read(folder: Path, part: Part) -> dict[str, Array]:
-    """Return the arrays of a file; nothing of it is believed before its seal.
+    """Return the arrays of a file after its digest is verified.
 
     Raises
     ------

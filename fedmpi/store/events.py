@@ -157,7 +157,7 @@ class EventLog:
         os.fsync(self._descriptor)
 
     def silence(self) -> None:
-        """Have nothing reach the file any more."""
+        """Discard all later writes."""
         if self._descriptor >= 0:
             disk.silence(self._descriptor)
 

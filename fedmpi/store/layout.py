@@ -98,7 +98,18 @@ _NAMES = "names of the clients, in client order"
 def attempt_arrays(
     attempt: Attempt, rounds: int, extra: Sequence[Field], sizes: Mapping[str, int]
 ) -> list[tuple[Field, Array]]:
-    """Return what an attempt's measurements are laid out with, for a run of so many rounds."""
+    """Return each measurement field with its blank array.
+
+    Parameters
+    ----------
+    attempt : Attempt
+    rounds : int
+        Rounds of the run; the arrays have a row for each from the attempt's first one.
+    extra : sequence of Field
+        Fields beyond the schema's.
+    sizes : mapping of str to int
+        Length of each axis.
+    """
     left = rounds - attempt.first_round
     fields = measurement_fields(extra).values()
     return [(field, field.blank((left, *field.shape(sizes)))) for field in fields]
@@ -107,7 +118,17 @@ def attempt_arrays(
 def lay_out_attempt(
     file: h5py.File, number: int, attempt: Attempt, arrays: Sequence[tuple[Field, Array]]
 ) -> None:
-    """Write the group of an attempt."""
+    """Write the group of an attempt.
+
+    Parameters
+    ----------
+    file : h5py.File
+    number : int
+        Of the attempt, from 0.
+    attempt : Attempt
+    arrays : sequence of (Field, array)
+        What `attempt_arrays` returned.
+    """
     group = file.create_group(f"lives/{number}")
     attributes = {
         "first_round": attempt.first_round,
@@ -130,7 +151,17 @@ def lay_out_attempt(
 def rest_of_file(
     attributes: Mapping[str, Any], config: str, clients: Sequence[str], partition: Mapping[str, Array]
 ) -> dict[str, Any]:
-    """Return what never changes in a file, by name, for its digest."""
+    """Return what never changes in a file, by name, for its digest.
+
+    Parameters
+    ----------
+    attributes : mapping
+        Of the root.
+    config : str
+        Canonical JSON.
+    clients : sequence of str
+    partition : mapping of str to array
+    """
     arrays = {f"partition/{name}": array for name, array in partition.items()}
     return {**attributes, "config": config, "clients": list(clients), **arrays}
 

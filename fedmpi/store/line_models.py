@@ -53,7 +53,7 @@ class AttemptLine(_Line):
 
 
 class RoundLine(_Line):
-    """A round; what its fields are, earlier lines say."""
+    """A round; its fields are those of the start line."""
 
     event: Literal["round"]
     round: stored.Index

@@ -32,7 +32,7 @@ State = Literal["live", "stale", "free"]
 
 
 class _Owner(BaseModel):
-    """What a lock says of the process that holds it."""
+    """State of the process that holds a lock."""
 
     model_config = ConfigDict(strict=True)
 
@@ -199,7 +199,7 @@ def _this_job() -> dict[str, str]:
 
 
 def _place() -> str:
-    """Return what two processes share exactly if they can see each other's /proc: boot and PID namespace."""
+    """Return boot and PID namespace; processes for which both are equal see each other's /proc."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -235,7 +235,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Write the file if it does not exist; say whether it was written."""
+    """Write the file if it does not exist; return whether it was written."""
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:

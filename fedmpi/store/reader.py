@@ -97,7 +97,7 @@ class Run:
     metrics : tuple of Metric
         By which the run is judged; the first is its headline.
     schema_version : int
-        Before 3 a record has no digests: damage in its numbers cannot be told.
+        Before 3 a record has no digests, so damage of its numbers is not detected.
     """
 
     folder: Path

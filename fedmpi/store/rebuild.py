@@ -141,7 +141,7 @@ def _replace(folder: Path, fresh: Path, target: Path, kept: str) -> None:
 
 
 def _events_of(folder: Path) -> list[Event]:
-    """Return the events that a whole record tells of; when a round ended, only the log said."""
+    """Return the events of a whole record; the times at which rounds ended are in the log only."""
     run = load_run(folder)
     if run.schema_version != SCHEMA_VERSION:
         raise BadInput(f"{runfile.NAME} is of schema {run.schema_version}, which is read and not written on")

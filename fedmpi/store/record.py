@@ -101,8 +101,8 @@ class RunRecord:
     def reopen(cls, folder: Path) -> RunRecord:
         """Open the record of `folder` to continue it.
 
-        The event log is the truth: where `run.h5` is missing, damaged or tells
-        of other rounds, it is made again from the log; `notice` then says so.
+        The event log is authoritative: where `run.h5` is missing, damaged or has
+        other rounds, it is rebuilt from the log, and `notice` reports that.
 
         Raises
         ------
@@ -142,7 +142,17 @@ class RunRecord:
     def begin_attempt(
         self, first_round: int, ranks: int, collectives: Sequence[str], provenance: Mapping[str, Any]
     ) -> None:
-        """Say that `ranks` processes now compute from round `first_round` (0-based) on.
+        """Record the start of an attempt.
+
+        Parameters
+        ----------
+        first_round : int
+            The first that it computes, 0-based.
+        ranks : int
+        collectives : sequence of str
+            Names of those that are counted.
+        provenance : mapping
+            JSON values.
 
         Raises
         ------
@@ -259,7 +269,7 @@ class RunRecord:
             self._give_up(error)
 
     def silence(self) -> None:
-        """Have nothing of this process reach the files any more: another one writes them now."""
+        """Discard all later writes of this process: another one writes the files now."""
         self._given_up = True
         self._log.silence()
         self._file.silence()

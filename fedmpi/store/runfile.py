@@ -70,7 +70,7 @@ class RunFile:
 
     @classmethod
     def open(cls, path: Path) -> RunFile:
-        """Open a file that `reader.load_run` has read, which is what says that it is whole."""
+        """Open a file that `reader.load_run` has verified."""
         with hdf5_errors():
             file = layout.open_again(path)
             try:
@@ -135,7 +135,7 @@ class RunFile:
         return np.asarray(self._file["rounds"][name][index])
 
     def apply(self, event: Event) -> None:
-        """Write what the event says; a round when its block is due."""
+        """Write the event; a round when its block is due."""
         if isinstance(event, Round):
             if not self._block.fits(event):
                 self.write_out()
@@ -223,7 +223,7 @@ class RunFile:
         slots[1] = digest
 
     def silence(self) -> None:
-        """Drop what is held, and have nothing reach the file any more, also not when it is closed."""
+        """Discard held rounds and all later writes, also those of closing the file."""
         self._block.take()
         if self._file:
             disk.silence(self._file.id.get_vfd_handle())

@@ -143,7 +143,7 @@ def test_checkpoints_of_another_run_and_ahead_of_the_record_are_passed_over(fedm
 
 @pytest.mark.parametrize(
     ("which", "words"),
-    [("server", "its groups have numbers that cannot be"), ("states", "the state of client 1 is float32 [")],
+    [("server", "its groups have numbers outside of 0"), ("states", "the state of client 1 is float32 [")],
 )
 def test_the_previous_checkpoint_is_taken_when_the_newest_does_not_fit(
     fedmpi, interrupted, caplog, which, words

@@ -71,8 +71,8 @@ def _change(path, dataset, index, value):
             b'{"host":"elsewhe"}',
             "attributes or provenance are not what was written",
         ),
-        ("rounds_completed", (), 7, "7 rounds are said to be whole, 6 have digests"),
-        ("digests/results", 5, 0, "6 rounds are said to be whole, 5 have digests"),
+        ("rounds_completed", (), 7, "it counts 7 rounds, but 6 have digests"),
+        ("digests/results", 5, 0, "it counts 6 rounds, but 5 have digests"),
         ("digests/results", 5, 1, "/rounds: round 6 is not what was written"),
     ],
 )

@@ -74,16 +74,16 @@ def judge(kind: int, targets: npt.NDArray[np.float64], outputs: int, share: floa
     if kind == CLASSES:
         return _judge_class(int(targets[0]), outputs, share, logits, gradient)
     for task in range(len(targets)):
-        wanted, found = targets[task], np.float64(logits[task])
+        wanted, logit = targets[task], np.float64(logits[task])
         if np.isnan(wanted):
             gradient[task] = np.float32(0.0)
         elif kind == LABELS:
-            small = np.exp(-abs(found))
-            total += (found if found > 0.0 else 0.0) - found * wanted + np.log1p(small)
-            likely = (1.0 if found >= 0.0 else small) / (1.0 + small)
+            small = np.exp(-abs(logit))
+            total += (logit if logit > 0.0 else 0.0) - logit * wanted + np.log1p(small)
+            likely = (1.0 if logit >= 0.0 else small) / (1.0 + small)
             gradient[task] = np.float32((likely - wanted) * share)
         else:
-            error = found - wanted
+            error = logit - wanted
             total += error * error
             gradient[task] = np.float32(2.0 * error * share)
     return total
