@@ -289,7 +289,7 @@ def unsealed(whole: Array, rank: int) -> Array:
     part = whole[:-tail]
     if not np.array_equal(whole[-tail:].view(np.uint8), _seal(part)):
         raise RankFailed(
-            f"what rank {rank} sent did not arrive whole: it has died, or its network has failed"
+            f"the message of rank {rank} arrived damaged: the rank has died, or its network has failed"
         )
     return part
 

@@ -65,7 +65,7 @@ def members(name: str) -> tuple[str, ...]:
     if JOIN in name and not is_path(name):
         parts = name.split(JOIN)
         if len(set(parts)) < len(parts):
-            raise BadInput(f"'{name}' names a dataset twice")
+            raise BadInput(f"'{name}' names a dataset twice: name each once")
         return tuple(member for part in parts for member in _single(part))
     return _single(name)
 

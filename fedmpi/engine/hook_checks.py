@@ -182,7 +182,7 @@ def fields(value: Any) -> tuple[Field, ...]:
             why = in_words(error) if isinstance(error, ValidationError) else str(error)
             raise Breach(f"names a field that no record holds ({why})") from None
         if field.name in taken:
-            raise Breach(f'names a field "{field.name}", which there is already')
+            raise Breach(f'names a field "{field.name}", which exists already')
         taken.append(field.name)
     return value
 

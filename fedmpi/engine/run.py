@@ -177,7 +177,7 @@ def _set_arithmetic(case: Case) -> None:
         np.finfo(kind)  # kept by NumPy, which warns when it looks for subnormal numbers and finds none
     flushed = case.subnormals == "flushed"
     if not torch.set_flush_denormal(flushed) and flushed:
-        raise BadInput('subnormals = "flushed": this processor cannot; use "kept"')
+        raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
 
 
 def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:

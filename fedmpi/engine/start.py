@@ -49,7 +49,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     own = {field.name for field in hooks.fields()}
     if taken := sorted(own & {field.name for field in federation.task.fields}):
         raise BadInput(
-            f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which there is already'
+            f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
         )
     theirs = world.agree(lambda: mine)
 
@@ -120,7 +120,9 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
     by_shape = {shape: _leaving(case, hooks, shape) for shape in dict.fromkeys(shapes)}
     first = by_shape[shapes[0]]
     if not first:
-        raise BadInput(f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share")
+        raise BadInput(
+            f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share; share one"
+        )
     for name, shape in zip(names, shapes, strict=True):
         other = by_shape[shape]
         for tensor in {**first, **other}:

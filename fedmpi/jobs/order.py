@@ -114,7 +114,7 @@ class Ordered:
             No such template, or nothing is left to run.
         """
         if template not in render.TEMPLATES:
-            raise BadInput(f"--template {template}: one of {', '.join(render.TEMPLATES)}")
+            raise BadInput(f"--template {template}: choose one of {', '.join(render.TEMPLATES)}")
         plan = self.plan()
         if template != "sweep" and plan.batches and not self.suite.mode:  # one job, one number of ranks
             most = max(batch.ranks for batch in plan.batches)

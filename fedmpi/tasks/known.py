@@ -12,7 +12,7 @@ def _refuse_misfit(task: type[Task]) -> None:
     """Raise BadInput where a class names what are no labels, metrics or kernels."""
     place, metrics = f"{file_of(task)}: class {task.__name__}", task.metrics
     if task.labels not in KINDS:
-        raise BadInput(f"{place}: labels = {task.labels!r}: one of {', '.join(KINDS)}")
+        raise BadInput(f"{place}: labels = {task.labels!r}: it must be one of {', '.join(KINDS)}")
     if not metrics or not isinstance(metrics, tuple) or not all(isinstance(m, Metric) for m in metrics):
         raise BadInput(f"{place}: metrics = {metrics!r}: it must be a tuple of Metric, the headline first")
 
