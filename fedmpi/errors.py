@@ -36,5 +36,5 @@ class RunFailed(FedmpiError):
 class RankFailed(RunFailed):
     """One rank cannot go on, through its algorithm or an error of its own; the run's status is `failed`."""
 
-    said = False
+    printed = False
     """Whether another rank has printed it already."""

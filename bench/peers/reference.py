@@ -61,7 +61,7 @@ class GIN(Module):
 
 
 class Client:
-    """A model with its loaders, and an Adam that lives as long as the client."""
+    """A model with its loaders, and an Adam that attempts as long as the client."""
 
     def __init__(self, train: list[Data], val: list[Data], test: list[Data], classes: int) -> None:
         self.model = GIN(train[0].num_features, classes)

@@ -69,7 +69,18 @@ class Algorithm:
         """Do on rank 0 what the first use of a library costs; called once before rounds are timed."""
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
-        """Return the clients that train in this round, ascending: a sample without replacement."""
+        """Return the clients that train in this round, ascending: a sample without replacement.
+
+        Parameters
+        ----------
+        seed : int
+            The case's seed, of which the sample is drawn.
+        round : int
+            0-based.
+        num_clients : int
+        fraction : float
+            Participation: share of the clients that train, in (0, 1].
+        """
         count = max(1, round_half_up(fraction * num_clients))
         if count >= num_clients:
             return np.arange(num_clients, dtype=np.int64)

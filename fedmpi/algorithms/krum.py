@@ -46,7 +46,10 @@ class Krum(RowAggregate, Algorithm):
         self._trained = trained
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
-        """Return the clients of the round, of whom there must be enough for f and m."""
+        """Return the clients of the round, of whom there must be enough for f and m.
+
+        See `Algorithm.participants`.
+        """
         chosen = super().participants(seed, round, num_clients, fraction)
         least = max(2 * self.options.f + 3, self.options.m)
         if len(chosen) < least:

@@ -49,7 +49,10 @@ class Scaffold(ControlVariates, Algorithm):
         return server - own
 
     def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
-        """Return ``c_i - c + (x - y_i) / (K eta_l)``, the client's next control variate."""
+        """Return ``c_i - c + (x - y_i) / (K eta_l)``, the client's next control variate.
+
+        See `ControlVariates.renewed`.
+        """
         return own - server - moved / (steps * lr)
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:

@@ -13,7 +13,7 @@ from fedmpi.store.reader import Run
 def by_round(run: Run) -> Cost:
     """Return what each round cost; of no round where nothing was computed yet."""
     results = run.results
-    if not run.lives:
+    if not run.attempts:
         nothing = np.zeros(0)
         return Cost(nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
     return Cost(
@@ -29,12 +29,12 @@ def figures(run: Run) -> dict[str, float]:
     cost, executed = by_round(run), _total(run, "executed_flops")
     work = float(cost.model_flops.sum())
     busy = sum(seconds for name, (_, seconds) in phases(run).items() if name in _BUSY) or math.nan
-    peaks = [life.measurements["peak_host_bytes"].max(initial=0) for life in run.lives]
+    peaks = [attempt.measurements["peak_host_bytes"].max(initial=0) for attempt in run.attempts]
     return {
         "total_seconds": float(cost.seconds.sum()),
         "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
         "overhead_seconds_median": _overhead(run),
-        "repeated_rounds": sum(life.rounds_written for life in run.lives) - run.rounds_completed,
+        "repeated_rounds": sum(attempt.rounds_written for attempt in run.attempts) - run.rounds_completed,
         **{f"{name}_seconds": slowest for name, (slowest, _) in phases(run).items()},
         "cpu_seconds": _total(run, "cpu_seconds"),
         "model_gflop": work / 1e9,
@@ -54,10 +54,10 @@ _BUSY = ("train", "evaluate")
 def phases(run: Run) -> dict[str, tuple[float, float]]:
     """Return seconds by phase over all rounds: of the slowest rank of each, and of all ranks together."""
     found: dict[str, tuple[float, float]] = {}
-    for life, kept in run.kept_rounds():
-        seconds = life.measurements["phase_seconds"][kept]
+    for attempt, kept in run.kept_rounds():
+        seconds = attempt.measurements["phase_seconds"][kept]
         slowest, total = seconds.max(axis=1, initial=0.0).sum(axis=0), seconds.sum(axis=(0, 1))
-        for place, name in enumerate(life.phases):
+        for place, name in enumerate(attempt.phases):
             before = found.get(name, (0.0, 0.0))
             found[name] = (before[0] + float(slowest[place]), before[1] + float(total[place]))
     return found
@@ -66,13 +66,13 @@ def phases(run: Run) -> dict[str, tuple[float, float]]:
 def _overhead(run: Run) -> float:
     """Return the median over rounds of the time beyond the busiest rank's training and evaluation."""
     rounds = [np.zeros(0)]
-    for life, kept in run.kept_rounds():
-        places = [life.phases.index(name) for name in _BUSY]
-        work = life.measurements["phase_seconds"][kept][:, :, places].sum(axis=2)
-        rounds.append(life.measurements["round_seconds"][kept] - work.max(axis=1, initial=0.0))
+    for attempt, kept in run.kept_rounds():
+        places = [attempt.phases.index(name) for name in _BUSY]
+        work = attempt.measurements["phase_seconds"][kept][:, :, places].sum(axis=2)
+        rounds.append(attempt.measurements["round_seconds"][kept] - work.max(axis=1, initial=0.0))
     values = np.concatenate(rounds)
     return float(np.median(values)) if len(values) else math.nan
 
 
 def _total(run: Run, name: str) -> float:
-    return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
+    return float(sum(attempt.measurements[name][kept].sum() for attempt, kept in run.kept_rounds()))

@@ -99,7 +99,7 @@ class Frames:
 
     @cached_property
     def times(self) -> DataFrame:
-        """One row per run and round: life, number of ranks, wall-clock and virtual seconds."""
+        """One row per run and round: attempt, number of ranks, wall-clock and virtual seconds."""
         return _joined(self.read, _times)
 
     @cached_property
@@ -173,7 +173,7 @@ def _rounds(run: Run) -> Columns:
             columns[name] = values.ravel()
         elif values.shape == (done,):
             columns[name] = np.repeat(values, count)
-    if run.lives:
+    if run.attempts:
         for name in ("client_wall_seconds", "client_cpu_seconds"):
             columns[name] = run.measured(name).ravel()
     return columns
@@ -189,25 +189,27 @@ def _tasks(run: Run) -> Columns:
 
 
 def _times(run: Run) -> Columns:
-    life, ranks = np.zeros((2, run.rounds_completed), np.int64)
+    attempt, ranks = np.zeros((2, run.rounds_completed), np.int64)
     for number, (each, kept) in enumerate(run.kept_rounds()):
-        life[kept + each.first_round], ranks[kept + each.first_round] = number, each.ranks
-    measured: Columns = {"round": np.arange(1, run.rounds_completed + 1), "life": life, "ranks": ranks}
-    if run.lives:
+        attempt[kept + each.first_round], ranks[kept + each.first_round] = number, each.ranks
+    measured: Columns = {"round": np.arange(1, run.rounds_completed + 1), "life": attempt, "ranks": ranks}
+    if run.attempts:
         measured |= {name: run.measured(name) for name in ("round_seconds", "virtual_seconds")}
     return measured
 
 
 def _ranks(run: Run) -> Columns:
     pieces: list[Columns] = []
-    for life, kept in run.kept_rounds():
-        found = {name: life.measurements[name][kept] for name in _BY_RANK}
-        phases = life.measurements["phase_seconds"][kept]
+    for attempt, kept in run.kept_rounds():
+        found = {name: attempt.measurements[name][kept] for name in _BY_RANK}
+        phases = attempt.measurements["phase_seconds"][kept]
         columns: Columns = {
-            "round": np.repeat(kept + life.first_round + 1, life.ranks),
-            "rank": np.tile(np.arange(life.ranks), len(kept)),
+            "round": np.repeat(kept + attempt.first_round + 1, attempt.ranks),
+            "rank": np.tile(np.arange(attempt.ranks), len(kept)),
         }
-        columns |= {f"{name}_seconds": phases[:, :, place].ravel() for place, name in enumerate(life.phases)}
+        columns |= {
+            f"{name}_seconds": phases[:, :, place].ravel() for place, name in enumerate(attempt.phases)
+        }
         pieces.append(columns | {name: values.ravel() for name, values in found.items()})
     return _stacked(pieces)
 
@@ -217,15 +219,15 @@ _BY_RANK = ("cpu_seconds", "executed_flops", "peak_host_bytes", "peak_device_byt
 
 def _collectives(run: Run) -> Columns:
     pieces: list[Columns] = []
-    for life, kept in run.kept_rounds():
-        count = len(life.collectives)
+    for attempt, kept in run.kept_rounds():
+        count = len(attempt.collectives)
         columns: Columns = {
-            "round": np.repeat(kept + life.first_round + 1, life.ranks * count),
-            "rank": np.tile(np.repeat(np.arange(life.ranks), count), len(kept)),
-            "collective": np.tile(np.array(life.collectives), len(kept) * life.ranks),
+            "round": np.repeat(kept + attempt.first_round + 1, attempt.ranks * count),
+            "rank": np.tile(np.repeat(np.arange(attempt.ranks), count), len(kept)),
+            "collective": np.tile(np.array(attempt.collectives), len(kept) * attempt.ranks),
         }
         for name in ("calls", "bytes", "seconds"):
-            columns[name] = life.measurements[f"collective_{name}"][kept].ravel()
+            columns[name] = attempt.measurements[f"collective_{name}"][kept].ravel()
         pieces.append(columns)
     return _stacked(pieces)
 

@@ -11,7 +11,7 @@ import numpy as np
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
-from fedmpi.store.events import Event, Life, Round, Start, Status
+from fedmpi.store.events import Attempt, Event, Round, Start, Status
 from fedmpi.store.schema import Array
 
 _RECENT = 20
@@ -19,16 +19,16 @@ _RECENT = 20
 
 
 class RunProgress:
-    """What is known of a run so far; a life that computes rounds again replaces them.
+    """What is known of a run so far; an attempt that computes rounds again replaces them.
 
     Attributes
     ----------
     status, reason : str
         As the log says: "waiting" before its first line.
-    lives, ranks : int
+    attempts, ranks : int
         Number of starts, and ranks of the last one.
     current : int
-        Rounds finished in the order of the log: falls back when a life begins at an earlier round.
+        Rounds finished in the order of the log: falls back when an attempt begins at an earlier round.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class RunProgress:
     def _begin(self, start: Start | None) -> None:
         self.start = start
         self.status, self.reason = "waiting" if start is None else "running", ""
-        self.lives = self.ranks = self.current = 0
+        self.attempts = self.ranks = self.current = 0
         self.last_time = "" if start is None else start.time
         self._rounds: dict[int, Round] = {}
         self._recent: list[float] = []
@@ -50,8 +50,12 @@ class RunProgress:
             match event:
                 case Start():
                     self._begin(event)
-                case Life():
-                    self.lives, self.ranks, self.current = self.lives + 1, event.ranks, event.first_round
+                case Attempt():
+                    self.attempts, self.ranks, self.current = (
+                        self.attempts + 1,
+                        event.ranks,
+                        event.first_round,
+                    )
                     self.status, self.reason, self._recent = "running", "", []
                 case Round():
                     self._rounds[event.round] = event
@@ -96,7 +100,7 @@ class RunProgress:
 
     @property
     def seconds_per_round(self) -> float:
-        """Median over the last rounds of this life; NaN before there is one."""
+        """Median over the last rounds of this attempt; NaN before there is one."""
         return float(np.median(self._recent)) if self._recent else math.nan
 
     @property

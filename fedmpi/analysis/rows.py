@@ -64,7 +64,7 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     if "sizes" not in run.partition:
         raise BadInput(f"{run.folder}: its record does not say how many graphs each client has")
     whole = summarise(run)
-    parameters = run.lives[-1].provenance.get("parameters", [""] * len(run.clients))
+    parameters = run.attempts[-1].provenance.get("parameters", [""] * len(run.clients))
     columns = {
         **{f"{part}_graphs": run.partition["sizes"][:, place] for part, place in (("train", 0), ("test", 2))},
         **{
@@ -101,7 +101,7 @@ def _figures(run: Run, figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that are the same for all clients of a run."""
-    provenance = run.lives[-1].provenance
+    provenance = run.attempts[-1].provenance
     return {
         "suite": run.config["suite"],
         "case": run.config["name"],

@@ -61,7 +61,7 @@ class _Mpi(BaseModel):
 
 
 class _Origin(BaseModel):
-    """Of what kind the parts of a life's provenance are that analyses read."""
+    """Of what kind the parts of an attempt's provenance are that analyses read."""
 
     model_config = ConfigDict(strict=True)
 
@@ -105,10 +105,10 @@ def read_run(path: Path) -> Run:
     """
     run = load_run(path)
     _refuse_other_kinds(run, "configuration", _Kinds, run.config)
-    for life in run.lives:
-        _refuse_other_kinds(run, "provenance", _Origin, life.provenance)
+    for attempt in run.attempts:
+        _refuse_other_kinds(run, "provenance", _Origin, attempt.provenance)
         for name in ("parameters", "rank_of_client"):
-            if len(life.provenance.get(name) or run.clients) != len(run.clients):
+            if len(attempt.provenance.get(name) or run.clients) != len(run.clients):
                 raise BadInput(f"{run.folder}: its provenance has {name} of other clients than its own")
     return replace(run, config=_Stored(run.config, run.folder))
 

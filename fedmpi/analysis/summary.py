@@ -57,7 +57,7 @@ def _identity_figures(run: Run) -> dict[str, Any]:
         "rounds": run.rounds_completed,
         "rounds_planned": run.rounds,
         "clients": len(run.clients),
-        "ranks": [life.ranks for life in run.lives],
+        "ranks": [attempt.ranks for attempt in run.attempts],
     }
 
 

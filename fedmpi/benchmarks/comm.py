@@ -43,6 +43,14 @@ def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -
     The ranks line up before each; its time is that of the slowest rank. Collective and pickled exchange
     follow each other, so that their ratio is one of neighbours.
 
+    Parameters
+    ----------
+    world : World
+    sizes : sequence of int
+        Elements of the float32 messages.
+    repetitions, warmup : int
+        Measured calls of each exchange, and calls before them that do not count.
+
     Returns
     -------
     Report

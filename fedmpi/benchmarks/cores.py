@@ -46,6 +46,17 @@ def measure(
 ) -> Report:
     """Time the same round in turn alone and while ``processes - 1`` others run such rounds.
 
+    Parameters
+    ----------
+    checked : Checked
+        Case whose rounds are timed.
+    source : DataSource
+    world : World
+    processes : int
+        Processes that compute at the same time, this one included.
+    repetitions, warmup : int
+        Measured rounds, and rounds before them that do not count.
+
     Returns
     -------
     Report

@@ -25,6 +25,16 @@ def compare_accuracies(
     The accuracy of a round is that of the new models, after the download, averaged over clients. A band is
     the 95 % t interval of a program's mean over the seeds, round by round.
 
+    Parameters
+    ----------
+    cases : sequence of Checked
+    source : DataSource
+    world : World
+    rounds : int
+        Rounds of each run.
+    seeds : sequence of int
+        Each case runs once with each of them.
+
     Returns
     -------
     Report

@@ -64,6 +64,14 @@ def compare_times(
 ) -> Report:
     """Time rounds of peer and engine in turn, case by case.
 
+    Parameters
+    ----------
+    cases : sequence of Checked
+    source : DataSource
+    world : World
+    repetitions, warmup : int
+        Measured pairs of rounds, and pairs before them that do not count.
+
     Returns
     -------
     Report

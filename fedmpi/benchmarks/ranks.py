@@ -148,10 +148,10 @@ def _run(command: Sequence[str], ranks: int) -> Run:
         if done.returncode != 0:
             raise RunFailed(f"bench ranks: on {ranks} ranks code {done.returncode}: {_reason(done)}")
         (case,) = (path for path in Path(folder).iterdir() if path.is_dir())
-        life = load_run(case).lives[-1]
-    work = [life.phases.index(name) for name in ("train", "evaluate")]
-    busy = life.measurements["phase_seconds"][1:, :, work].sum(axis=2).max(axis=1)
-    seconds = life.measurements["round_seconds"][1:]
+        attempt = load_run(case).attempts[-1]
+    work = [attempt.phases.index(name) for name in ("train", "evaluate")]
+    busy = attempt.measurements["phase_seconds"][1:, :, work].sum(axis=2).max(axis=1)
+    seconds = attempt.measurements["round_seconds"][1:]
     overhead = float(np.median(seconds - busy))
-    server = float(np.median(life.measurements["cpu_seconds"][1:, 0]))
+    server = float(np.median(attempt.measurements["cpu_seconds"][1:, 0]))
     return Run((float(np.median(seconds)), overhead, overhead / float(np.median(seconds)), server), seconds)

@@ -18,7 +18,7 @@ from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store import checkpoint, events, runfile
 from fedmpi.store.checkpoint import Manifest, Meta, Part
-from fedmpi.store.events import EventLog, Life, Round, Start
+from fedmpi.store.events import Attempt, EventLog, Round, Start
 from fedmpi.store.record import RunRecord
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import axis_sizes, measurement_fields, result_fields
@@ -78,10 +78,10 @@ def _with_clients(folder: Path, clients: int, repetitions: int, warmup: int) -> 
     names = tuple(f"client-{number:04d}" for number in range(clients))
     rounds = warmup + repetitions
     start = Start({}, names, rounds, {}, FIELDS, (ACCURACY,), "", 0, utc_stamp())
-    life = Life(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
+    attempt = Attempt(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
     parts = {
-        "events": _events(folder / events.NAME, start, life, rows, repetitions, warmup),
-        "hdf5": _hdf5(folder / runfile.NAME, start, life, rows, repetitions, warmup),
+        "events": _events(folder / events.NAME, start, attempt, rows, repetitions, warmup),
+        "hdf5": _hdf5(folder / runfile.NAME, start, attempt, rows, repetitions, warmup),
         "record": _record(folder / "record", names, rows, repetitions, warmup, 1),
         f"record by {_HELD}": _record(folder / "held", names, rows, repetitions, warmup, _HELD),
         "checkpoint": _checkpoint(folder, clients, repetitions),
@@ -114,11 +114,11 @@ def _figures(seconds: Samples, num_bytes: Sequence[float]) -> dict[str, Samples]
 
 
 def _events(
-    path: Path, start: Start, life: Life, rows: tuple[Rows, Rows], repetitions: int, warmup: int
+    path: Path, start: Start, attempt: Attempt, rows: tuple[Rows, Rows], repetitions: int, warmup: int
 ) -> dict[str, Samples]:
     log, lengths, index = EventLog(path), [], iter(range(start.rounds))
     log.append(start)
-    log.append(life)
+    log.append(attempt)
 
     def write() -> None:
         before = path.stat().st_size
@@ -131,11 +131,11 @@ def _events(
 
 
 def _hdf5(
-    path: Path, start: Start, life: Life, rows: tuple[Rows, Rows], repetitions: int, warmup: int
+    path: Path, start: Start, attempt: Attempt, rows: tuple[Rows, Rows], repetitions: int, warmup: int
 ) -> dict[str, Samples]:
     file, index = RunFile.create(path, start), iter(range(start.rounds))
-    file.reserve_life(life)
-    file.apply(life)
+    file.reserve_attempt(attempt)
+    file.apply(attempt)
 
     def write() -> None:
         file.apply(Round(next(index), *rows, utc_stamp()))
@@ -156,7 +156,7 @@ def _record(
     with RunRecord.create(
         folder, config={}, clients=names, rounds=rounds, partition={}, extra=FIELDS
     ) as record:
-        record.begin_life(0, _RANKS, _COLLECTIVES, {})
+        record.begin_attempt(0, _RANKS, _COLLECTIVES, {})
         log = folder / events.NAME
         before = log.stat().st_size
 
@@ -179,11 +179,11 @@ def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Sampl
     arrays = {"states": states, "sizes": np.full(clients, _STATE_FLOATS)}
     about = Meta(rounds=1, config_digest="0" * 64, numerics_version=NUMERICS_VERSION, begun="")
     everybody, place = list(range(clients)), folder / checkpoint.FOLDER
-    server, lives = {"group": np.zeros(clients, np.int64)}, itertools.count()
+    server, attempts = {"group": np.zeros(clients, np.int64)}, itertools.count()
     place.mkdir()
 
     def save() -> None:
-        token = f"{next(lives):08x}"
+        token = f"{next(attempts):08x}"
         files = [place / checkpoint.file_name(token, 1, rank) for rank in (0, None)]
         states = Part(file=files[0].name, sha256=checkpoint.write(files[0], arrays), clients=everybody)
         own = Part(file=files[1].name, sha256=checkpoint.write(files[1], server))

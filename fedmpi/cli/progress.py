@@ -15,8 +15,8 @@ from fedmpi.case.schema import Case
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
-from fedmpi.engine.keeper import Opening
 from fedmpi.engine.rounds import RoundReport
+from fedmpi.engine.run_folder import Opening
 from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import COLUMNS, PartitionTable
 

@@ -183,9 +183,9 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
 def _state(watched: Watch) -> Text:
     progress = watched.progress
     ranks = f"{progress.ranks} rank{'s' * (progress.ranks != 1)}"
-    lives = f", start {progress.lives}" if progress.lives > 1 else ""
+    attempts = f", start {progress.attempts}" if progress.attempts > 1 else ""
     count = len(progress.clients)
-    size = f"{count} client{'s' * (count != 1)} on {ranks}{lives}"
+    size = f"{count} client{'s' * (count != 1)} on {ranks}{attempts}"
     text = f"{_status_line(watched)}; {size}; last event {progress.last_time}"
     return plain(text, _STYLES.get(watched.status, "red"))
 

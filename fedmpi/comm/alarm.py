@@ -1,4 +1,4 @@
-"""A rank that ends the job alone tells rank 0 why, which writes it into the record first."""
+"""A rank that ends the job alone sends rank 0 the reason, which rank 0 writes into the record."""
 
 from __future__ import annotations
 
@@ -15,19 +15,27 @@ _LONGEST = 2000
 """Bytes of a reason that are sent."""
 
 _GRACE_S = 2.0
-"""How long rank 0 may take to end the job; it may be in a call that does not listen."""
+"""Seconds that rank 0 has to end the job; it may be in a call that does not test for such a message."""
 
 
-def tell(comm: MPI.Intracomm, code: int, reason: str, *, said: bool = False) -> None:
-    """Tell rank 0 why this rank ends the job, with the exit code; it then has a moment to do so itself.
+def tell(comm: MPI.Intracomm, code: int, reason: str, *, printed: bool = False) -> None:
+    """Send rank 0 the reason why this rank ends the job, and wait a moment for rank 0 to end it.
 
-    Rank 0 prints the reason unless this rank has ``said`` it. Where it does not hear in time, this returns.
+    Parameters
+    ----------
+    comm : communicator
+    code : int
+        Exit code of the job.
+    reason : str
+        One line for the user; cut after 2000 bytes.
+    printed : bool, optional
+        Whether this rank has printed the reason; otherwise rank 0 prints it.
     """
     if comm.rank == 0:
         return
     sys.stderr.flush()
     text = reason.encode()[:_LONGEST]
-    message = np.concatenate([np.array([code, said], np.uint8), np.frombuffer(text, np.uint8)])
+    message = np.concatenate([np.array([code, printed], np.uint8), np.frombuffer(text, np.uint8)])
     request = comm.Isend(message, dest=0, tag=_TAG)
     until = time.monotonic() + _GRACE_S
     while time.monotonic() < until:
@@ -35,13 +43,13 @@ def tell(comm: MPI.Intracomm, code: int, reason: str, *, said: bool = False) -> 
         time.sleep(0.05)
 
 
-def hear(comm: MPI.Intracomm) -> None:
-    """Look, on rank 0, whether a rank has told why it ends the job.
+def check(comm: MPI.Intracomm) -> None:
+    """Test, on rank 0, whether a rank has sent a reason to end the job.
 
     Raises
     ------
     RankFailed
-        It has; text and exit code are its own.
+        A rank has; text and exit code are that rank's.
     """
     status = MPI.Status()
     if not comm.Iprobe(source=MPI.ANY_SOURCE, tag=_TAG, status=status):
@@ -49,5 +57,5 @@ def hear(comm: MPI.Intracomm) -> None:
     message = np.empty(status.Get_count(MPI.BYTE), np.uint8)
     comm.Recv([message, MPI.BYTE], source=status.Get_source(), tag=_TAG)
     error = RankFailed(message[2:].tobytes().decode(errors="replace"))
-    error.exit_code, error.said = int(message[0]), bool(message[1])
+    error.exit_code, error.printed = int(message[0]), bool(message[1])
     raise error

@@ -47,7 +47,7 @@ _REMEMBERED = 4
 """Earlier waits at the same place whose shortest is expected again."""
 
 _PATIENCE_S = 0.25
-"""Rank 0 waits so long before it asks whether a rank has said that it cannot go on."""
+"""Seconds that rank 0 waits before it tests whether a rank has sent a reason to end the job."""
 
 Array = npt.NDArray[Any]
 Buffer = TypeVar("Buffer", bound=Any)
@@ -56,7 +56,7 @@ Buffer = TypeVar("Buffer", bound=Any)
 class Collectives:
     """Upper-case MPI calls on contiguous NumPy arrays, root 0.
 
-    Away from rank 0 `bcast`, `reduce` and `scatterv` take torch tensors too, on any device the MPI knows.
+    On ranks other than 0, `bcast`, `reduce` and `scatterv` also take torch tensors on devices MPI supports.
 
     The payload of a call on a rank is the size of the buffer that this rank hands
     to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what
@@ -124,14 +124,25 @@ class Collectives:
         patient: bool = False,
         counted: bool = False,
     ) -> list[Array] | None:
-        """Bring 1-d parts of `counts[rank]` elements to rank 0: one array per rank; None elsewhere.
+        """Gather 1-d parts at rank 0: one array per rank; None elsewhere.
 
         Each part carries a checksum: when a rank dies while it sends, an MPI may complete the call on rank 0
         and leave what was in the buffer before.
 
         The other ranks go on as soon as their part has left; a large part leaves when rank 0 takes it.
-        ``patient`` says that nobody waits for rank 0 after it, which then looks seldom; ``counted``, that the
-        caller has counted this call already.
+
+        Parameters
+        ----------
+        part : array [counts[rank]]
+            This rank's part.
+        counts : sequence of int
+            Elements of each rank's part.
+        place : str, optional
+            Point of the round; a call with one is waited for asleep.
+        patient : bool, optional
+            Nobody waits for rank 0 after the call, so that it tests seldom.
+        counted : bool, optional
+            The caller has counted this call already.
 
         Raises
         ------
@@ -169,7 +180,19 @@ class Collectives:
         *,
         blocking: bool = False,
     ) -> Any:
-        """Hand `counts[rank]` elements of rank 0's 1-d array to each rank, in rank order, in `part` if given.
+        """Scatter rank 0's 1-d array over the ranks, in rank order.
+
+        Parameters
+        ----------
+        whole : array [sum(counts)] or None
+            Read on rank 0 only.
+        counts : sequence of int
+            Elements for each rank.
+        dtype : dtype
+        part : array or torch tensor [counts[rank]], optional
+            Receives this rank's elements; a new array by default.
+        blocking : bool, optional
+            Call MPI's blocking function even where ranks are `crowded`.
 
         Returns
         -------
@@ -232,7 +255,7 @@ class Collectives:
         while not any(request.Test() for _ in range(tests)):
             elapsed = time.perf_counter() - start
             if elapsed > _PATIENCE_S and self.is_root:
-                alarm.hear(self._comm)
+                alarm.check(self._comm)
             brief = max(elapsed, expected) <= _BRIEF_S and least < _DUE_NAP_S
             asleep = 0.0 if brief else nap(elapsed, expected, least)
             if asleep:
@@ -266,7 +289,7 @@ def unsealed(whole: Array, rank: int) -> Array:
     part = whole[:-tail]
     if not np.array_equal(whole[-tail:].view(np.uint8), _seal(part)):
         raise RankFailed(
-            f"what rank {rank} sent did not arrive whole: it has died, or its network has failed"
+            f"the message of rank {rank} arrived damaged: the rank has died, or its network has failed"
         )
     return part
 

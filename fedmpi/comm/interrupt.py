@@ -15,10 +15,10 @@ from fedmpi.errors import Interrupted
 
 LINE = "interrupted"
 _end_process = os._exit
-"""As it is when this is loaded: in a run ``os._exit`` raises (`fedmpi.exits`)."""
+"""The original function: in a run ``os._exit`` raises (`fedmpi.exits`)."""
 
 _COURTESY_S = 5.0
-"""How long other ranks let rank 0 speak: a launcher ends the job with the first rank that goes."""
+"""Seconds that other ranks wait for rank 0's message; the launcher ends the job when any rank exits."""
 
 
 class Stopped(BaseException):

@@ -1,4 +1,4 @@
-"""What the environment says about the launch, read before MPI starts (imports without mpi4py)."""
+"""Facts of the launch from the environment, read before MPI starts (imports without mpi4py)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _in_slurm_step() -> bool:
 
 
 def rank() -> int:
-    """Return this process's rank as its launcher tells it; 0 without a launcher."""
+    """Return this process's rank from its launcher's environment; 0 without a launcher."""
     known = _first_integer(_RANK)
     if known is None and _in_slurm_step():
         known = _first_integer(("SLURM_PROCID",))
@@ -37,7 +37,7 @@ def rank() -> int:
 
 
 def expected_size() -> int | None:
-    """Return how many ranks the launcher says it started; None without a launcher."""
+    """Return how many ranks the launcher started; None without a launcher."""
     known = _first_integer(_SIZE)
     if known is None and _in_slurm_step():
         known = _first_integer(("SLURM_STEP_NUM_TASKS",))
@@ -79,15 +79,15 @@ def available_cores() -> int:
 
 def cores_of_others(looks: int = 5, pause: float = 0.02) -> float:
     """Return how many cores others keep busy on this machine now, 0 where no Linux says."""
-    found = []
+    loads = []
     for _ in range(looks):
         time.sleep(pause)
         try:
             running = Path("/proc/loadavg").read_text().split()[3].partition("/")[0]
         except (OSError, IndexError):
             return 0.0
-        found.append(max(int(running) - 1, 0))
-    return min(float(statistics.median(found)), float(os.cpu_count() or 1))
+        loads.append(max(int(running) - 1, 0))
+    return min(float(statistics.median(loads)), float(os.cpu_count() or 1))
 
 
 def set_defaults(threads: int) -> None:

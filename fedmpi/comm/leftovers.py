@@ -1,4 +1,4 @@
-"""What ranks that were killed left in shared memory (imports without mpi4py)."""
+"""Removes shared-memory segments of killed ranks (imports without mpi4py)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def remove_leftovers(folder: Path = _SHARED_MEMORY) -> None:
 
     Ranks that are killed leave the segment of their node, 1 MB for each. A segment of this very step's
     name goes whoever has it mapped: MPICH names segments after Slurm's job and step, ``PMI_JOBID``, and a
-    job that is queued again counts its steps from 0 anew, so after a kill its next life on the node
+    job that is queued again counts its steps from 0 anew, so after a kill its next attempt on the node
     would attach to the dead one's segment and abort with "Out of memory".
 
     A process that has a segment mapped keeps it when its name is removed, so a rank that cannot be seen

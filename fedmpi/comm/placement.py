@@ -42,7 +42,7 @@ def place(costs: Sequence[int], workers: Sequence[int]) -> Ints:
 
 
 def _improve(weights: Ints, slot: Ints, loads: Ints) -> bool:
-    """Make one move or swap away from the heaviest rank; False when none lowers the maximum of the pair."""
+    """Move or swap one client of the heaviest rank; False when that lowers no pair's maximum."""
     heavy = int(np.argmax(loads))
     for client in np.flatnonzero(slot == heavy):
         for other in range(len(loads)):

@@ -16,7 +16,7 @@ _MALLOC_BYTES = 100_000_000
 
 
 def advice(environment: Mapping[str, str], library: str, ranks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what of a launch costs time, one line each; nothing where all is well.
+    """Return one line of advice for each setting of a launch that costs time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Starts MPI, or says in one line why it cannot."""
+"""Starts MPI; a missing MPI library is an error of one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranks of a run: who they are, how they end, what only rank 0 may do."""
+"""The ranks of a run: their number and hosts, errors on some or all of them, actions of rank 0 alone."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class World:
         if self.rank and not text.startswith("rank "):
             text = f"rank {self.rank}: {text}"
         alarm.tell(self.comm, error.exit_code, text)
-        if not (isinstance(error, RankFailed) and error.said):
+        if not (isinstance(error, RankFailed) and error.printed):
             complain(text)
         _end(error.exit_code)
 
@@ -160,11 +160,11 @@ def abort(error: BaseException) -> NoReturn:
             f"fedmpi: rank {rank} on {socket.gethostname()} has not enough memory: take a smaller model or "
             "batch, or more ranks on more nodes\n"
         )
-        alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank} has not enough memory", said=True)
+        alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank} has not enough memory", printed=True)
         _end(1)
     text = "".join(traceback.format_exception(error))
     sys.stderr.write(f"rank {rank} failed:\n{visible_lines(text)}")
-    alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank}: {type(error).__name__}: {error}", said=True)
+    alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank}: {type(error).__name__}: {error}", printed=True)
     _end(1)
 
 
@@ -172,6 +172,6 @@ def _end(code: int) -> NoReturn:
     sys.stderr.flush()
     sys.stdout.flush()
     if MPI.COMM_WORLD.size > 1:
-        time.sleep(0.1)  # lets the launcher forward the message before it is told to end
+        time.sleep(0.1)  # lets the launcher forward the message before MPI aborts
         MPI.COMM_WORLD.Abort(code)
     sys.exit(code)

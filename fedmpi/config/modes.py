@@ -36,13 +36,13 @@ def read_mode(path: Path, text: Mapping[str, Any]) -> tuple[str, Ranks]:
             raise BadInput(f"{path}: mode: {mode} needs the numbers of ranks, such as ranks = [1, 2, 4]")
         return mode, ()
     if mode not in ("strong", "throughput"):
-        what = "weak has them in the tables of an axis" if mode else "are read with a mode only"
+        what = "mode weak needs them in the tables of an axis" if mode else "they need a mode"
         raise BadInput(f'{path}: ranks: {what}, such as mode = "strong"')
     values = text["ranks"]
     if not isinstance(values, list) or not values or not all(_is_rank_number(value) for value in values):
         raise BadInput(f"{path}: ranks: must be a list of numbers of ranks, such as [1, 2, 4]")
     if len(set(values)) < len(values) or (mode == "throughput" and len(values) > 1):
-        raise BadInput(f"{path}: ranks: names each number once, and for throughput one alone")
+        raise BadInput(f"{path}: ranks: must name each number once, and for throughput only one")
     return mode, tuple(values)
 
 
@@ -68,6 +68,17 @@ def _is_rank_number(value: object) -> bool:
 def combine(path: Path, mode: str, common: Ranks, own: list[Ranks]) -> Ranks:
     """Return the ranks of a case: the suite's, or those of the one axis that says.
 
+    Parameters
+    ----------
+    path : Path
+        The suite, for messages.
+    mode : str
+        "strong", "weak", "throughput", or "" for none.
+    common : tuple of int
+        Ranks of the suite; empty where it has none.
+    own : list of tuple of int
+        Ranks that each axis asks for; empty for an axis without.
+
     Raises
     ------
     BadInput
@@ -76,7 +87,7 @@ def combine(path: Path, mode: str, common: Ranks, own: list[Ranks]) -> Ranks:
     said = [ranks for ranks in own if ranks]
     if mode == "weak" and len(said) != 1:
         raise BadInput(
-            f"{path}: mode: weak needs one axis whose every table says ranks, as {{ ranks = 3, ... }}"
+            f"{path}: mode: weak needs exactly one axis whose tables all set ranks, as {{ ranks = 3, ... }}"
         )
     return said[0] if said else common
 
@@ -87,7 +98,19 @@ def place(root: Path, ranks: int) -> Path:
 
 
 def refuse_ranks(path: Path, mode: str, cases: Sequence[Ranks], ranks: int) -> None:
-    """Raise BadInput where no case of a suite is for so many ranks, naming those there are."""
+    """Raise BadInput where no case of a suite is for so many ranks, naming those there are.
+
+    Parameters
+    ----------
+    path : Path
+        The suite, for the message.
+    mode : str
+        Of the suite; "" for none, where any number of ranks fits.
+    cases : sequence of tuple of int
+        Ranks of each case.
+    ranks : int
+        The number asked for.
+    """
     numbers = sorted({number for each in cases for number in each})
     if mode and ranks not in numbers:
         listed = ", ".join(map(str, numbers))

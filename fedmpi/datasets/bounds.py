@@ -1,4 +1,4 @@
-"""How much is read of files that others made: what a known dataset can have, or a stated limit."""
+"""Limits on what is read from files of others: the size of a known dataset, or a fixed bound."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Bounded(io.RawIOBase):
         self._stream, self._left, self._most, self._where = stream, most, most, where
 
     def readable(self) -> bool:
-        """Return that it is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]

@@ -19,7 +19,7 @@ _OPTIONAL = ("node_labels", "node_attributes", "edge_attributes", "scaffolds")
 
 
 class Facts(BaseModel):
-    """What is noted of a prepared dataset beside its arrays; see `RawGraphs`.
+    """Facts of a prepared dataset beside its arrays; see `RawGraphs`.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
 
 
 def facts_of(folder: Path) -> Facts | None:
-    """Return what is noted of a prepared dataset; None where it is absent, partial or of another format.
+    """Return the facts of a prepared dataset; None where it is absent, partial or of another format.
 
-    The content of its arrays is not looked at.
+    The content of its arrays is not verified.
     """
     noted = sealed.facts(folder)
     return None if noted is None else _facts(noted)
@@ -72,7 +72,7 @@ def _facts(noted: Mapping[str, Any]) -> Facts | None:
 
 
 def intact(folder: Path) -> bool:
-    """Return whether a prepared dataset is there and its content is what was written."""
+    """Return whether a prepared dataset is there and its content fits its digests."""
     return facts_of(folder) is not None and sealed.intact(folder)
 
 

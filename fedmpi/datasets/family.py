@@ -40,14 +40,14 @@ class Family:
     text_columns: ClassVar[int] = 2
     """How many of these hold text, from the left."""
     Options: ClassVar[type[Any] | None] = None
-    """What a suite may say of its datasets: a subclass of `fedmpi.datasets.options.DatasetOptions`."""
+    """Options of its datasets in a suite: a subclass of `fedmpi.datasets.options.DatasetOptions`."""
 
     def takes(self, name: str) -> bool:
         """Return whether a name that no family knows can be one of its datasets."""
         return False
 
     def task(self, name: str) -> LabelKind:
-        """Return what the labels of a dataset are for."""
+        """Return the task of a dataset's labels."""
         return "classification"
 
     def row(self, name: str) -> tuple[str | int, ...]:

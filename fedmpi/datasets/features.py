@@ -44,7 +44,7 @@ def resolve(raw: RawGraphs, kind: str) -> str:
         The dataset has no such features, or `kind` is unknown.
     """
     if kind not in FEATURES:
-        raise BadInput(f"unknown features '{kind}': one of {', '.join(FEATURES)}")
+        raise BadInput(f"unknown features '{kind}': choose one of {', '.join(FEATURES)}")
     has_labels, has_attributes = raw.node_labels is not None, raw.node_attributes is not None
     if kind == "original":
         if raw.attribute_names:

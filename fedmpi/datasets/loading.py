@@ -14,7 +14,7 @@ from fedmpi.datasets.tables import DatasetFacts
 
 
 def options_class(table: Mapping[str, Any]) -> type[DatasetOptions]:
-    """Return what a suite's table about its data is checked against: the family may bring its own options."""
+    """Return the options class of a suite's `dataset` table: the family may bring its own."""
     name = table.get("name")
     own = family_of(members(name)[0]).Options if isinstance(name, str) and name else None
     return own or DatasetOptions

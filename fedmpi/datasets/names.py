@@ -1,4 +1,4 @@
-"""Dataset names: whose they are, groups and joined ones, and what was probably meant by a wrong one."""
+"""Dataset names: their families, groups and joins, and suggestions for wrong names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def members(name: str) -> tuple[str, ...]:
     if JOIN in name and not is_path(name):
         parts = name.split(JOIN)
         if len(set(parts)) < len(parts):
-            raise BadInput(f"'{name}' names a dataset twice")
+            raise BadInput(f"'{name}' names a dataset twice: name each once")
         return tuple(member for part in parts for member in _single(part))
     return _single(name)
 
@@ -86,7 +86,7 @@ def _single(name: str) -> tuple[str, ...]:
 
 
 def has_classes(name: str) -> bool:
-    """Return whether each graph of the datasets behind a name has one class."""
+    """Return whether the datasets behind a name are for graph classification."""
     return all(family_of(member).task(member) == "classification" for member in members(name))
 
 

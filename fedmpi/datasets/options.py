@@ -1,4 +1,4 @@
-"""What a suite may say about its data."""
+"""Options of a suite's data."""
 
 from __future__ import annotations
 

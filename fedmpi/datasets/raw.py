@@ -14,7 +14,7 @@ from fedmpi.graphs.packed import Topology
 Int = npt.NDArray[np.int64]
 
 LabelKind = Literal["classification", "multi-task", "regression"]
-"""One class per graph; several yes-or-no labels, some missing; one or more numbers."""
+"""Graph classification; multi-label with missing labels; regression."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RawGraphs:
     class_names : tuple of str, length C
         The file's value of each class; for the other tasks the name of each column.
     task : str
-        What the labels are for.
+        Task of the labels.
     attribute_names : tuple of str
         Of the columns of `node_attributes`, where they have any.
     edge_attributes : uint8 [E, B] or None

@@ -1,4 +1,4 @@
-"""Folders of arrays under a seal: what is mapped from disk is what was written, or it is not used."""
+"""Folders of arrays with digests: content that does not fit its digest is not used."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _File(BaseModel):
 
 
 class _Seal(BaseModel):
-    """What a folder holds: facts about it and its array files by name; `sha256` is of both."""
+    """Manifest of a folder: facts, and array files by name; `sha256` is of both."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -79,13 +79,13 @@ def _array(folder: Path, name: str, size: int) -> Array:
 
 
 def facts(folder: Path) -> dict[str, Any] | None:
-    """Return the facts of a folder whose files are all there; their content is not looked at."""
+    """Return the facts of a folder whose files are all there; their content is not verified."""
     seal = _seal(folder)
     return None if seal is None else seal.facts
 
 
 def intact(folder: Path) -> bool:
-    """Return whether a folder holds what was written there."""
+    """Return whether all files of a folder fit their digests."""
     seal = _seal(folder)
     return seal is not None and _agrees(folder, seal)
 

@@ -142,7 +142,7 @@ class DataSource:
             ) from error
 
     def refused_of(self, name: str) -> tuple[str, ...]:
-        """Return what of one prepared dataset's files was left out; see `RawGraphs.refused`."""
+        """Return the rows of one prepared dataset's files that were left out; see `RawGraphs.refused`."""
         facts = cache.facts_of(self._place(name))
         return () if facts is None else facts.refused
 

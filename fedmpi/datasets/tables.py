@@ -10,7 +10,7 @@ class DatasetFacts:
     """Numbers of one TU dataset after clean-up (duplicate edges and self-loops removed).
 
     `label_width` and `attribute_width` are 0 where there are none; `degree_max` is the largest
-    degree of any node, None where nobody measured it (COLLAB 491, IMDB-BINARY 135 and
+    degree of any node, None where it is not known (COLLAB 491, IMDB-BINARY 135 and
     IMDB-MULTI 88 are also the constants in GCFL's released code); `digest` is
     `fedmpi.datasets.raw.digest` of the parsed content.
     """

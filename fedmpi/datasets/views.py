@@ -20,7 +20,7 @@ _FOLDER = "diffusion"
 def view_of(raw: RawGraphs, options: DiffusionOptions, cache: Path) -> WeightedTopology:
     """Return the diffused view of a dataset, mapped from the cache, where it is put if it is not there yet.
 
-    What is there is believed only if it is intact; else it is computed anew.
+    A view in the cache is used only if it is intact; else it is computed anew.
 
     Raises
     ------
@@ -33,7 +33,9 @@ def view_of(raw: RawGraphs, options: DiffusionOptions, cache: Path) -> WeightedT
         _save(diffuse(raw.topology, options), folder)
         content = sealed.read(folder)
     if content is None:
-        raise BadInput(f"{folder}: what was written there is read otherwise; choose another FEDMPI_DATA")
+        raise BadInput(
+            f"{folder}: a file read back differs from what was written; choose another FEDMPI_DATA"
+        )
     parts = content.arrays
     topology = Topology(raw.topology.graph_ptr, parts["row_ptr"], parts["columns"])
     return WeightedTopology(topology, parts["weights"])

@@ -46,8 +46,8 @@ class Groups:
 
     def members(self, group: int, participants: Ints) -> Ints:
         """Return a group's participants, ascending."""
-        found: Ints = participants[self.group[participants] == group]
-        return found
+        members: Ints = participants[self.group[participants] == group]
+        return members
 
     def total(self, group: int, weights: Weights) -> float:
         """Return what a group's sum is divided by; `weights` are those of its participants."""
@@ -67,10 +67,9 @@ def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int
 
 
 class Aggregation(Protocol):
-    """How the participants' updates become means; all means of a run are made by one.
+    """Turns the participants' updates into means; a run uses one object of this protocol.
 
-    Its collectives count their bytes themselves; time that is no communication it spends in phases of its
-    own.
+    Its collectives count their bytes; time that is not communication belongs to phases of its own.
     """
 
     @property
@@ -122,7 +121,7 @@ class Plain:
 
     @property
     def upload_bytes(self) -> int:
-        """See `Aggregation`; in single precision, whatever the sums are made of."""
+        """See `Aggregation`; in single precision for every reduction."""
         return 4 * self._size
 
     def means(
@@ -136,7 +135,7 @@ class Plain:
             reduction = self._reduction(len(members), int(groups.exponent[group]), total)
             return reduction, self._sum(reduction, members, weights, deltas)
 
-        found: dict[int, Floats] = {}
+        means: dict[int, Floats] = {}
         travelling = groups.travelling(self._hosts)
         if travelling:
             makers, sums = zip(*map(summed, travelling), strict=True)
@@ -144,12 +143,12 @@ class Plain:
             totals = self._collectives.reduce(ready, blocking=self._buffers.blocking)
             if totals is not None:
                 for group, maker, total in zip(travelling, makers, totals, strict=True):
-                    found[group] = maker.decode(total)
+                    means[group] = maker.decode(total)
         for group, rank in groups.updater.items():
             if rank == self._collectives.rank and group not in travelling:
                 maker, total = summed(group)
-                found[group] = maker.decode(on_host(total))
-        return found
+                means[group] = maker.decode(on_host(total))
+        return means
 
     def _reduction(self, num_clients: int, exponent: int, total: float) -> reductions.Reduction:
         clip = self._options.clip if isinstance(self._options, Fixed32Options) else None
@@ -188,7 +187,7 @@ class Rows:
         self._collectives, self._hosts, self._size = collectives, hosts, size
 
     def gather(self, clients: Ints, deltas: Mapping[int, Delta]) -> dict[int, Row] | None:
-        """Return the clients' updates, float32 [size] each; None away from rank 0 (a collective call).
+        """Return the clients' updates, float32 [size] each, on rank 0; None elsewhere (a collective call).
 
         Parameters
         ----------
@@ -199,15 +198,15 @@ class Rows:
         held = [clients[self._hosts[clients] == rank] for rank in range(self._collectives.size)]
         mine = [on_host(deltas[int(n)])[: self._size] for n in held[self._collectives.rank]]
         part = np.concatenate([np.empty(0, np.float32), *mine])
-        found = self._collectives.gatherv(part, [len(each) * self._size for each in held])
-        if found is None:
+        pieces = self._collectives.gatherv(part, [len(each) * self._size for each in held])
+        if pieces is None:
             return None
-        rows = [row for piece in found for row in piece.reshape(-1, self._size)]
+        rows = [row for piece in pieces for row in piece.reshape(-1, self._size)]
         return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
 
 
 class RowMeans:
-    """What stands for the mean is computed on rank 0 from the rows of all participants (`RowAggregate`).
+    """Aggregates of `RowAggregate` in place of means, computed on rank 0 from all participants' updates.
 
     Parameters
     ----------
@@ -234,10 +233,10 @@ class RowMeans:
         rows = self._rows.gather(participants, deltas)
         if rows is None:
             return {}
-        found: dict[int, Floats] = {}
+        means: dict[int, Floats] = {}
         with self._meter.phase("server"):
             for group in groups.updater:
                 members = groups.members(group, participants)
                 table = np.stack([rows[int(client)] for client in members])
-                found[group] = self._algorithm.aggregate(table, weights[members].astype(np.int64))
-        return found
+                means[group] = self._algorithm.aggregate(table, weights[members].astype(np.int64))
+        return means

@@ -1,4 +1,4 @@
-"""Where updates and models are on their way to MPI: in host memory, or on the device."""
+"""Memory from which MPI sends updates and models: the host's, or the device's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Buffers:
     device : torch.device or None
         Where updates and models stay on their way to MPI; None: in host memory, as on rank 0 always.
     blocking : bool
-        Whether all ranks use calls that block; not every MPI that knows GPUs takes their memory without.
+        Whether all ranks use blocking calls: some GPU-aware MPIs take device memory in these only.
     """
 
     device: torch.device | None = None

@@ -56,7 +56,7 @@ class ControlVariates(CapabilityHooks):
         return self._calls.ask("correction", (own, server), checks.like, own)
 
     def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
-        """Return the client's next control variate."""
+        """See `capabilities.ControlVariates.renewed`."""
         return self._calls.ask("renewed", (own, server, moved, steps, lr), checks.like, own)
 
 
@@ -65,8 +65,8 @@ class RowAggregate(CapabilityHooks):
 
     def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
         """Return what takes the place of the mean."""
-        found = self._calls.call("aggregate", rows, weights)
-        return self._calls.checked("aggregate", checks.mean, found, rows.shape[1])
+        mean = self._calls.call("aggregate", rows, weights)
+        return self._calls.checked("aggregate", checks.mean, mean, rows.shape[1])
 
 
 class Splits(CapabilityHooks):
@@ -83,9 +83,9 @@ class Splits(CapabilityHooks):
 
     def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
         """Return the groups that may split."""
-        found = self._calls.call("split_candidates", round, group.copy(), _read_only(reports))
+        candidates = self._calls.call("split_candidates", round, group.copy(), _read_only(reports))
         took_part = ~np.isnan(reports["delta_norm"])
-        return self._calls.checked("split_candidates", checks.split_candidates, found, group, took_part)
+        return self._calls.checked("split_candidates", checks.split_candidates, candidates, group, took_part)
 
     @property
     def criterion_is_weighted(self) -> bool:
@@ -101,7 +101,7 @@ class Splits(CapabilityHooks):
         return self._calls.ask("split", (members.copy(), rows), checks.division, members)
 
     def after_splits(self) -> None:
-        """Tell that groups were split."""
+        """Report to the algorithm which groups were split."""
         self._calls.call("after_splits")
 
 
@@ -168,7 +168,7 @@ class ServerState(CapabilityHooks):
         return self._calls.checked("state", checks.state, self._calls.call("state"))
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Give the state of a checkpoint back."""
+        """Restore the server's state from a checkpoint."""
         self._calls.call("restore", arrays)
 
 

@@ -32,7 +32,7 @@ _FORMER = "checkpoint"
 """Where an older fedmpi kept all clients' states in one file."""
 
 _SHA256_BYTES = 32
-"""A rank's word that its file is on disk."""
+"""MPI tag of the message that a rank's file is on disk."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Checkpoints:
         return self._folder / checkpoint.file_name(self._token, finished, rank)
 
     def gather(self, digest: str) -> list[str] | None:
-        """Tell rank 0 that this rank's file is on disk; there, return all digests (a collective call)."""
+        """Gather the digests of the ranks' files at rank 0, when all are on disk (a collective call)."""
         word, counts = np.frombuffer(bytes.fromhex(digest), np.uint8), [_SHA256_BYTES] * self._world.size
         words = self._world.collectives.gatherv(word, counts, "checkpoint", patient=True)
         return None if words is None else [each.tobytes().hex() for each in words]

@@ -24,7 +24,7 @@ class ClientState:
     Attributes
     ----------
     id : int
-        Place in the federation; what every random number of the client hangs on.
+        Place in the federation; the client's random numbers depend on it.
     num_train, num_validation, num_test : int
         Graphs of its splits.
     model : FlatModel

@@ -68,7 +68,7 @@ class Evaluation:
 
 @dataclass
 class Client(ClientState):
-    """A client and its graphs: what it learns and how it scores.
+    """A client and its graphs: local training and evaluation.
 
     Attributes
     ----------
@@ -140,9 +140,9 @@ class Client(ClientState):
         if not algorithm.reports or not algorithm.reports.received_loss:
             return None
         assert isinstance(self.passes, Classifying)  # checked with the suite
-        found = self.passes.evaluate_training()
-        work.append(found)
-        return found.outcome.mean_loss
+        evaluated = self.passes.evaluate_training()
+        work.append(evaluated)
+        return evaluated.outcome.mean_loss
 
     def _change(self, algorithm: Hooks, received: Tensor) -> Change | None:
         """Return what the algorithm does to the gradient in each step, if anything."""

@@ -43,7 +43,18 @@ class Controls:
         gradient[part] += hooks.correction(self.own[part], self.server[part])
 
     def renew(self, hooks: ControlVariates, moved: Tensor, steps: int, lr: float) -> None:
-        """Take the next control variate from how far [shared] training moved the parameters."""
+        """Replace the client's control variate after local training.
+
+        Parameters
+        ----------
+        hooks : ControlVariates
+        moved : float32 [shared]
+            Shared parameters after local training minus those before.
+        steps : int
+            Local steps taken.
+        lr : float
+            Length of a local step.
+        """
         part = slice(self.trained)
         new = hooks.renewed(self.own[part], self.server[part], moved[part], steps, lr)
         self.change[part] = new - self.own[part]

@@ -22,7 +22,7 @@ from fedmpi.objectives.unsupervised import Frozen, Network, network_of
 
 @dataclass(frozen=True)
 class CountedObjective:
-    """What `ObjectiveFlops` says of fedmpi's own objectives, in proportion to one batch."""
+    """`ObjectiveFlops` in proportion to one counted batch, for objectives without a formula."""
 
     options: ObjectiveOptions
     needs: tuple[bool, bool]
@@ -36,11 +36,11 @@ class CountedObjective:
         return self._scaled(self.of_step, original, executed)
 
     def vectors(self, original: ViewCounts, other: ViewCounts | None, *, executed: bool) -> Flops:
-        """Return the FLOPs of giving vectors to graphs."""
+        """Return the FLOPs of embedding graphs."""
         return self._scaled(self.of_vectors, original, executed)
 
     def encoding(self, view: ViewCounts, *, executed: bool) -> Flops:
-        """Return the FLOPs of what one frozen copy says of a batch."""
+        """Return the FLOPs of one frozen copy's vectors of a batch."""
         return self._scaled(self.of_encoding, view, executed)
 
     def copies(self, local_epochs: int) -> int:
@@ -51,8 +51,8 @@ class CountedObjective:
         return int(received)
 
     def _scaled(self, flops: Flops, view: ViewCounts, executed: bool) -> Flops:
-        found = scaled(flops, self.batch, view.counts)
-        return Flops(found.dense, (2 if executed else 1) * found.sparse)
+        flops_of_view = scaled(flops, self.batch, view.counts)
+        return Flops(flops_of_view.dense, (2 if executed else 1) * flops_of_view.sparse)
 
 
 def flops_of(case: Case, shape: Shape, batch: Callable[[], ViewedGraphs]) -> Any:
@@ -85,7 +85,7 @@ def _count_objective(case: Case, shape: Shape, graphs: ViewedGraphs) -> CountedO
         vectors = count(lambda: objective.vectors(network, views))
         if any(needs):
             encoding = count(lambda: objective.contrasted(network, views.original))
-            said = objective.contrasted(network, views.original)
-            frozen = Frozen(said, contrast.apart(said, said) if needs[1] else None)
+            received = objective.contrasted(network, views.original)
+            frozen = Frozen(received, contrast.apart(received, received) if needs[1] else None)
     step = count(lambda: objective.loss(network, views, frozen).backward())
     return CountedObjective(case.objective, needs, counts_of(views)[0].counts, step, vectors, encoding)

@@ -69,8 +69,8 @@ class Evaluator:
         rows[:, _EVALUATED] = 0.0
         with self._meter.phase("evaluate"):
             outcomes: dict[int, Evaluation] = {}
-            for found in [group.evaluate(chosen) for group in self._states.groups] if due else ():
-                outcomes.update(found())
+            for evaluation in [group.evaluate(chosen) for group in self._states.groups] if due else ():
+                outcomes.update(evaluation())
             for place, (number, client) in enumerate(clients.items()):
                 if number in outcomes:
                     rows[place, :_DIGEST] = _row(outcomes[number])
@@ -87,15 +87,16 @@ class Evaluator:
         losses = np.stack([closing["val_loss"], closing["test_loss"]], axis=1)
         total = np.where(self._held_out > 0, losses, 0.0).sum(axis=1)
         lost = (closing["evaluated"] == 1.0) & ~np.isfinite(total)
-        found = np.flatnonzero(lost | (closing["evaluated"] < 0.0))
-        return int(found[0]) if len(found) else -1
+        clients = np.flatnonzero(lost | (closing["evaluated"] < 0.0))
+        return int(clients[0]) if len(clients) else -1
 
 
-def _row(found: Evaluation) -> list[float]:
+def _row(evaluation: Evaluation) -> list[float]:
     """Return scores, FLOPs, and 1, or -1 where a vector is not finite."""
-    scores = [score for part in (found.val, found.test) for score in (part.mean_loss, part.accuracy)]
-    broken = found.vectors is not None and not np.isfinite(found.vectors).all()
-    return [*scores, found.model_flops, -1.0 if broken else 1.0]
+    parts = evaluation.val, evaluation.test
+    scores = [score for part in parts for score in (part.mean_loss, part.accuracy)]
+    broken = evaluation.vectors is not None and not np.isfinite(evaluation.vectors).all()
+    return [*scores, evaluation.model_flops, -1.0 if broken else 1.0]
 
 
 def _digest(client: Client) -> tuple[int, int]:

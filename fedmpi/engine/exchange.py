@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """What the server tells every rank in one small broadcast.
+    """The server's decisions of a round, sent to every rank in one small broadcast.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class RoundPlan:
 
 
 class Exchange:
-    """Group models on the ranks that need them, and how they move on.
+    """Group models on the ranks that need them, and their updates.
 
     A group whose members live on several ranks is updated on rank 0, one on a single rank there, unless
     the algorithm is `central`. New models go once to each rank that hosts members.
@@ -148,17 +148,17 @@ class Exchange:
             return
         first = np.array([np.argmax(group == g) for g in needed], np.int64)
         held = {int(n): models[int(group[n])] for n in first if int(group[n]) in models}
-        found = Rows(self._collectives, self._hosts, self._size).gather(first, held)
-        for number, model in (found or {}).items():
+        rows = Rows(self._collectives, self._hosts, self._size).gather(first, held)
+        for number, model in (rows or {}).items():
             self.models[int(group[number])] = model
 
     def _updaters(self, group: Ints, participants: Ints) -> dict[int, int]:
-        """Return the rank that updates each group of which somebody takes part."""
-        found = {}
+        """Return the rank that updates each group with participants."""
+        updaters = {}
         for number in np.unique(group[participants]).tolist():
             hosts = np.unique(self._hosts[group == number])
-            found[number] = 0 if len(hosts) > 1 or self._algorithm.central else int(hosts[0])
-        return found
+            updaters[number] = 0 if len(hosts) > 1 or self._algorithm.central else int(hosts[0])
+        return updaters
 
     def _update(self, group: int, mean: Floats, num_clients: int) -> None:
         """Set a group's model from the mean of its members' updates, or of their models."""
@@ -168,7 +168,7 @@ class Exchange:
         self.models[group] = self._algorithm.update(present, mean, num_clients)
 
     def regroup(self, before: Ints, after: Ints) -> None:
-        """Give the groups that came of a split the model of the group that they came from."""
+        """Copy the model of a split group to its parts."""
         for client in np.flatnonzero(before != after):
             origin, group = int(before[client]), int(after[client])
             if origin in self.models and group not in self.models:

@@ -1,4 +1,4 @@
-"""Who takes part: clients, their shapes, their cost, and the rank that hosts each."""
+"""The clients of a case: their data, shapes, costs, and the rank that hosts each."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Federation:
     shapes : tuple of Shape
         Model shape of each client.
     task : Task
-        What is predicted of them.
+        Prediction task of the datasets.
     costs : tuple of int
         Counted cost of each client's round, by which clients are placed: FLOPs of training and
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
@@ -137,12 +137,12 @@ def load(case: Case, source: DataSource) -> tuple[RawGraphs, ...]:
 
 
 def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partition:
-    """Return who holds what: the case's partition, or one client with all of it.
+    """Return the case's partition; where the algorithm pools, one client with all of it.
 
     Raises
     ------
     BadInput
-        The partition cannot be had of these datasets.
+        The partition does not fit these datasets.
     """
     partition = make(case.partition, raws)
     return pooled(partition) if algorithm.pools else partition
@@ -278,11 +278,11 @@ def _counts(topology: Topology, graphs: Ints) -> GraphCounts:
 
 def groups_of(shapes: Sequence[Shape], size: int) -> list[list[int]]:
     """Return the clients of each group: up to `size` of one model shape, in the order of their ids."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     latest: dict[Shape, list[int]] = {}
     for client, shape in enumerate(shapes):
         if shape not in latest or len(latest[shape]) == size:
             latest[shape] = []
-            found.append(latest[shape])
+            groups.append(latest[shape])
         latest[shape].append(client)
-    return found
+    return groups

@@ -1,4 +1,4 @@
-"""Whether what a checkpoint holds is of this run; else it is passed over."""
+"""Checks that a checkpoint's arrays belong to this run; others are passed over."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEPS_BASE = 2**20
 
 @dataclass(frozen=True)
 class StateLayout:
-    """Where things stand in one client's state.
+    """Layout of one client's state.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ def refuse_unfit_server(arrays: Arrays, fresh: Arrays) -> None:
     Raises
     ------
     Unfit
-        An array is missing, has another name, type or shape, or holds what cannot be.
+        An array is missing, has another name, type or shape, or impossible values.
     """
     if unequal := sorted(set(arrays) ^ set(fresh)):
         raise Unfit(f"it has other arrays than this run's ({', '.join(unequal)})")
@@ -62,7 +62,7 @@ def refuse_unfit_server(arrays: Arrays, fresh: Arrays) -> None:
             )
         _refuse_impossible_numbers(name, arrays[name], array)
     if not ((arrays["group"] >= 0) & (arrays["group"] < len(fresh["group"]))).all():
-        raise Unfit("its groups have numbers that cannot be")
+        raise Unfit("its groups have numbers outside of 0 to the number of clients less 1")
 
 
 def refuse_unfit_states(
@@ -79,7 +79,7 @@ def refuse_unfit_states(
     Raises
     ------
     Unfit
-        A state has another type or size, or holds what cannot be.
+        A state has another type or size, or impossible values.
     """
     for client, state in states.items():
         layout = layouts[client]

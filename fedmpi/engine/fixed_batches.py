@@ -1,4 +1,4 @@
-"""Batches of MVGRL with convolutions that are never trained: what they say of a graph is computed once."""
+"""Batches of MVGRL with convolutions that are never trained: their output is computed once per graph."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from fedmpi.objectives.unsupervised import Mvgrl, Views
 
 
 class FixedBatches(TorchBatches):
-    """`TorchBatches` whose convolutions' nodes are kept during a round, and whose graphs' sums for good.
+    """`TorchBatches` that keep the convolutions' output: of nodes during a round, of graphs during the run.
 
-    They depend on the graph alone: they stay as the server drew them. Nodes of a whole run would take
-    as much memory as all else together.
+    The output depends on the graph alone, since the server's random convolutions never change. Rows of
+    nodes for the whole run would take as much memory as all else together.
 
     Parameters
     ----------
@@ -46,35 +46,35 @@ class FixedBatches(TorchBatches):
     ) -> None:
         super().__init__(train, everything, Mvgrl(MvgrlOptions()), flops, device)
         self._module = module
-        self._said: PairEncoding | None = None
+        self._pair: PairEncoding | None = None
         self._all: Views | None = None
         self._spent = 0
 
     def take(self, numbers: Int | None) -> Step:
-        """Return training graphs with what the convolutions say of them; None stands for all."""
-        if self._said is None:
-            self._said = _joined([pair for pair, _ in self._convolved(self._train)])
+        """Return training graphs with the convolutions' output; None stands for all."""
+        if self._pair is None:
+            self._pair = _joined([pair for pair, _ in self._convolved(self._train)])
         if numbers is None:
             self._all = self._all or self._views(self._train)
-            return Step(replace(self._all, fixed=self._said), None)
+            return Step(replace(self._all, fixed=self._pair), None)
         part = self._train.take(numbers)
         nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
         graphs = torch.from_numpy(numbers).to(self._device)
-        return Step(replace(self._views(part), fixed=_rows(self._said, nodes, graphs)), numbers)
+        return Step(replace(self._views(part), fixed=_rows(self._pair, nodes, graphs)), numbers)
 
     def end_round(self) -> None:
-        """Let go of the nodes."""
-        self._said = None
+        """Drop the rows of nodes."""
+        self._pair = None
 
     @cached_property
     def all_parts(self) -> list[Views]:
-        """What vectors are given to, without nodes."""
-        found = []
+        """Views that are embedded, without rows of nodes."""
+        parts = []
         for pair, views in self._convolved(self._everything):
             nothing = torch.zeros(0, device=self._device)
             sums = (Encoding(nothing, each.graphs) for each in (pair.adjacency, pair.diffused))
-            found.append(replace(views, fixed=PairEncoding(*sums)))
-        return found
+            parts.append(replace(views, fixed=PairEncoding(*sums)))
+        return parts
 
     def step_flops(self, views: Views) -> int:
         """Count the heads, and the convolutions since the last count."""
@@ -90,7 +90,7 @@ class FixedBatches(TorchBatches):
 
     @torch.no_grad()
     def _convolved(self, graphs: ViewedGraphs) -> Iterator[tuple[PairEncoding, Views]]:
-        """Yield what the convolutions say, some graphs at a time, with their views."""
+        """Yield the convolutions' output, some graphs at a time, with their views."""
         for part in graphs.parts():
             views = self._views(part)
             (first, other), adjacency, diffused = counts_of(views), views.adjacency, views.diffused
@@ -99,15 +99,15 @@ class FixedBatches(TorchBatches):
             yield self._module.convolve(adjacency, diffused), views
 
 
-def _rows(said: PairEncoding, nodes: Tensor, graphs: Tensor) -> PairEncoding:
-    """Return what is said of some nodes and graphs."""
+def _rows(pair: PairEncoding, nodes: Tensor, graphs: Tensor) -> PairEncoding:
+    """Return the rows of some nodes and graphs."""
     return PairEncoding(
-        *(Encoding(each.nodes[nodes], each.graphs[graphs]) for each in (said.adjacency, said.diffused))
+        *(Encoding(each.nodes[nodes], each.graphs[graphs]) for each in (pair.adjacency, pair.diffused))
     )
 
 
 def _joined(parts: list[PairEncoding]) -> PairEncoding:
-    """Return what is said of all parts, in order."""
+    """Return the rows of all parts, in order."""
     sides = zip(*((part.adjacency, part.diffused) for part in parts), strict=True)
     return PairEncoding(
         *(

@@ -26,14 +26,14 @@ class HasAdam(Protocol):
 
 @dataclass(frozen=True)
 class StepNumbers:
-    """What one step of k clients needs beside their graphs.
+    """Numbers of one step of k clients.
 
     Attributes
     ----------
     keys : int64 [k, streams]
         Of the clients' dropout streams.
     active : bool [k, 1]
-        Who takes the step; the others stay as they are.
+        Clients that take the step; the others are not changed.
     rates, corrections : float32 [k, 1]
         Adam's rate, and the correction of its second moment's root.
     """
@@ -124,14 +124,24 @@ class GroupRows:
 
 
 @torch.no_grad()
-def adam_step_of_group(options: AnyAdam, rows: GroupRows, slope: Tensor, numbers: StepNumbers) -> None:
-    """Take one step of each active client, as `fedmpi.engine.optimizer.adam_step`; `slope` [k, length]."""
+def adam_step_of_group(options: AnyAdam, rows: GroupRows, gradient: Tensor, numbers: StepNumbers) -> None:
+    """Take one step of each active client in place, as `fedmpi.engine.optimizer.adam_step`.
+
+    Parameters
+    ----------
+    options : AdamOptions or AdamWOptions
+    rows : GroupRows
+        Parameters and moments of k clients; changed in place.
+    gradient : float32 [k, length]
+    numbers : StepNumbers
+        Which clients take the step, with their rates and corrections.
+    """
     parameters, decay = rows.parameters, options.weight_decay
     if options.name == "adamw":
         parameters, decay = parameters * (1 - options.lr * decay), 0.0
-    slope = slope.add(parameters, alpha=decay)
-    mean = rows.mean.lerp(slope, 1 - options.beta1)
-    square = (rows.square * options.beta2).addcmul_(slope, slope, value=1 - options.beta2)
+    gradient = gradient.add(parameters, alpha=decay)
+    mean = rows.mean.lerp(gradient, 1 - options.beta1)
+    square = (rows.square * options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
     moved = parameters - numbers.rates * mean / (square.sqrt() / numbers.corrections + options.eps)
     for place, new in ((rows.parameters, moved), (rows.mean, mean), (rows.square, square)):
         place.copy_(torch.where(numbers.active, new, place))
@@ -176,8 +186,8 @@ class Steps:
         nats = losses(logits, batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
         rows.gradient.copy_(torch.where(numbers.active, gradient, rows.gradient))
-        slope = rows.gradient if self._penalised is None else self._penalised(rows.gradient)
-        adam_step_of_group(self._options, rows, slope, numbers)
+        penalised = rows.gradient if self._penalised is None else self._penalised(rows.gradient)
+        adam_step_of_group(self._options, rows, penalised, numbers)
         return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
 
 

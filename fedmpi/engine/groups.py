@@ -23,8 +23,8 @@ from fedmpi.kernels.grouped_gin import GroupBatch, GroupedGin, group_batch, loss
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome
 
-Found = Callable[[], dict[int, Training]]
-Evaluated = Callable[[], dict[int, Evaluation]]
+PendingTraining = Callable[[], dict[int, Training]]
+PendingEvaluation = Callable[[], dict[int, Evaluation]]
 
 _NOTHING: Int = np.zeros(0, np.int64)
 """Stands for the graphs of a client that takes no step."""
@@ -40,16 +40,31 @@ class Group(Protocol):
     ----------
     clients : sequence of Client
     asynchronous : bool
-        Whether the host may go on to other groups before it asks for what came of this one.
+        Whether the host may start other groups before it awaits the results of this one.
     """
 
     clients: Sequence[Client]
     asynchronous: bool
 
-    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
-        """Start the training of those of its clients that are chosen; what came of it is asked for later."""
+    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
+        """Start the local training of the selected clients.
 
-    def evaluate(self, chosen: set[int]) -> Evaluated:
+        Parameters
+        ----------
+        case : Case
+        algorithm : Hooks
+        round : int
+            0-based.
+        chosen : set of int
+            Numbers of the round's participants; those of other groups are ignored.
+
+        Returns
+        -------
+        callable
+            Waits for the training and returns the result of each client by number.
+        """
+
+    def evaluate(self, chosen: set[int]) -> PendingEvaluation:
         """Start the evaluation of those of its clients that are chosen."""
 
 
@@ -61,15 +76,15 @@ class Alone:
     def __init__(self, client: Client) -> None:
         self.clients: Sequence[Client] = [client]
 
-    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
-        """Train the client if it is chosen."""
-        found = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
-        return lambda: found
+    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
+        """See `Group.train`."""
+        results = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
+        return lambda: results
 
-    def evaluate(self, chosen: set[int]) -> Evaluated:
+    def evaluate(self, chosen: set[int]) -> PendingEvaluation:
         """Evaluate the client if it is chosen."""
-        found = {c.id: c.evaluate() for c in self.clients if c.id in chosen}
-        return lambda: found
+        results = {c.id: c.evaluate() for c in self.clients if c.id in chosen}
+        return lambda: results
 
 
 class ClientGroup:
@@ -78,7 +93,7 @@ class ClientGroup:
     Their parameter vectors and moments become rows of common matrices [k, length].
     Which clients make up a group follows from their ids and the configuration,
     so the shapes of its products are the same on any number of ranks. Nothing that
-    is started waits for the device; what came of it does when it is asked for.
+    is started waits for the device; only the call that returns the results does.
 
     Parameters
     ----------
@@ -110,8 +125,8 @@ class ClientGroup:
         self._everything: GroupBatch | None = None
         self._steps: Steps | None = None
 
-    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> Found:
-        """Start the training of its chosen clients; times are shared out by the model's FLOPs."""
+    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
+        """See `Group.train`; measured times are split between clients by their models' FLOPs."""
         if not any(client.id in chosen for client in self.clients):
             return dict
         options = case.optimizer
@@ -130,8 +145,8 @@ class ClientGroup:
         orders = self._orders(case, round, chosen)
         active = [[numbers is not _NOTHING for numbers in step] for step in orders]
         masks = Masks(case.seed, round, case.model.layers + 1)
-        sent = step_numbers(options, self.clients, active, masks, self._device)
-        for order, acting, numbers in zip(orders, active, sent, strict=True):
+        numbers_by_step = step_numbers(options, self.clients, active, masks, self._device)
+        for order, acting, numbers in zip(orders, active, numbers_by_step, strict=True):
             batch, again = self._batch(order)
             tally.add(batch, acting, *self._steps.take(batch, numbers, again=again))
         watch.stop()
@@ -139,14 +154,14 @@ class ClientGroup:
 
     def _orders(self, case: Case, round: int, chosen: set[int]) -> list[Order]:
         """Return what each client takes in each of a round's steps."""
-        found: list[Order] = []
+        steps: list[Order] = []
         for epoch in range(case.local_epochs):
             orders = [
                 list(client.batch_numbers(case, round, epoch)) if client.id in chosen else []
                 for client in self.clients
             ]
-            found += zip_longest(*orders, fillvalue=_NOTHING)
-        return found
+            steps += zip_longest(*orders, fillvalue=_NOTHING)
+        return steps
 
     def _batch(self, order: Order) -> tuple[GroupBatch, bool]:
         """Return a step's graphs on the device, and whether they are all that all clients train on."""
@@ -170,11 +185,11 @@ class ClientGroup:
 
     def _trainings(self, watch: DeviceWatch, tally: _Tally) -> dict[int, Training]:
         outcomes, gradients = tally.outcomes(), self._rows.gradient.cpu()
-        total, found = sum(tally.model_flops), {}
+        total, results = sum(tally.model_flops), {}
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
                 share = tally.model_flops[place] / total
-                found[client.id] = Training(
+                results[client.id] = Training(
                     samples=len(outcome.losses),
                     steps=tally.steps[place],
                     loss=outcome.mean_loss,
@@ -186,10 +201,10 @@ class ClientGroup:
                     cpu_s=watch.cpu * share,
                     report=np.zeros(0, np.uint8),
                 )
-        return found
+        return results
 
     @torch.no_grad()
-    def evaluate(self, chosen: set[int]) -> Evaluated:
+    def evaluate(self, chosen: set[int]) -> PendingEvaluation:
         """Start the evaluation of its chosen clients."""
         if not any(client.id in chosen for client in self.clients):
             return dict
@@ -199,23 +214,23 @@ class ClientGroup:
 
     def _evaluations(self, chosen: set[int], loss: Tensor, right: Tensor) -> dict[int, Evaluation]:
         nats, hits = loss.cpu().numpy(), right.cpu().numpy().astype(np.uint8)
-        found = {}
+        results = {}
         for place, client in enumerate(self.clients):
             if client.id in chosen:
                 counts, executed = _counts(self._held_out, place)
                 whole = Outcome(nats[place, : counts.graphs], hits[place, : counts.graphs])
                 cut = client.num_validation
-                found[client.id] = Evaluation(
+                results[client.id] = Evaluation(
                     whole.part(slice(cut)),
                     whole.part(slice(cut, None)),
                     self._flops.forward(counts).total,
                     self._flops.executed(executed, training=False, kernels="grouped"),
                 )
-        return found
+        return results
 
 
 class _Tally:
-    """What the steps of k clients found, on the device until it is asked for."""
+    """Results of the steps of k clients; they stay on the device until `outcomes`."""
 
     def __init__(self, clients: int, flops: ModelFlops) -> None:
         self.steps, self.model_flops, self.executed_flops = ([0] * clients for _ in range(3))
@@ -242,12 +257,12 @@ class _Tally:
         hits = torch.cat(self._hits, dim=1).cpu().numpy().astype(np.uint8)
         widths = [each.shape[1] for each in self._losses]
         starts = np.cumsum([0, *widths[:-1]])
-        found = []
+        outcomes = []
         for place in range(len(nats)):
             counts = [graphs[place] for graphs in self._graphs]
             columns = np.concatenate([begin + np.arange(n) for begin, n in zip(starts, counts, strict=True)])
-            found.append(Outcome(nats[place, columns], hits[place, columns]))
-        return found
+            outcomes.append(Outcome(nats[place, columns], hits[place, columns]))
+        return outcomes
 
 
 def _counts(batch: GroupBatch, place: int) -> tuple[GraphCounts, GraphCounts]:

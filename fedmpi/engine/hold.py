@@ -1,4 +1,4 @@
-"""A run folder in rank 0's hands: whatever is written there passes one place, which looks whose it is."""
+"""A run folder that rank 0 has locked: every write first checks that the lock is still held."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from fedmpi.store.record import RunRecord
 class HeldFolder:
     """A run folder, locked, and its record.
 
-    A process that stood still for long may have lost the folder to another one without having noticed.
-    So it looks before it writes, and from the moment that it sees its loss nothing of it reaches the
-    folder any more, also not what closing the record would write.
+    A process that was stopped for long may have lost the lock to another one. So it checks the lock before
+    each write. Once the lock is lost it writes nothing more, also not when it closes the record.
 
     Raises
     ------
@@ -34,11 +33,11 @@ class HeldFolder:
         self._lock = FolderLock(folder)
         self._record: RunRecord | None = None
         self.given_up = False
-        """Whether a failure in `writing`, which has been told, ends the job."""
+        """Whether a failure in `writing`, which has been reported, ends the job."""
 
     def __enter__(self) -> Self:
         self._lock.__enter__()
-        if self._lock.former_may_live:  # it may stand between its look and its write
+        if self._lock.former_may_live:  # it may be stopped between its check and its write
             for name in (events.NAME, runfile.NAME):
                 disk.detach(self.path / name)
         return self

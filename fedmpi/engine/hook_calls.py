@@ -1,4 +1,4 @@
-"""A hook is called: its name is noted while it runs, and an error names algorithm, hook and file."""
+"""Calls of hooks: the name is noted while a hook runs, and errors name algorithm, hook and file."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ class HookCalls:
     def ask_once(
         self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any, key: Any = None
     ) -> T:
-        """Return the first answer to a question that the run asks again: what was checked is what holds.
+        """Call a hook once and return its checked value again in later calls.
 
         Parameters
         ----------
         hook, arguments, check, *bounds
             As for `ask`.
         key
-            Tells questions to one hook apart that differ in their arguments.
+            Distinguishes calls of one hook with different arguments.
         """
         if (hook, key) not in self._answers:
             self._answers[hook, key] = self.ask(hook, arguments, check, *bounds)

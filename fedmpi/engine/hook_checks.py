@@ -1,4 +1,4 @@
-"""What an algorithm's hooks may return: a check gives the value as the engine uses it, or says what is wrong.
+"""Checks of the values that hooks return; a check returns the value as the engine uses it, or raises.
 
 Plain functions of values, a few microseconds each; `fedmpi.engine.hooks` calls them where hooks are called.
 """
@@ -58,20 +58,20 @@ def participants(value: Any, num_clients: int) -> Ints:
 
 def groups(value: Any, num_clients: int) -> Ints:
     """Return the group of each client, int64 [clients], numbers from 0 to the number of clients less 1."""
-    found = _integers(value, num_clients, "groups")
-    _within(found, num_clients, "group")
-    return found
+    numbers = _integers(value, num_clients, "groups")
+    _within(numbers, num_clients, "group")
+    return numbers
 
 
 def weights(value: Any, num_clients: int) -> Ints:
     """Return the clients' weights, int64 [clients]: sums are exact for whole numbers only."""
-    found = _integers(value, num_clients, "weights")
-    if found.min() < 0 or found.max() > LARGEST_WEIGHT:
-        wrong = int(np.flatnonzero((found < 0) | (found > LARGEST_WEIGHT))[0])
-        raise Breach(f"returned {found[wrong]} for client {wrong}: a weight is 0 to {LARGEST_WEIGHT}")
-    if not found.any():
+    whole = _integers(value, num_clients, "weights")
+    if whole.min() < 0 or whole.max() > LARGEST_WEIGHT:
+        wrong = int(np.flatnonzero((whole < 0) | (whole > LARGEST_WEIGHT))[0])
+        raise Breach(f"returned {whole[wrong]} for client {wrong}: a weight is 0 to {LARGEST_WEIGHT}")
+    if not whole.any():
         raise Breach("returned 0 for every client")
-    return found
+    return whole
 
 
 def averages(group: Ints, weights: Ints, chosen: Ints) -> None:
@@ -182,7 +182,7 @@ def fields(value: Any) -> tuple[Field, ...]:
             why = in_words(error) if isinstance(error, ValidationError) else str(error)
             raise Breach(f"names a field that no record holds ({why})") from None
         if field.name in taken:
-            raise Breach(f'names a field "{field.name}", which there is already')
+            raise Breach(f'names a field "{field.name}", which exists already')
         taken.append(field.name)
     return value
 

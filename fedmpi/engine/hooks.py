@@ -19,11 +19,11 @@ from fedmpi.store.schema import Field
 H = TypeVar("H", bound=own.CapabilityHooks)
 
 FLAGS = ("name", "communicates", "pools", "reads_share", "central", "capabilities")
-"""What every rank must know alike."""
+"""Attributes of an algorithm that must be equal on all ranks."""
 
 
 class Hooks:
-    """Stands between the engine and an algorithm.
+    """Checked calls of an algorithm's hooks.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Hooks:
         return self.records.fields() if self.records else ()
 
     def check_averages(self, group: Ints, weights: Ints, participants: Ints) -> None:
-        """Refuse, on all ranks alike, weights that leave a group without a mean."""
+        """Refuse, on all ranks, weights that leave a group without a mean."""
         try:
             self._calls.checked("weights", checks.averages, group, weights, participants)
         except RankFailed as error:

@@ -1,4 +1,4 @@
-"""What ranks report in a round: rows of float64 by client, columns by name, and flags."""
+"""Tables that ranks report in a round: rows of float64 by client, columns by name, and flags."""
 
 from __future__ import annotations
 
@@ -105,7 +105,19 @@ class ClientTable:
         patient: bool = False,
         counted: bool = False,
     ) -> Gathered | None:
-        """Gather a header, and rows and flags of clients ascending by id; None away from rank 0."""
+        """Gather a header and the clients' rows and flags at rank 0; None elsewhere.
+
+        Parameters
+        ----------
+        header : float64 [header]
+            This rank's numbers.
+        rows : float64 [hosted clients, columns]
+            Of the rank's clients, ascending by number.
+        flags : uint8 [sum of the hosted clients' flags], optional
+            Of the same clients, one after another; none by default.
+        place, patient, counted
+            As for `Collectives.gatherv`.
+        """
         numbers = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
         part = np.concatenate([numbers.view(np.uint8), np.zeros(0, np.uint8) if flags is None else flags])
         sizes = [self.nbytes(rank) - SEAL for rank in range(self._collectives.size)]

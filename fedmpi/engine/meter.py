@@ -1,4 +1,4 @@
-"""What a rank spends in a round: seconds by phase, FLOPs, calls, bytes, CPU, memory."""
+"""Measurements of a rank in a round: seconds by phase, FLOPs, calls, bytes, CPU, memory."""
 
 from __future__ import annotations
 

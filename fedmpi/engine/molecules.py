@@ -13,7 +13,7 @@ from fedmpi.case.schema import OptimizerOptions
 from fedmpi.engine.optimizer import AdamState, steps_ahead
 from fedmpi.engine.passes import LARGEST_EVALUATION, Embedding, Pass, Supervised
 from fedmpi.graphs.packed import GraphSet, Int
-from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, NUMBERS, Found, Molecules
+from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, NUMBERS, GraphResults, Molecules
 from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
@@ -33,7 +33,7 @@ class _Part:
     ----------
     graphs : Molecules
     known : int64 [G]
-        Labels that are there.
+        Labels that are not missing.
     nodes, edges : int64 [G]
     """
 
@@ -64,7 +64,7 @@ class MoleculePasses(Supervised):
         Shared by all clients of a shape.
     flops : ModelFlops
     task : Task
-        What is predicted.
+        Prediction task.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class MoleculePasses(Supervised):
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
-        found = self._kernels.step(self._train.graphs, batch, streams)
-        return self._pass(self._train, batch, found, training=True)
+        results = self._kernels.step(self._train.graphs, batch, streams)
+        return self._pass(self._train, batch, results, training=True)
 
     def epoch(
         self,
@@ -99,12 +99,23 @@ class MoleculePasses(Supervised):
         optimizer: OptimizerOptions,
         state: AdamState,
     ) -> Pass:
-        """Take a step of the optimizer for each batch, which trains the model's parameters."""
+        """Take an optimizer step for each batch of one local epoch; the parameters change in place.
+
+        Parameters
+        ----------
+        batches : sequence of int64 [*]
+            Numbers of each batch's training graphs.
+        streams : sequence of DropoutStreams
+            Dropout of each step.
+        optimizer : OptimizerOptions
+        state : AdamState
+            Moments and step count; moved on by the steps.
+        """
         descent = steps_ahead(optimizer, state, len(batches))
         moments = Moments(state.mean.numpy(), state.square.numpy())
-        found = self._kernels.train(self._train.graphs, batches, streams, descent, moments)
+        results = self._kernels.train(self._train.graphs, batches, streams, descent, moments)
         chosen = np.concatenate(batches)
-        return self._pass(self._train, chosen, found, training=True, steps=len(batches))
+        return self._pass(self._train, chosen, results, training=True, steps=len(batches))
 
     def evaluate(self) -> Pass:
         """Run all held-out graphs forward, without dropout."""
@@ -115,30 +126,32 @@ class MoleculePasses(Supervised):
         return self._evaluate(self._train)
 
     def _evaluate(self, part: _Part) -> Pass:
-        found = self._kernels.evaluate(part.graphs, part.parts)
-        return self._pass(part, np.arange(len(part.nodes)), found, training=False)
+        results = self._kernels.evaluate(part.graphs, part.parts)
+        return self._pass(part, np.arange(len(part.nodes)), results, training=False)
 
     def embed(self) -> Embedding:
         """Embed all training graphs without dropout, up to the readout's mean."""
         part = self._train
-        found = self._kernels.evaluate(part.graphs, part.parts)
+        results = self._kernels.evaluate(part.graphs, part.parts)
         counts = part.counts(np.arange(len(part.nodes)))
-        mean = found.pooled.mean(axis=0, dtype=np.float64)
+        mean = results.pooled.mean(axis=0, dtype=np.float64)
         executed = self._kernels.flops(counts, training=False)
         return Embedding(mean, self._flops.forward(counts).total, executed)
 
-    def _pass(self, part: _Part, chosen: Int, found: Found, *, training: bool, steps: int = 1) -> Pass:
+    def _pass(
+        self, part: _Part, chosen: Int, results: GraphResults, *, training: bool, steps: int = 1
+    ) -> Pass:
         counts = part.counts(chosen)
         of_model = self._flops.training(counts) if training else self._flops.forward(counts)
         executed = self._kernels.flops(counts, training=training)
-        return Pass(self._outcome(part, chosen, found), of_model.total, executed, steps=steps)
+        return Pass(self._outcome(part, chosen, results), of_model.total, executed, steps=steps)
 
-    def _outcome(self, part: _Part, chosen: Int, found: Found) -> Outcome:
+    def _outcome(self, part: _Part, chosen: Int, results: GraphResults) -> Outcome:
         if self._task.labels == "classification":
-            right = found.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
-            return Outcome(found.losses, right.astype(np.uint8))
-        scores: npt.NDArray[np.float32] = found.outputs
+            right = results.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
+            return Outcome(results.losses, right.astype(np.uint8))
+        scores: npt.NDArray[np.float32] = results.outputs
         if isinstance(self._task, Regression):
             scores = (scores * self._task.scale + self._task.center).astype(np.float32)
         nothing = np.zeros(len(chosen), np.uint8)
-        return Outcome(found.losses, nothing, part.known[chosen], scores)
+        return Outcome(results.losses, nothing, part.known[chosen], scores)

@@ -50,7 +50,16 @@ class AdamState:
 
 @torch.no_grad()
 def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
-    """Take one step of the optimizer in place; SGD has no state but the weight decay in the gradient."""
+    """Take one step of the optimizer in place; SGD has no state but the weight decay in the gradient.
+
+    Parameters
+    ----------
+    options : OptimizerOptions
+    state : AdamState
+        Moments and step count; SGD leaves them as they are.
+    parameters, gradient : float32 [length]
+        Parameters change in place.
+    """
     if isinstance(options, SgdOptions):
         parameters.add_(gradient.add(parameters, alpha=options.weight_decay), alpha=-options.lr)
     else:
@@ -62,6 +71,14 @@ def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: 
     """Take one step in place (Kingma and Ba 2015, Algorithm 1).
 
     Weight decay is in the gradient (L2), or for AdamW taken off the parameters first.
+
+    Parameters
+    ----------
+    options : AdamOptions or AdamWOptions
+    state : AdamState
+        Moments and step count, changed in place.
+    parameters, gradient : float32 [length]
+        Parameters change in place.
     """
     state.steps += 1
     decay = _decay_in_gradient(options, parameters)

@@ -67,7 +67,7 @@ class Passes(Protocol):
         """Classify all held-out graphs without dropout; or give vectors to all graphs of the client."""
 
     def begin_round(self, last: Tensor | None) -> None:
-        """Hear that a round's training starts from the model's parameters as they are.
+        """Prepare for a round's training; called once, with the received parameters in the model.
 
         Parameters
         ----------
@@ -76,23 +76,23 @@ class Passes(Protocol):
         """
 
     def end_epoch(self) -> None:
-        """Hear that a local epoch ended with the model's parameters as they are."""
+        """Complete a local epoch, with its parameters in the model."""
 
     def end_round(self) -> None:
-        """Hear that the round's training is over."""
+        """Release what is kept for the round; called once after its training."""
 
 
 class Supervised:
     """Passes of an objective that needs no copies of the model."""
 
     def begin_round(self, last: Tensor | None) -> None:
-        """Need nothing."""
+        """No-op."""
 
     def end_epoch(self) -> None:
-        """Need nothing."""
+        """No-op."""
 
     def end_round(self) -> None:
-        """Need nothing."""
+        """No-op."""
 
 
 _Levels = list[tuple[Any, npt.NDArray[np.int64], GraphCounts]]

@@ -134,16 +134,16 @@ class Rounds:
         self.world.collectives.bcast(self.group)
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
-        """Run one round; `stop` is this rank's wish, `checkpoint` rank 0's; the plan says what holds.
+        """Run one round; it decides from this rank's `stop` and rank 0's `checkpoint` for all ranks.
 
-        A wish that comes up while the rank trains counts for this round.
+        A stop that is requested while the rank trains counts for this round.
 
         Raises
         ------
         Diverged
             On every rank, when a participant's loss or update is not finite.
         RankFailed
-            On this rank, or on all node_classes: a hook of the algorithm returned what it must not.
+            On this rank or on all: a hook of the algorithm returned an invalid value.
         """
         self.algorithm.where.round = round
         participants = self.algorithm.participants(
@@ -198,7 +198,7 @@ class Rounds:
     def _refuse_lost_scores(self, round: int) -> None:
         """Raise Diverged on every rank when a client's loss on the new models is NaN or infinite.
 
-        Where nothing is saved after a round, the next round's plan says so instead.
+        Where nothing is saved after a round, the next round's plan carries the error instead.
         """
         verdict = self.world.collectives.bcast(np.array([self._evaluator.lost], np.int64), "verdict")
         if verdict[0] >= 0:
@@ -207,7 +207,7 @@ class Rounds:
     def _decide(
         self, round: int, gathered: Gathered | None, participants: Ints, checkpoint: bool
     ) -> RoundPlan:
-        """Have rank 0 decide and tell everybody in one small broadcast (step 4)."""
+        """Make the round's plan on rank 0 and broadcast it (step 4)."""
         num_clients = len(self.names)
         weighted = self.algorithm.reports is not None
         message = np.empty((5 if weighted else 3) * num_clients + 4, np.int64)
@@ -249,7 +249,7 @@ class Rounds:
         deltas: dict[int, Delta],
         gathered: Gathered | None,
     ) -> tuple[RoundPlan, Findings]:
-        """Split the groups that are to; their parts start from the model that they shared."""
+        """Split the groups that the criterion selects; the parts start from the group's model."""
         findings = Findings()
         if self._splitter is not None:
             exponents = None

@@ -1,4 +1,4 @@
-"""The record's rows of a round, from what rank 0 gathered and what the algorithm found."""
+"""The record's rows of a round, from what rank 0 gathered and the algorithm's own findings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def results(
     """
     took_part = np.zeros(len(group), bool)
     took_part[participants] = True
-    found: Rows = {
+    rows: Rows = {
         "participated": took_part.astype(np.uint8),
         "group": group.astype(np.int32),
         "client_bytes_up": took_part * np.int64(traffic[0]),
@@ -47,10 +47,10 @@ def results(
         "evaluation_flops": np.nan_to_num(closing["evaluation_flops"]).astype(np.int64),
     }
     for field in ("samples", "steps", "model_flops"):
-        found[field] = np.nan_to_num(training[field]).astype(np.int64)
+        rows[field] = np.nan_to_num(training[field]).astype(np.int64)
     for field in ("delta_norm", "gradient_norm"):
-        found[field] = training[field]
-    return found
+        rows[field] = training[field]
+    return rows
 
 
 def by_client(fields: Sequence[Field], training: Gathered, closing: Gathered) -> Rows:
@@ -68,7 +68,7 @@ def measurements(training: Gathered, link: LinkOptions, traffic: tuple[int, int]
     }
 
 
-def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, found: Findings) -> Rows:
+def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, groups: Findings) -> Rows:
     """Return the algorithm's own fields, by client.
 
     Parameters
@@ -78,16 +78,16 @@ def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, found: F
     before : int64 [clients]
         Group of each client before the round.
     delta_norm : float64 [clients]
-    found : Findings
+    groups : Findings
     """
     num_clients = len(before)
     rows: Rows = {field.name: np.full((num_clients,) * (len(field.axes) - 1), np.nan) for field in fields}
     if "delta_mean" in rows:
         rows["delta_max"] = longest_update(before, delta_norm)[before]
-        for group, norm in found.delta_mean.items():
+        for group, norm in groups.delta_mean.items():
             rows["delta_mean"][before == group] = norm
     if "split_weights" in rows:
-        for members, weights in found.divided:
+        for members, weights in groups.divided:
             rows["split_weights"][np.ix_(members, members)] = weights
     return rows
 

@@ -29,8 +29,8 @@ from fedmpi.datasets.views import view_of
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.keeper import Keeper, Opening
 from fedmpi.engine.rounds import RoundReport, Rounds
+from fedmpi.engine.run_folder import Opening, RunFolder
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.start import check_start
 from fedmpi.engine.states import States
@@ -49,7 +49,7 @@ from fedmpi.store.provenance import collect
 
 
 class Observer(Protocol):
-    """What a front end hears of a run, on rank 0 only."""
+    """Callbacks of a front end; called on rank 0 only."""
 
     def begin(
         self,
@@ -59,17 +59,30 @@ class Observer(Protocol):
         opening: Opening,
         facts: dict[str, Any],
     ) -> None:
-        """Take what is known before the first round: data, partition and record are ready."""
+        """Show what is known before the first round: data, partition and record are ready.
+
+        Parameters
+        ----------
+        case : Case
+        metrics : tuple of Metric
+            By which the run is judged; the headline first.
+        table : PartitionTable
+            Clients with their numbers of graphs.
+        opening : Opening
+            The first round to compute, and how the run folder was opened.
+        facts : dict
+            Machine, placement of clients and datasets, as the provenance records them.
+        """
 
     def round(self, report: RoundReport) -> None:
-        """Take a recorded round."""
+        """Show a recorded round."""
 
     def note(self, text: str) -> None:
         """Show a line to the user."""
 
 
 _PATIENCE_S = 3.0
-"""How long kernels are compiled before the user is told."""
+"""Seconds of compilation after which the user gets a line about it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +100,15 @@ class Job:
 
 def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     """Run or continue one case; a collective call.
+
+    Parameters
+    ----------
+    job : Job
+    world : World
+    observer : Observer
+        Shows progress to the user; called on rank 0 only.
+    stop : StopRequest
+        Set by signals; the run then stops after the round.
 
     Raises
     ------
@@ -110,13 +132,13 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     hooks = Hooks(job.algorithm, federation.num_clients, where)
-    with Keeper(case, job.folder, world, where) as keeper:
+    with RunFolder(case, job.folder, world, where) as run_folder:
         check_start(case, hooks, federation, world)
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
         fields = (*hooks.fields(), *task.fields)
-        opening = keeper.open(table.clients, partition, fields, task.metrics, resume=job.resume)
+        opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
@@ -125,11 +147,11 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         states = world.together(partial(States, case, hooks, world, federation))
         _test_buffers(case, world, states, observer)
         rounds = Rounds(case, hooks, world, federation, states)
-        saved = keeper.find_checkpoint(rounds)
+        saved = run_folder.find_checkpoint(rounds)
         if saved is not None:
             opening = Opening(saved.rounds, True, opening.notice)
         if opening.first_round >= case.rounds:  # killed after its last checkpoint
-            keeper.finish("complete")
+            run_folder.finish("complete")
             return
         rounds.begin(saved)
         del saved  # the clients hold it now
@@ -137,29 +159,29 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
-        keeper.begin_life(opening.first_round, list(NAMES), provenance)
+        run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
             observer.begin(case, task.metrics, table, opening, facts)
             _announce(job, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
-            _loop(rounds, keeper, stop, observer, opening.first_round)
+            _loop(rounds, run_folder, stop, observer, opening.first_round)
 
 
 def _set_arithmetic(case: Case) -> None:
-    """Set what the processor and torch are to do alike in every round."""
+    """Fix the arithmetic of processor and torch for the whole run."""
     torch.set_num_threads(case.threads)
     torch.set_deterministic_debug_mode("error")  # its other name imports torch's compiler: 1 to 2 s
     for kind in (np.float32, np.float64):
         np.finfo(kind)  # kept by NumPy, which warns when it looks for subnormal numbers and finds none
     flushed = case.subnormals == "flushed"
     if not torch.set_flush_denormal(flushed) and flushed:
-        raise BadInput('subnormals = "flushed": this processor cannot; use "kept"')
+        raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
 
 
 def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:
-    """Where MPI shall read and write device memory, see first whether it can."""
+    """Test MPI on device memory, where the case uses it."""
     if case.reduction.buffers == "host":
         return
     if world.is_root:
@@ -269,7 +291,9 @@ def _announce(
         observer.note(opening.notice)
 
 
-def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer, first_round: int) -> None:
+def _loop(
+    rounds: Rounds, run_folder: RunFolder, stop: StopRequest, observer: Observer, first_round: int
+) -> None:
     """Run the rounds that are left, recording each; write checkpoints when they are due."""
     case, saved = rounds.case, time.monotonic()
     rounds.meter.start_clock()
@@ -278,17 +302,17 @@ def _loop(rounds: Rounds, keeper: Keeper, stop: StopRequest, observer: Observer,
         try:
             plan, report = rounds.run(number, stop=stop, checkpoint=due)
         except Diverged as error:
-            keeper.finish("diverged", str(error))
+            run_folder.finish("diverged", str(error))
             raise
         with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
             if report is not None:
-                keeper.write(report)
+                run_folder.write(report)
                 observer.round(report)
             if plan.checkpoint:
-                keeper.checkpoint(number + 1, rounds)
+                run_folder.checkpoint(number + 1, rounds)
                 saved = time.monotonic()
         if plan.stop and number + 1 < case.rounds:
             reason = f"stopped by a signal after round {number + 1} of {case.rounds}"
-            keeper.finish("interrupted", reason)
+            run_folder.finish("interrupted", reason)
             raise Interrupted(f"{reason}; run the same command with --resume to continue")
-    keeper.finish("complete")
+    run_folder.finish("complete")

@@ -21,7 +21,7 @@ Row = npt.NDArray[np.float32]
 
 @dataclass
 class Findings:
-    """What rank 0 learned of a round's groups, for the record.
+    """Norms and splits of a round's groups, known on rank 0, for the record.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Findings:
 
 
 class Splitter:
-    """Finds out which candidates are to split, and splits them.
+    """Evaluates the split criterion of the candidates, and splits those that meet it.
 
     Rank 0 gets the candidates' means; one small `Bcast` says which split. Only then may updates travel,
     and a second `Bcast` brings the new groups. The averages that follow are those of any other round.

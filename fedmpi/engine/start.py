@@ -1,4 +1,4 @@
-"""What an algorithm says before the first round, checked on every rank alike before a run folder is made."""
+"""Checks of an algorithm's first answers, equal on all ranks, before a run folder is made."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ Tensors = dict[str, tuple[int, ...]]
 def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) -> None:
     """Refuse an algorithm whose hooks return what they must not, or differ between ranks.
 
+    Parameters
+    ----------
+    case : Case
+    hooks : Hooks
+        The algorithm's checked hooks.
+    federation : Federation
+        Clients, weights and tensor shapes that the hooks are called with.
+    world : World
+        All ranks compare their answers with rank 0's.
+
     Raises
     ------
     BadInput
@@ -39,7 +49,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     own = {field.name for field in hooks.fields()}
     if taken := sorted(own & {field.name for field in federation.task.fields}):
         raise BadInput(
-            f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which there is already'
+            f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
         )
     theirs = world.agree(lambda: mine)
 
@@ -47,8 +57,8 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         for hook, answer in mine.items():
             if theirs[hook] != answer:
                 raise BadInput(
-                    f"algorithm {hooks.name}: {hook} gave rank {world.rank} something else than rank 0: "
-                    "what hooks and flags say must depend on arguments and options alone"
+                    f"algorithm {hooks.name}: {hook} differs between rank {world.rank} and rank 0: "
+                    "hooks and flags must depend on arguments and options alone"
                 )
 
     world.together(compare)
@@ -110,7 +120,9 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
     by_shape = {shape: _leaving(case, hooks, shape) for shape in dict.fromkeys(shapes)}
     first = by_shape[shapes[0]]
     if not first:
-        raise BadInput(f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share")
+        raise BadInput(
+            f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share; share one"
+        )
     for name, shape in zip(names, shapes, strict=True):
         other = by_shape[shape]
         for tensor in {**first, **other}:

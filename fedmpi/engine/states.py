@@ -44,7 +44,7 @@ SERVER = 0
 
 
 class States:
-    """Makes this rank's clients, starts them alike, and gives and takes their states.
+    """Constructs the clients of this rank, starts them from one model, saves and restores their states.
 
     Attributes
     ----------
@@ -115,12 +115,12 @@ class States:
         if case.kernels != "grouped":
             return [Alone(client) for client in self.clients.values()]
         assert isinstance(case.model, GinOptions)  # the registry refused others
-        found: list[Group] = []
+        groups: list[Group] = []
         for members in groups_of(self._shapes, case.group_size):
             if members[0] in self.clients:  # a group is hosted by one rank
                 shape = self._shapes[members[0]]
                 model = self._models[shape]
-                found.append(
+                groups.append(
                     ClientGroup(
                         [self.clients[number] for number in members],
                         [federation.data(case, number) for number in members],
@@ -128,7 +128,7 @@ class States:
                         federation.flops[shape],
                     )
                 )
-        return found
+        return groups
 
     def _passes(self, case: Case, federation: Federation, number: int) -> Passes | None:
         if case.kernels == "grouped":
@@ -214,7 +214,7 @@ class States:
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
 
     def layouts(self) -> list[StateLayout]:
-        """Return where things stand in the state of each client, hosted here or not."""
+        """Return the layout of each client's state, hosted here or not."""
         models = [self._models[shape] for shape in self._shapes]
         steps = [model.length + 2 * model.trained if self._keeps_optimizer else None for model in models]
         lengths = [model.length for model in models]

@@ -16,7 +16,7 @@ from fedmpi.comm import reductions
 from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Training
-from fedmpi.engine.groups import Found
+from fedmpi.engine.groups import PendingTraining
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import TRAINING
 from fedmpi.engine.states import States
@@ -24,16 +24,16 @@ from fedmpi.engine.states import States
 
 @dataclass(frozen=True)
 class Trained:
-    """What a rank's clients did in a round.
+    """Results of a rank's clients in a round.
 
     Attributes
     ----------
     deltas : dict of client to float32 [shared]
         Updates of the participants, or their models if the algorithm regroups.
     rows : float64 [hosted clients, columns]
-        NaN for clients that sat out.
+        NaN for clients that did not train.
     reports : uint8 [hosted clients * report size]
-        What the algorithm had each client report; 0 for clients that sat out.
+        The clients' reports for the algorithm; 0 for clients that did not train.
     executed_flops : int
     """
 
@@ -59,7 +59,20 @@ def train(
 ) -> Trained:
     """Train the hosted participants, one after another or group by group; deltas may stay on the device.
 
-    `weights` are those of all clients, int64 [clients].
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    states : States
+        Clients that this rank hosts.
+    round : int
+        0-based.
+    participants : int64 [*]
+        Numbers of the round's clients, of all ranks.
+    weights : int64 [clients]
+        Aggregation weights of all clients.
+    on_device : bool
+        Leave deltas on the device instead of copying them to the host.
     """
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)
@@ -67,8 +80,8 @@ def train(
     deltas, executed = {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
-    for before, found in _started(case, algorithm, states, round, chosen):
-        for number, done in found().items():
+    for before, pending in _started(case, algorithm, states, round, chosen):
+        for number, done in pending().items():
             client, place = states.clients[number], places[number]
             # What its delta is multiplied by, or less; weights from reports are not known yet.
             heaviest = 1 if algorithm.reports else max(client.weight, int(weights[number]))
@@ -81,12 +94,12 @@ def train(
 
 def _started(
     case: Case, algorithm: Hooks, states: States, round: int, chosen: set[int]
-) -> Iterator[tuple[dict[int, Tensor], Found]]:
-    """Yield the models from which each group's clients started, and what came of it.
+) -> Iterator[tuple[dict[int, Tensor], PendingTraining]]:
+    """Yield the models from which each group's clients started, and a call that returns its results.
 
-    Groups on a device that runs on by itself are all started before any is asked.
+    Asynchronous groups are all started before the result of any is awaited.
     """
-    waiting: list[tuple[dict[int, Tensor], Found]] = []
+    waiting: list[tuple[dict[int, Tensor], PendingTraining]] = []
     for group in states.groups:
         before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
         algorithm.where.client = min(before, default=-1)

@@ -58,8 +58,8 @@ class UnsupervisedPasses:
         self._by_epoch = by_epoch
         self._received: Tensor | None = None
         self._previous: Tensor | None = None
-        self._heard: Tensor | None = None
-        self._away: Tensor | None = None
+        self._received_vectors: Tensor | None = None
+        self._difference: Tensor | None = None
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs with their views; None stands for all, prepared once."""
@@ -77,11 +77,11 @@ class UnsupervisedPasses:
     def end_epoch(self) -> None:
         """Keep a copy of the model for the next epoch, where the objective asks for it."""
         if self._objective.needs_previous and self._by_epoch:
-            self._previous, self._away = self._model.parameters.clone(), None
+            self._previous, self._difference = self._model.parameters.clone(), None
 
     def end_round(self) -> None:
         """Let go of the copies: every client of a rank has its own."""
-        self._received = self._previous = self._heard = self._away = None
+        self._received = self._previous = self._received_vectors = self._difference = None
         self._batches.end_round()
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
@@ -103,46 +103,46 @@ class UnsupervisedPasses:
 
     @torch.no_grad()
     def evaluate(self) -> Pass:
-        """Give vectors to all the client's graphs."""
-        found, counted, executed = [], 0, 0
+        """Return vectors of all the client's graphs."""
+        vectors, counted, executed = [], 0, 0
         for views in self._batches.all_parts:
-            found.append(self._objective.vectors(self._network, views).cpu().numpy())
+            vectors.append(self._objective.vectors(self._network, views).cpu().numpy())
             counted += self._flops.vectors(*counts_of(views), executed=False).total
             executed += self._batches.vectors_flops(views)
-        return Pass(_outcome(np.zeros(0)), counted, executed, np.concatenate(found))
+        return Pass(_outcome(np.zeros(0)), counted, executed, np.concatenate(vectors))
 
     def _frozen(self, step: Step, executed: _Tally) -> Frozen:
-        """Return what the frozen copies say of a batch; nothing before there is a previous model."""
+        """Return the frozen copies' vectors of a batch; none before there is a previous model."""
         if self._received is None or (self._objective.needs_previous and self._previous is None):
             return Frozen()
-        said_of = self._batches.said_of(step)
-        if self._away is not None:
-            return Frozen(difference=_rows(self._away, said_of))
-        if self._heard is None:
-            self._heard = torch.cat(list(self._said(self._received, executed)))
+        rows = self._batches.rows_of(step)
+        if self._difference is not None:
+            return Frozen(difference=_rows(self._difference, rows))
+        if self._received_vectors is None:
+            self._received_vectors = torch.cat(list(self._vectors_of(self._received, executed)))
         if self._previous is None:
-            return Frozen(received=_rows(self._heard, said_of))
+            return Frozen(received=_rows(self._received_vectors, rows))
         # Part by part, so that the previous model's vectors never have a row for every node.
         parts, begin = [], 0
-        for said in self._said(self._previous, executed):
-            parts.append(contrast.apart(self._heard[begin : begin + len(said)], said))
-            begin += len(said)
-        self._away = torch.cat(parts)
+        for vectors in self._vectors_of(self._previous, executed):
+            parts.append(contrast.apart(self._received_vectors[begin : begin + len(vectors)], vectors))
+            begin += len(vectors)
+        self._difference = torch.cat(parts)
         if not self._by_epoch:
-            self._heard = None  # the previous model stays, so nothing is apart from it again
-        return Frozen(difference=_rows(self._away, said_of))
+            self._received_vectors = None  # the previous model stays, and the difference with it
+        return Frozen(difference=_rows(self._difference, rows))
 
     @torch.no_grad()
-    def _said(self, copy: Tensor, executed: _Tally) -> Iterator[Tensor]:
-        """Yield what a copy says of the training graphs, part by part."""
+    def _vectors_of(self, copy: Tensor, executed: _Tally) -> Iterator[Tensor]:
+        """Yield a frozen copy's vectors of the training graphs, part by part."""
         model = self._model
         present = model.parameters.clone()
         for batch in self._batches.train_parts:
             model.parameters.copy_(copy)
-            said = self._objective.contrasted(self._network, batch)
+            vectors = self._objective.contrasted(self._network, batch)
             model.parameters.copy_(present)
             executed.total += self._batches.encoding_flops(batch)
-            yield said
+            yield vectors
 
 
 class _Tally:
@@ -158,5 +158,5 @@ def _outcome(losses: npt.NDArray[np.float64]) -> Outcome:
 
 
 def _rows(whole: Tensor, numbers: Int | None) -> Tensor:
-    """Return some rows of what copies say; None stands for all."""
+    """Return some rows of the copies' vectors; None stands for all."""
     return whole if numbers is None else whole[torch.from_numpy(numbers).to(whole.device)]

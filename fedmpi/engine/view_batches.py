@@ -37,20 +37,20 @@ class ViewBatches(Protocol):
 
     @property
     def train_parts(self) -> list[Any]:
-        """Training graphs as they are, some at a time, as frozen copies see them."""
+        """Training graphs without augmentation, some at a time, for frozen copies."""
 
     @property
     def all_parts(self) -> list[Views]:
-        """What vectors are given to: all graphs, some at a time, with the other views where these count."""
+        """Views that are embedded: all graphs, some at a time, with other views where they count."""
 
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with their views; None stands for all, prepared once."""
 
     def end_round(self) -> None:
-        """Let go of what is kept during a round."""
+        """Drop what is kept during a round."""
 
-    def said_of(self, step: Step) -> Int | None:
-        """Return which rows of what a copy says of `train_parts` are of a batch; None for all, in order."""
+    def rows_of(self, step: Step) -> Int | None:
+        """Return the rows of a batch among a copy's vectors of `train_parts`; None for all, in order."""
 
     def step_flops(self, views: Views) -> int:
         """Return the FLOPs that a step on a batch does."""
@@ -59,7 +59,7 @@ class ViewBatches(Protocol):
         """Return the FLOPs that encoding graphs without gradients does."""
 
     def vectors_flops(self, views: Views) -> int:
-        """Return the FLOPs that giving vectors to graphs does."""
+        """Return the FLOPs of embedding graphs."""
 
 
 class TorchBatches:
@@ -97,7 +97,7 @@ class TorchBatches:
 
     @cached_property
     def all_parts(self) -> list[Views]:
-        """What vectors are given to, on the device."""
+        """Views that are embedded, on the device."""
         parts = self._everything.parts()
         return [self._views(part if self._pairs else part.plain) for part in parts]
 
@@ -118,7 +118,7 @@ class TorchBatches:
     def end_round(self) -> None:
         """Keep everything: batches are the same in every round."""
 
-    def said_of(self, step: Step) -> Int | None:
+    def rows_of(self, step: Step) -> Int | None:
         """Return the batch's nodes or graphs."""
         if step.numbers is None or not self._by_node:
             return step.numbers
@@ -195,7 +195,7 @@ class CompiledBatches:
     def end_round(self) -> None:
         """Keep everything: batches are the same in every round."""
 
-    def said_of(self, step: Step) -> Int | None:
+    def rows_of(self, step: Step) -> Int | None:
         """Return the batch's graphs, or the places of its classes of nodes."""
         if not self._by_node:
             return step.numbers
@@ -204,7 +204,7 @@ class CompiledBatches:
 
     @cached_property
     def _place_of_node(self) -> Int:
-        """Place of each training node's class in what a copy says, [N]."""
+        """Place of each training node's class in a copy's vectors, [N]."""
         places, classes = [], 0
         for rows in self.train_parts:
             assert rows.node_classes is not None

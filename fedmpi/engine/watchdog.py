@@ -25,17 +25,17 @@ _LEAST_CPU = 0.005
 """Share of a core that a rank gets which computes, however crowded its machine is."""
 
 _DEAF_S = 5.0
-"""How long a rank may take to hear that it is ended; a hook may catch what is raised in it."""
+"""Seconds in which the raised error must end the rank; a hook may catch it."""
 
 _TRIES = 10
-"""Times that it is told meanwhile: while it writes into the run folder it does not listen."""
+"""Attempts to raise it in that time: while the rank writes into the run folder, none succeeds."""
 
 _LAST_WORD = 2
-"""Looks that a rank which waits leaves to the one that it waits for, to say where that is."""
+"""Checks by which a waiting rank is later than the rank it waits for, so that the latter reports first."""
 
 
 class Silence:
-    """How long a rank has stood still, from looks at where it is.
+    """Seconds since a rank last made progress, from repeated checks of its position.
 
     In a hook a rank moves on when the hook returns. Elsewhere it does while it computes, or goes on to
     another client, or waits for others. Time is counted in looks, each as `_LOOK_S` at most twice, so that
@@ -71,8 +71,8 @@ class Silence:
 class Watchdog:
     """Context in which a thread watches where this rank is.
 
-    What it finds is raised in the main thread, through whatever call stands still there, but never while
-    a record is written; where that does not help the thread ends the job itself.
+    It raises its error in the main thread, also inside a call that stands still, but never while the
+    record is written. If that does not end the rank, the thread ends the job itself.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Watchdog:
         self._where, self._limit, self._stop, self._world = where, limit, stop, world
         self._done = threading.Event()
         self._verdict: FedmpiError | None = None
-        self._heard = False
+        self._raised = False
         self._insisted = 0
         self._previous: Any = signal.SIG_DFL
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
@@ -106,8 +106,8 @@ class Watchdog:
         signal.signal(signal.SIGALRM, self._previous)
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
-        if self._verdict is not None and not self._heard and not self._where.writing:
-            self._heard = True
+        if self._verdict is not None and not self._raised and not self._where.writing:
+            self._raised = True
             raise self._verdict
 
     def _watch(self) -> None:
@@ -134,13 +134,13 @@ class Watchdog:
         return None
 
     def _end(self, verdict: FedmpiError) -> None:
-        """Raise the verdict in the main thread; if nothing comes of it, end the job from here."""
+        """Raise the verdict in the main thread; if that does not end the rank, end the job from here."""
         for _ in range(_TRIES):
-            if not self._heard:
+            if not self._raised:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
             if self._done.wait(_DEAF_S / _TRIES):
                 return
-        if self._heard and self._done.wait(GRACE_S):
+        if self._raised and self._done.wait(GRACE_S):
             return
         if self._world.size > 1:
             self._world.fail(verdict)

@@ -29,7 +29,7 @@ def weighted(
     Parameters
     ----------
     plan : RoundPlan
-        Nobody is weighed if it names a client that is not finite.
+        No weights are computed if it names a client that is not finite.
     hooks : WeightsFromReports
     round : int
     lr : float
@@ -46,10 +46,10 @@ def weighted(
         members = participants[plan.group[participants] == group]
         reports = {name: gathered[name][members] for name in hooks.columns}
         reports["samples"] = samples[members].astype(np.float64)
-        found = hooks.round_weights(round, lr, reports)
-        weights[members], divisor[group] = found.weights, found.divisor
+        relative = hooks.round_weights(round, lr, reports)
+        weights[members], divisor[group] = relative.weights, relative.divisor
         deltas = gathered["exponent"][members].astype(np.int64)
-        moves = (deltas != reductions.ZERO_EXPONENT) & (found.weights > 0)
-        bounds = (deltas + np.frexp(found.weights)[1])[moves]
+        moves = (deltas != reductions.ZERO_EXPONENT) & (relative.weights > 0)
+        bounds = (deltas + np.frexp(relative.weights)[1])[moves]
         exponent[group] = bounds.max(initial=reductions.ZERO_EXPONENT)
     return replace(plan, exponent=exponent, weights=weights, divisor=divisor)

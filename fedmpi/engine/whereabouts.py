@@ -1,4 +1,4 @@
-"""Where a rank is, noted by one assignment at a time: a watchdog reads it from another thread."""
+"""Position of a rank in its run, set by single assignments: a watchdog reads it from another thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WAITING = frozenset({"", "wait", "communicate"})
 
 @dataclass
 class Whereabouts:
-    """What a rank does now.
+    """Hook, phase, round and client of a rank.
 
     Attributes
     ----------

@@ -63,7 +63,15 @@ class Csr:
 
 
 def counted(rows: Int, columns: Int, num_rows: int, width: int) -> Csr:
-    """Return the matrix whose entry is how often a pair (row, column) occurs."""
+    """Return the matrix whose entry is how often a pair (row, column) occurs.
+
+    Parameters
+    ----------
+    rows, columns : int64 [n]
+        The pairs.
+    num_rows, width : int
+        Shape of the matrix.
+    """
     pairs, counts = np.unique(rows * np.int64(width) + columns, return_counts=True)
     lengths = np.bincount(pairs // width, minlength=num_rows)
     return Csr(

@@ -165,7 +165,15 @@ def combine(
 
 @compiled
 def add_bias_relu(out: Floats, first: int, count: int, bias: Floats) -> None:
-    """Add a bias to rows of `out` and apply ReLU, in place; NaN stays."""
+    """Add a bias to rows of `out` and apply ReLU, in place; NaN stays.
+
+    Parameters
+    ----------
+    out : float32 [n, m]
+    first, count : int
+        Rows ``first .. first + count - 1`` of `out` are changed.
+    bias : float32 [>= m]
+    """
     width = out.shape[1]
     for i in range(first, first + count):
         row = out[i]
@@ -176,7 +184,13 @@ def add_bias_relu(out: Floats, first: int, count: int, bias: Floats) -> None:
 
 @compiled
 def add_bias(out: Floats, first: int, count: int, bias: Floats) -> None:
-    """Add a bias to rows of `out`, in place."""
+    """Add a bias to rows of `out`, in place.
+
+    Parameters
+    ----------
+    out, first, count, bias
+        As for `add_bias_relu`.
+    """
     for i in range(first, first + count):
         for j in range(out.shape[1]):
             out[i, j] += bias[j]
@@ -184,7 +198,14 @@ def add_bias(out: Floats, first: int, count: int, bias: Floats) -> None:
 
 @compiled
 def scale_rows(out: Floats, first: int, count: int, factors: Floats) -> None:
-    """Multiply rows of `out` by the same rows of `factors`, element by element, in place."""
+    """Multiply rows of `out` by the same rows of `factors`, element by element, in place.
+
+    Parameters
+    ----------
+    out, factors : float32 [n, m]
+    first, count : int
+        Rows ``first .. first + count - 1`` of `out` are changed.
+    """
     for i in range(first, first + count):
         for j in range(out.shape[1]):
             out[i, j] *= factors[i, j]
@@ -200,7 +221,16 @@ def relu_backward(out: Floats, count: int, active: Floats) -> None:
 
 @compiled
 def add_column_sums(a: Floats, first: int, count: int, out: Floats) -> None:
-    """Add the column sums of `count` rows of `a` [n, m], taken from zero, to `out` [m]."""
+    """Add the column sums of `count` rows of `a` [n, m], taken from zero, to `out` [m].
+
+    Parameters
+    ----------
+    a : float32 [n, m]
+    first, count : int
+        Rows ``first .. first + count - 1`` of `a` are summed.
+    out : float32 [m]
+        Changed in place.
+    """
     width = a.shape[1]
     sums = np.zeros(width, np.float32)
     for i in range(first, first + count):
@@ -212,7 +242,16 @@ def add_column_sums(a: Floats, first: int, count: int, out: Floats) -> None:
 
 @compiled
 def dot(a: Floats, b: Floats, first: int, count: int, lanes: Floats) -> np.float32:
-    """Return the sum of products of elements ``first ..``, in `LANES` lanes, then in order."""
+    """Return the sum of products of elements ``first ..``, in `LANES` lanes, then in order.
+
+    Parameters
+    ----------
+    a, b : float32 [n]
+    first, count : int
+        Elements ``first .. first + count - 1`` are multiplied.
+    lanes : float32 [LANES]
+        Scratch.
+    """
     lanes[:] = _ZERO
     whole = first + count - count % LANES
     for start in range(first, whole, LANES):
@@ -234,5 +273,13 @@ def multiply(a: Floats, b: Floats, out: Floats) -> None:
 
 @compiled
 def multiply_sparse(pointers: Ints, columns: Ints, weights: Floats, x: Floats, out: Floats) -> None:
-    """Set `out` to a sparse matrix times `x`."""
+    """Set `out` to a sparse matrix times `x`.
+
+    Parameters
+    ----------
+    pointers, columns, weights : int32 [n + 1], int32 [E], float32 [E]
+        The matrix by rows.
+    x : float32 [p, m]
+    out : float32 [n, >= m]
+    """
     combine(pointers, columns, weights, x, 0, len(pointers) - 1, out, 0)

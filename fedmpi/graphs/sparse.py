@@ -19,7 +19,13 @@ class CsrProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
-        """Multiply."""
+        """Return ``matrix @ x``.
+
+        Parameters
+        ----------
+        matrix, transpose : torch sparse CSR [n, p], [p, n]
+        x : float32 [p, m]
+        """
         ctx.transpose = transpose
         return matrix @ x
 
@@ -35,7 +41,17 @@ def ones_csr(pointers: np.ndarray, columns: np.ndarray, width: int) -> Tensor:
 
 
 def csr(pointers: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> Tensor:
-    """Return the matrix with these float32 values at the given places, [rows, width]."""
+    """Return the matrix with these float32 values at the given places, [rows, width].
+
+    Parameters
+    ----------
+    pointers : int [rows + 1]
+        Row r has the entries ``pointers[r] .. pointers[r + 1] - 1``.
+    columns : int [E]
+    values : float32 [E]
+    width : int
+        Columns of the matrix.
+    """
     rows = torch.from_numpy(np.ascontiguousarray(pointers, dtype=np.int64))
     cols = torch.from_numpy(np.ascontiguousarray(columns, dtype=np.int64))
     size = (len(pointers) - 1, width)

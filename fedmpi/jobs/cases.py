@@ -46,7 +46,7 @@ class Item:
     pace : float
         Median seconds of a recorded round; NaN where there is none.
     ranks : int
-        Ranks of the last life; 0 where there is none.
+        Ranks of the last attempt; 0 where there is none.
     """
 
     number: int
@@ -104,14 +104,16 @@ def _recorded(item: Item) -> Item:
         reason=run.reason,
         rounds=run.rounds_completed,
         pace=pace(run),
-        ranks=run.lives[-1].ranks if run.lives else 0,
+        ranks=run.attempts[-1].ranks if run.attempts else 0,
     )
 
 
 def pace(run: Run) -> float:
-    """Return the median seconds of the recorded rounds, the first of each life left out; NaN without any."""
+    """Return the median seconds of the rounds without the first of each attempt; NaN where none is left."""
     seconds = [
-        life.measurements["round_seconds"][kept[kept > 0]] for life, kept in run.kept_rounds() if len(kept)
+        attempt.measurements["round_seconds"][kept[kept > 0]]
+        for attempt, kept in run.kept_rounds()
+        if len(kept)
     ]
     values = np.concatenate([np.zeros(0), *seconds])
     median = float(np.median(values)) if len(values) else math.nan

@@ -61,8 +61,8 @@ class Paces:
         except BadInput:
             return  # only an estimate hangs on it
         measured = pace(run)
-        if run.lives and not math.isnan(measured):
-            self._alike.setdefault(_kind(run.config), []).append((measured, run.lives[-1].ranks))
+        if run.attempts and not math.isnan(measured):
+            self._alike.setdefault(_kind(run.config), []).append((measured, run.attempts[-1].ranks))
 
     def estimate(self, item: Item, ranks: int, model: Model) -> Estimate:
         """Return the seconds that are left of a case on so many ranks."""

@@ -28,7 +28,22 @@ def request(
     data: Path | None,
     wishes: Wishes,
 ) -> Request:
-    """Return what is asked for, with paths that hold in any working folder."""
+    """Return what is asked for, with paths that hold in any working folder.
+
+    Parameters
+    ----------
+    suite : str
+        Name of a bundled suite, or a path.
+    system : str
+        Name of a bundled system, or a path.
+    overrides : sequence of str
+        Settings as of ``--set``.
+    plugins : sequence of Path
+    data : Path, optional
+        Folder of prepared data; by default that of the environment.
+    wishes : Wishes
+        Resources that the user asks for.
+    """
     return Request(
         suite=_absolute(suite),
         overrides=tuple(overrides),
@@ -99,7 +114,7 @@ class Ordered:
             No such template, or nothing is left to run.
         """
         if template not in render.TEMPLATES:
-            raise BadInput(f"--template {template}: one of {', '.join(render.TEMPLATES)}")
+            raise BadInput(f"--template {template}: choose one of {', '.join(render.TEMPLATES)}")
         plan = self.plan()
         if template != "sweep" and plan.batches and not self.suite.mode:  # one job, one number of ranks
             most = max(batch.ranks for batch in plan.batches)

@@ -82,6 +82,17 @@ class Plan:
 def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) -> Plan:
     """Plan what is left of a suite; of one with a mode, wished ranks choose the cases for that number.
 
+    Parameters
+    ----------
+    items : sequence of Item
+        All cases of the suite.
+    system : System
+        Nodes and limits.
+    paces : Paces
+        Recorded runs, from which times are estimated.
+    wishes : Wishes
+        Resources that the user asks for; they take the place of planned ones.
+
     Raises
     ------
     BadInput
@@ -165,16 +176,16 @@ def _check(batch: Batch, cuda: bool, system: System) -> None:
         raise BadInput(
             f"--tasks {batch.tasks}: the system allows arrays of {limits.tasks} tasks (limits.tasks)"
         )
-    _check_lives(batch, system)
+    _check_attempts(batch, system)
 
 
-def _check_lives(batch: Batch, system: System) -> None:
-    """Refuse a task that would not end within all the lives that it may have."""
-    lives = system.limits.requeues + 1
+def _check_attempts(batch: Batch, system: System) -> None:
+    """Refuse a task that would not end within all the attempts that it may have."""
+    attempts = system.limits.requeues + 1
     known = [seconds for seconds in batch.task_seconds() if not math.isnan(seconds)]
     longest = max(known, default=0.0) / 60
-    if longest > lives * batch.minutes:
+    if longest > attempts * batch.minutes:
         raise BadInput(
-            f"a task takes about {longest:.0f} minutes, {lives} lives of {batch.minutes} minutes are fewer "
-            "(limits.requeues): give more --tasks, more --ranks or a longer limit"
+            f"a task takes about {longest:.0f} minutes, longer than {attempts} attempts of {batch.minutes} "
+            "minutes (limits.requeues): give more --tasks, more --ranks or a longer limit"
         )

@@ -87,6 +87,16 @@ class Script:
 def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str, str]:
     """Return the text of each file by its name: scripts, lists of cases, and the report's script.
 
+    Parameters
+    ----------
+    plan : Plan
+        Batches of cases; one array script for each.
+    system : System
+    order : Order
+        Suite, folders and options that go into the scripts.
+    template : str
+        One of `TEMPLATES`.
+
     Raises
     ------
     BadInput

@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Attended:
-    """What the layer keeps: states [p, h], scores [p, 2 H, padded], shares [E, H] and the output [n, h]."""
+    """Saved for the backward pass: states [p, h], scores [p, 2 H, padded], shares [E, H], output [n, h]."""
 
     states: Floats
     scores: Floats
@@ -79,14 +79,14 @@ class FastAttention:
         return self._run(names, matrices_of(number, batch)[0], x, places_of(number, batch))
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
-        """Run the layer without dropout."""
+        """See `Layer.evaluate`."""
         names = ("states", "scores", "shares", f"level {number % 2}")
         return self._run(names, graphs.layers[first], x, np.zeros(0, np.int32)).out
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended
     ) -> tuple[Csr, Floats]:
-        """Return the identity and the gradient of `x`."""
+        """Return the identity and the gradient of `x`. See `Layer.back`."""
         near = _near(matrices_of(number, batch)[0])
         self._bias_gradient += gradient.sum(axis=0, dtype=np.float64)[: len(self._bias_gradient)]
         states = self._scratch("states gradient", *done.states.shape)
@@ -96,12 +96,12 @@ class FastAttention:
         )
         self._scores_back(scores, done.states, states)
         self._states.add_gradients(states, x)
-        found = self._scratch(f"input gradient {number % 2}", len(x), self._width)
-        self._states.apply_back(states, found)
-        return identity(len(x)), found
+        x_gradient = self._scratch(f"input gradient {number % 2}", len(x), self._width)
+        self._states.apply_back(states, x_gradient)
+        return identity(len(x)), x_gradient
 
     def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
-        """Count products with states and scores, and the entries of neighbourhoods: summed, then also met."""
+        """Count products with states and scores, and the sums over neighbourhoods."""
         near, _ = split(matrices[0])
         product = 2 * near.width * self._width * (self._width + len(self._scores))
         sums = 2 * near.num_entries * self._width
@@ -120,10 +120,10 @@ class FastAttention:
 
     def _scores_back(self, scores: Floats, states: Floats, states_gradient: Floats) -> None:
         """Add to the gradients of the attention's vectors and of the states what the scores give."""
-        found = np.zeros_like(self._scores)
-        add_gradients(scores, states, found, np.zeros(len(found), np.float32))
+        vectors_gradient = np.zeros_like(self._scores)
+        add_gradients(scores, states, vectors_gradient, np.zeros(len(vectors_gradient), np.float32))
         for row, columns, side, head in self._blocks():
-            self._attend_gradients[side][0, head] += found[row, columns]
+            self._attend_gradients[side][0, head] += vectors_gradient[row, columns]
         more = self._scratch("states gradient of scores", *states.shape)
         products.multiply(scores, self._scores, more)
         states_gradient += more

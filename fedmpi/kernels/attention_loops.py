@@ -16,7 +16,7 @@ _ZERO = np.float32(0.0)
 
 
 class Near(NamedTuple):
-    """What receivers see.
+    """Neighbourhoods of the receivers.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def attend(
 
 @compiled
 def _softmax(near: Near, heads: Heads, i: int, head: int, scores: Floats, shares: Floats) -> None:
-    """Set a receiver's shares of a head; `fedmpi.kernels.molecules.gat` has the same with dropout."""
+    """Set a receiver's attention of a head, without dropout (unlike `fedmpi.kernels.molecules.gat`)."""
     start, stop, own = near.pointers[i], near.pointers[i + 1], near.own[i]
     top, total = np.float32(-np.inf), _ZERO
     for entry in range(start, stop):

@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Added:
-    """What the first linear map's outputs get from elsewhere: row i gets ``rows[of[i]]``; by default nothing.
+    """Addend of the first linear map's outputs: row i gets ``rows[of[i]]``; by default none.
 
     Attributes
     ----------

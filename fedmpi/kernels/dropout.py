@@ -1,4 +1,4 @@
-"""Dropout on rows that each stand for several equal nodes, of which every one has a mask of its own."""
+"""Dropout on rows that each represent several equal nodes; every node has its own mask."""
 
 from __future__ import annotations
 
@@ -34,14 +34,38 @@ class FastDropout:
     def kept(
         self, name: str, streams: DropoutStreams, layer: int, member_ptr: Ints, members: Ints, largest: int
     ) -> Counts:
-        """Return how many members of each row, `largest` at most, keep each element, [Q, width]."""
+        """Return how many members of each row keep each element, [Q, width].
+
+        Parameters
+        ----------
+        name : str
+            Of the scratch array.
+        streams : DropoutStreams
+        layer : int
+            Number of the dropout layer.
+        member_ptr, members : int32 [Q + 1], int32 [N]
+            Nodes of each row.
+        largest : int
+            Most members of a row; decides the width of the integers.
+        """
         kept = self._scratch(name, len(member_ptr) - 1, self._width, np.uint8 if largest < 256 else np.uint16)
         stream, bits, threshold = streams.cells(layer, self._drop)
         kernels.count_kept(stream, bits, threshold, member_ptr, members, self._hidden, kept)
         return kept  # type: ignore[return-value]
 
     def apply(self, rows: Floats, row_of: Ints, kept: Counts, name: str) -> Floats:
-        """Return the sums over each row's nodes of what is left of ``rows[row_of]``, [Q, width]."""
+        """Return ``rows[row_of]`` after dropout, summed over each row's nodes, [Q, width].
+
+        Parameters
+        ----------
+        rows : float32 [n, width]
+        row_of : int32 [Q]
+            Row of each class.
+        kept : unsigned integer [Q, width]
+            What `kept` returned.
+        name : str
+            Of the scratch array.
+        """
         out = self._scratch(name, len(row_of), self._width)
         kernels.drop(rows, row_of, kept, self._scale, out)
         return out
@@ -49,7 +73,7 @@ class FastDropout:
     def back(
         self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts, name: str
     ) -> Floats:
-        """Return the gradient of rows [n, width] that went through ReLU, then dropout, then read.
+        """Return the gradient of rows [n, width] before ReLU and dropout.
 
         Parameters
         ----------

@@ -128,7 +128,16 @@ class FastEncoder:
         return self._norms[number].apply(x, *_every_row(layer), scaled, out, training=True)
 
     def back(self, rows: Rows, done: list[_Done], of_nodes: Floats | None, of_graphs: Floats | None) -> None:
-        """Add the parameters' gradients, from those of the vectors, where there are any."""
+        """Add the parameters' gradients, from those of the vectors, where there are any.
+
+        Parameters
+        ----------
+        rows : Rows
+        done : list
+            What `passed` returned in training.
+        of_nodes, of_graphs : float32 [C, L h], float32 [B, L h], optional
+            Gradients of the vectors of node classes and of graphs; None where there is none.
+        """
         o, scratch = self._options, self._scratch[rows.weighted]
         following: tuple[Csr, Floats] | None = None
         for number in reversed(range(o.layers)):

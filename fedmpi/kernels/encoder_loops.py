@@ -8,7 +8,16 @@ from fedmpi.graphs.products import Floats, Ints, combine
 
 @compiled
 def gather_columns(rows: Floats, row_of: Ints, out: Floats, first: int, width: int) -> None:
-    """Set `width` columns from `first` on of row c of `out` [C, w] to row ``row_of[c]`` of `rows` [K, h]."""
+    """Set `width` columns of row c of `out` to row ``row_of[c]`` of `rows`.
+
+    Parameters
+    ----------
+    rows : float32 [K, h]
+    row_of : int32 [C]
+    out : float32 [C, w]
+    first, width : int
+        Columns ``first .. first + width - 1`` of `out` are set.
+    """
     for c in range(len(row_of)):
         row = row_of[c]
         for j in range(width):
@@ -37,7 +46,16 @@ def spread_graphs(
 
 @compiled
 def add_columns(values: Floats, row_of: Ints, first: int, width: int, out: Floats) -> None:
-    """Add `width` columns from `first` on of row c of `values` [C, w] to row ``row_of[c]`` of `out`."""
+    """Add `width` columns of row c of `values` to row ``row_of[c]`` of `out`.
+
+    Parameters
+    ----------
+    values : float32 [C, w]
+    row_of : int32 [C]
+    first, width : int
+        Columns ``first .. first + width - 1`` of `values` are added.
+    out : float32 [K, h]
+    """
     for c in range(len(row_of)):
         row = row_of[c]
         for j in range(width):
@@ -46,7 +64,17 @@ def add_columns(values: Floats, row_of: Ints, first: int, width: int, out: Float
 
 @compiled
 def add_sums(pointers: Ints, columns: Ints, weights: Floats, x: Floats, line: Floats, out: Floats) -> None:
-    """Add a sparse matrix [n, p] times `x` [p, h] to `out` [n, h]; `line` [1, h] is scratch."""
+    """Add a sparse matrix times `x` to `out`.
+
+    Parameters
+    ----------
+    pointers, columns, weights : int32 [n + 1], int32 [E], float32 [E]
+        The matrix by rows.
+    x : float32 [p, h]
+    line : float32 [1, h]
+        Scratch.
+    out : float32 [n, h]
+    """
     for i in range(len(pointers) - 1):
         combine(pointers, columns, weights, x, i, 1, line, 0)
         for j in range(out.shape[1]):

@@ -97,7 +97,7 @@ class FastGin:
         return Convolution(done, normalised[-1].out, own, normalised, source)
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
-        """Run the layer without dropout."""
+        """See `Layer.evaluate`."""
         x = self._convolution.evaluate(graphs.layers[first], x)
         if self._norms is not None:
             ptrs = graphs.graph_ptrs[number] if graphs.graph_ptrs else np.zeros(0, np.int32)
@@ -107,7 +107,7 @@ class FastGin:
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Convolution
     ) -> tuple[Csr, Floats]:
-        """Return the transposed matrix and the gradient of the sums."""
+        """Return the transposed matrix and the gradient of the sums. See `Layer.back`."""
         if self._norms is not None:
             self._norms.back(gradient, done.normalised)
             rows = self._scratch("rows gradient", len(done.convolved.inner), self._width)

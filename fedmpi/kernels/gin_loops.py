@@ -56,7 +56,7 @@ def convolve(
     out : float32 [n, h]
     added : float32 [*, h]
     added_of : int32 [n] or [0]
-        Row of `added` that row g is for each row; without any g is 0.
+        Row of `added` that is added to each row; none if empty.
     mapped : bool
         Whether W1 was applied to `x` before; then `summed` is not used.
     """
@@ -265,7 +265,7 @@ def count_kept(
 
 @compiled
 def _count_single_bits(stream: np.uint64, pointers: Ints, members: Ints, words: int, out: np.ndarray) -> None:
-    """Do so where every element takes one bit and a member takes whole words."""
+    """Count as `count_kept`, where every element takes one bit and a member takes whole words."""
     for q in range(len(pointers) - 1):
         out[q, :] = 0
         for m in range(pointers[q], pointers[q + 1]):

@@ -117,12 +117,12 @@ class FastGraphNetwork(PooledNetwork):
         options, depth = self._options, self._options.layers
         if isinstance(options, GinOptions) and "graph" in options.norms:
             return levels(graphs, depth, by_graph=True)
-        found = _PREPARED[options.name][1](graphs, depth)
+        whole = _PREPARED[options.name][1](graphs, depth)
         if not self._by_mean:
-            return found
-        lengths, pooling = np.diff(graphs.topology.graph_ptr), found.pooling
+            return whole
+        lengths, pooling = np.diff(graphs.topology.graph_ptr), whole.pooling
         means = np.repeat(_inverse(lengths), np.diff(pooling.pointers))
-        return replace(found, pooling=replace(pooling, weights=pooling.weights * means))
+        return replace(whole, pooling=replace(pooling, weights=pooling.weights * means))
 
     def step_flops(self, batch: Quotient) -> int:
         """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""

@@ -78,7 +78,7 @@ class GroupBatch:
 
 
 def group_batch(parts: Sequence[GraphSet | None], device: torch.device) -> GroupBatch:
-    """Put one batch of each client together; None for a client that sits this step out."""
+    """Combine one batch of each client; None for a client that does not take this step."""
     given = [part for part in parts if part is not None]
     width = given[0].feature_rows.shape[1]
     nodes = max(part.topology.num_nodes for part in given)

@@ -49,7 +49,16 @@ class Layer(Protocol):
         """Take over the model's parameters."""
 
     def apply(self, number: int, batch: Quotient, x: Floats) -> Any:
-        """Run layer `number` on what dropout left of the one before, or on the feature rows; `Layered`."""
+        """Run the layer in training; `Layered`.
+
+        Parameters
+        ----------
+        number : int
+            Place of the layer in the network, from 0.
+        batch : Quotient
+        x : float32 [m, h]
+            What dropout left of the layer before, or the feature rows.
+        """
 
     norm_flops: tuple[int, int]
     """FLOPs of its normalisations per row and column, in evaluation and in training."""
@@ -70,6 +79,15 @@ class Layer(Protocol):
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Any
     ) -> tuple[Csr, Floats]:
         """Store the maps' gradients from that of the output before ReLU, [n, h].
+
+        Parameters
+        ----------
+        number, batch, x
+            As for `apply`.
+        gradient : float32 [n, h]
+            Of the output before ReLU.
+        done
+            What `apply` returned.
 
         Returns
         -------
@@ -141,7 +159,7 @@ class FastSums:
         return Summed(sums, self._mapped(f"out {number}", sums), places_of(number, batch))
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
-        """Run the layer, or several sums and then the maps, without dropout."""
+        """Run one or several sums, then the maps. See `Layer.evaluate`."""
         for step, matrix in enumerate(graphs.layers[first : first + self.steps]):
             x = self._sums(f"level sums {step % 2}", matrix, x)
         return self._mapped(f"level {number % 2}", x)
@@ -149,7 +167,7 @@ class FastSums:
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
     ) -> tuple[Csr, Floats]:
-        """Return the transposed matrix and the gradient of the sums."""
+        """Return the transposed matrix and the gradient of the sums. See `Layer.back`."""
         return matrices_of(number, batch)[0].transposed, self._sums_back(number, gradient, done)
 
     def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
@@ -159,9 +177,9 @@ class FastSums:
         return product + sums, 2 * product + sums
 
     def _sums(self, name: str, matrix: Csr, x: Floats) -> Floats:
-        found = self._scratch(name, matrix.num_rows, self._width)
-        multiply(matrix, x, found)
-        return found
+        sums = self._scratch(name, matrix.num_rows, self._width)
+        multiply(matrix, x, sums)
+        return sums
 
     def _mapped(self, name: str, sums: Floats) -> Floats:
         """Return the maps of their parts of `sums`, added, after ReLU, [n, h]."""
@@ -176,12 +194,12 @@ class FastSums:
         return out
 
     def _sums_back(self, number: int, gradient: Floats, done: Summed) -> Floats:
-        found = self._scratch(f"sums gradient {number % 2}", len(done.sums), self._width)
+        sums_gradient = self._scratch(f"sums gradient {number % 2}", len(done.sums), self._width)
         for place, part in enumerate(self._maps):
             rows = slice(place * len(gradient), (place + 1) * len(gradient))
             part.add_gradients(gradient, done.sums[rows])
-            part.apply_back(gradient, found[rows])
-        return found
+            part.apply_back(gradient, sums_gradient[rows])
+        return sums_gradient
 
 
 class FastPropagation(FastSums):
@@ -213,12 +231,14 @@ class FastPropagation(FastSums):
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
     ) -> tuple[Csr, Floats]:
-        """Return the first sums' transposed matrix and their gradient."""
-        found = self._sums_back(number, gradient, done)
+        """Return the first sums' transposed matrix and their gradient. See `Layer.back`."""
+        gradients = self._sums_back(number, gradient, done)
         if self.steps > 1:
             counts = batch.counts[:, None]
             for step in range(1, self.steps):
-                found = self._sums(f"propagated back {step % 2}", batch.closed.transposed, found) * counts
-            rows, found = found, np.zeros((batch.first.num_rows, self._width), np.float32)
-            add_rows(rows, batch.first_of, found)
-        return batch.first.transposed, found
+                gradients = (
+                    self._sums(f"propagated back {step % 2}", batch.closed.transposed, gradients) * counts
+                )
+            rows, gradients = gradients, np.zeros((batch.first.num_rows, self._width), np.float32)
+            add_rows(rows, batch.first_of, gradients)
+        return batch.first.transposed, gradients

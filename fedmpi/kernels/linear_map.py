@@ -1,4 +1,4 @@
-"""A linear map of a flat model as the compiled kernels want it: padded, transposed, with its gradient."""
+"""A linear map of a flat model for the compiled kernels: padded, transposed, with its gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Loaded(Protocol):
-    """What reads a flat model's parameters, and is told when they are others."""
+    """Keeps values derived from a flat model's parameters; `load` updates them."""
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -106,7 +106,7 @@ class LinearMap:
         self.store()
 
     def add_gradients_by_columns(self, gradient: Floats, x: Floats) -> None:
-        """Do the same for inputs x [n, d] of any width d."""
+        """Set the same gradients for inputs x [n, d] of any width d."""
         by_columns = np.zeros((x.shape[1], self.width), np.float32)
         add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
         self.weight_gradient += by_columns.T
@@ -139,7 +139,17 @@ def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool)
 
 @compiled
 def add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
-    """Add to the gradients of a weight [m, k] and a bias [m] what outputs' [n, m] give for inputs [n, k]."""
+    """Add a batch's part to the gradients of a linear map.
+
+    Parameters
+    ----------
+    gradient : float32 [n, m]
+        Of the outputs.
+    x : float32 [n, k]
+        Inputs.
+    weight, bias : float32 [m, k], float32 [m]
+        The gradients, changed in place.
+    """
     for first in range(0, len(x), TILE):
         count = min(TILE, len(x) - first)
         products.add_transposed_times(gradient, first, count, x, first, weight)

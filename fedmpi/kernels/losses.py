@@ -62,5 +62,14 @@ def jensen_shannon(nodes: Tensor, graphs: Tensor, members: Csr) -> Tensor:
 
 
 def inter(local: Tensor, difference: Tensor, counts: Tensor, temperature: float) -> Tensor:
-    """Return `fedmpi.objectives.contrast.inter`, row c counted ``counts[c]`` times."""
+    """Return `fedmpi.objectives.contrast.inter`, row c counted ``counts[c]`` times.
+
+    Parameters
+    ----------
+    local, difference : float32 [C, d]
+        Vectors of node classes under the local model, and `apart` of the same.
+    counts : float32 [C]
+        Nodes of each class.
+    temperature : float
+    """
     return _Inter.apply(local, difference, counts, temperature)  # type: ignore[no-any-return, no-untyped-call]

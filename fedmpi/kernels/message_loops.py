@@ -63,7 +63,17 @@ def send_back(
     of_gradient: Floats,
     bonds_gradient: Floats,
 ) -> None:
-    """Set the gradients of what rows and kinds give from that of the sums, `gradient` [n, h]."""
+    """Set the gradients of the rows' and edge kinds' parts of the messages.
+
+    Parameters
+    ----------
+    pointers, columns, weights, own, to, of, bonds
+        As for `send`.
+    gradient : float32 [n, h]
+        Of the sums.
+    to_gradient, of_gradient, bonds_gradient : float32 [p, h], float32 [p, h], float32 [K, h]
+        Of `to`, `of` and `bonds`; overwritten.
+    """
     to_gradient[:] = _ZERO
     of_gradient[:] = _ZERO
     bonds_gradient[:] = _ZERO

@@ -82,14 +82,14 @@ class FastMessages:
         return self._run(f" {number}", f"out {number}", matrix, batch.bonds, x, row_of)
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
-        """Run the layer without dropout."""
+        """See `Layer.evaluate`."""
         into = f"level {number % 2}"
         return self._run("", into, graphs.layers[first], graphs.bonds, x, np.zeros(0, np.int32)).out
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Sent
     ) -> tuple[Csr, Floats]:
-        """Return the identity and the gradient of `x`."""
+        """Return the identity and the gradient of `x`. See `Layer.back`."""
         near, own = split(matrices_of(number, batch)[0])
         sums, kept = self._room("sums gradient", len(own)), self._room("kept gradient", len(x))
         self._take.add_gradients(gradient, done.sums)
@@ -103,13 +103,13 @@ class FastMessages:
         )
         if self._bonds is not None:
             self._bonds.add_gradients_by_columns(bonds, batch.bonds)
-        found, more = self._room(f"input gradient {number % 2}", len(x)), self._room("more", len(x))
-        found[:] = 0
+        x_gradient, more = self._room(f"input gradient {number % 2}", len(x)), self._room("more", len(x))
+        x_gradient[:] = 0
         for part, rows in ((self._keep, kept), (self._to, to), (self._of, of)):
             part.add_gradients(rows, x)
             part.apply_back(rows, more)
-            found += more
-        return identity(len(x)), found
+            x_gradient += more
+        return identity(len(x)), x_gradient
 
     def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
         """Count products of rows seen and of receivers, and sums over edges, three of them going back."""

@@ -1,4 +1,4 @@
-"""Compiled kernels from options: the one place that knows every class of them."""
+"""Compiled kernels by a model's options."""
 
 from __future__ import annotations
 

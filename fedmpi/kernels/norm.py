@@ -113,10 +113,21 @@ class FastNorm:
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> Normalised:
-        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``.
+        """Normalise rows, with a mean and a variance for each part.
 
         Batches are one part. In evaluation, and for a batch of one node, they are normalised by the
         running statistics; training moves these.
+
+        Parameters
+        ----------
+        rows : float32 [n, width]
+        row_of : int32 [Q]
+            Row q is ``rows[row_of[q]]``.
+        parts : Parts
+            Nodes of each row, and rows of each graph; batch normalisation takes all as one part.
+        scaled, out : float32 [Q, width]
+            Set to the rows before and after weight and bias.
+        training : bool
         """
         nodes = float(parts.counts.sum(dtype=np.float64))
         fixed = self._is_batch and not (training and nodes > 1)
@@ -176,7 +187,7 @@ class FastLayerNorm:
     def apply(
         self, rows: Floats, row_of: Ints, parts: Parts, scaled: Floats, out: Floats, *, training: bool
     ) -> NormalisedRows:
-        """Normalise rows [n, h], of which row q is ``rows[row_of[q]]``, each by itself."""
+        """Normalise each row by itself. See `FastNorm.apply`."""
         weight, bias = self._tensors.values
         inverse = kernels.normalise_rows(rows, row_of, self._hidden, weight, bias, scaled, out, self._relu)
         return NormalisedRows(scaled, out, inverse)
@@ -221,13 +232,13 @@ class Norms:
 
     def apply(self, rows: Floats, row_of: Ints, parts: Parts) -> list[Any]:
         """Normalise rows in training, and return what `back` needs; the last one's ``out`` is the result."""
-        found: list[Any] = []
+        done: list[Any] = []
         for place, norm in enumerate(self._stack):
             shape, number = (len(row_of), self._width), f"{self._layer} {place}"
             scaled, out = (self._scratch(f"{name} {number}", *shape) for name in ("scaled", "normalised"))
-            found.append(norm.apply(rows, row_of, parts, scaled, out, training=True))
+            done.append(norm.apply(rows, row_of, parts, scaled, out, training=True))
             rows, row_of = out, np.arange(len(out), dtype=np.int32)
-        return found
+        return done
 
     def evaluate(self, rows: Floats, parts: Parts) -> None:
         """Normalise rows without dropout, in place."""

@@ -32,7 +32,7 @@ class StructureRows:
     s : list of float32 [K, h]
         Rows of each depth from 1, after the inputs [K0, S + 1].
     added : list of float32 [K, h]
-        What the GIN's first map gets in each layer.
+        Addend of the GIN's first map in each layer.
     """
 
     s: list[Floats]
@@ -85,7 +85,18 @@ class FastStructure:
         return StructureRows(s, added)
 
     def back(self, structure: Structure, rows: StructureRows, pooled: Floats, added: list[Floats]) -> None:
-        """Store the parameters' gradients, from those of the pooled rows and of what was added."""
+        """Store the parameters' gradients.
+
+        Parameters
+        ----------
+        structure : Structure
+        rows : StructureRows
+            What `forward` returned.
+        pooled : float32 [B, h]
+            Gradient of the pooled rows.
+        added : list of float32 [n, h]
+            Gradient of `StructureRows.added`, by layer.
+        """
         matrix = structure.pooling.transposed
         gradient = self._scratch("structure gradient", matrix.num_rows, self._width)
         multiply(matrix, pooled, gradient)

@@ -75,7 +75,16 @@ def gather(
 
 @compiled
 def gather_back(gradient: Floats, s: Floats, roots: Floats, bias_gradient: Floats) -> None:
-    """Turn the gradient of s [n, h] into that of ``M own``, in place; add that of the bias."""
+    """Turn the gradient of `s` into that of ``M own``, in place, and add the bias's.
+
+    Parameters
+    ----------
+    gradient : float32 [n, h]
+    s : float32 [n, h]
+        What `gather` set.
+    roots : float32 [n]
+    bias_gradient : float32 [h]
+    """
     for first in range(0, len(s), TILE):
         count = min(TILE, len(s) - first)
         for i in range(first, first + count):
@@ -143,7 +152,17 @@ def inputs_back(
     own_weight_gradient: Floats,
     other_weight_gradient: Floats,
 ) -> None:
-    """Do so for the channel's inputs s [p, w], which need no gradient; weights' gradients are [w, h] here."""
+    """Add the gradients of the maps that read the channel's inputs, which need no gradient themselves.
+
+    Parameters
+    ----------
+    pointers, columns, weights, own_gradient, given_gradient, roots
+        As for `spread_back`.
+    s : float32 [p, w]
+        The inputs.
+    own_weight_gradient, other_weight_gradient : float32 [w, h]
+        Of the transposed maps.
+    """
     tile = np.empty((TILE, own_gradient.shape[1]), np.float32)
     for first in range(0, len(s), TILE):
         count = min(TILE, len(s) - first)

@@ -178,7 +178,7 @@ class FastFedStar(PooledNetwork):
     def _layers_back(
         self, batch: ChannelBatch, x: Floats, layers: list[_Layer], upstream: Floats
     ) -> list[Floats]:
-        """Store the GIN's gradients; return those of what the structure channel gave to each layer."""
+        """Store the GIN's gradients; return those of the structure channel's addend in each layer."""
         rows = batch.rows
         added: list[Floats] = []
         matrix, own = rows.pooling.transposed, np.arange(rows.num_rows, dtype=np.int32)
@@ -208,14 +208,14 @@ class FastFedStar(PooledNetwork):
 
     def _merge_back(self, gradient: Floats, pooled: _Pooled, structure: Structure) -> tuple[Floats, Floats]:
         """Store the gradients of the merging map; return those of the sums of both channels."""
-        found = []
+        gradients = []
         for name, merge, values in zip(("x", "s"), self._merge, (pooled.x, pooled.s), strict=True):
             merge.add_gradients(gradient, values)
-            found.append(self._scratch(f"pooled gradient {name}", len(values), self._width))
-            merge.apply_back(gradient, found[-1])
+            gradients.append(self._scratch(f"pooled gradient {name}", len(values), self._width))
+            merge.apply_back(gradient, gradients[-1])
         of_bias = structure.sizes[:, None] * gradient[:, : self._options.hidden]
         self._merge_bias_gradient[:] = of_bias.sum(axis=0)
-        return found[0], found[1]
+        return gradients[0], gradients[1]
 
 
 class _Maps:

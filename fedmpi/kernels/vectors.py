@@ -110,7 +110,17 @@ class Descent(NamedTuple):
 def descend(
     descent: Descent, step: int, parameters: Floats, gradient: Floats, mean: Floats, square: Floats
 ) -> None:
-    """Take a step in place; moments of plain descent are not read."""
+    """Take one step of the optimizer in place.
+
+    Parameters
+    ----------
+    descent : Descent
+    step : int
+        Which of its steps, from 0.
+    parameters, gradient : float32 [length]
+    mean, square : float32 [length]
+        Moments; gradient descent does not read them.
+    """
     if descent.plain:
         for i in range(len(parameters)):
             parameters[i] -= descent.rates[step] * (gradient[i] + descent.decay * parameters[i])

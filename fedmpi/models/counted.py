@@ -40,7 +40,7 @@ class CountedFlops:
         return scaled(self.of_training, self.batch, counts)
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
-        """Return the FLOPs that the chosen kernels do: those of CSR multiply what they sum, too."""
+        """See `ModelFlops.executed`; the CSR kernels count a product for each term of a sum, too."""
         flops = self.training(counts) if training else self.forward(counts)
         return flops.dense + (1 if kernels == "reference" else 2) * flops.sparse
 

@@ -65,7 +65,19 @@ class Attention(nn.Module):
     def forward(
         self, batch: Batch, x: Tensor, streams: DropoutStreams | None, layer: int, p: float
     ) -> Tensor:
-        """Map [N, inputs] to [N, k d]; `layer` numbers the dropout on the attention."""
+        """Map the nodes' rows to [N, k d].
+
+        Parameters
+        ----------
+        batch : Batch
+        x : float32 [N, inputs]
+        streams : DropoutStreams, optional
+            None in evaluation.
+        layer : int
+            Number of the dropout on the attention.
+        p : float
+            Its probability.
+        """
         receiver, sender = batch.closed_index
         states = self.project(x).view(-1, self.heads, self.width)
         of_receiver, of_sender = ((states * self.attend[side]).sum(2) for side in ("receiver", "sender"))

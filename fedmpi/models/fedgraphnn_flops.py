@@ -62,9 +62,9 @@ class FedGraphNNFlops:
         return Flops(3 * forward.dense - first, forward.sparse + backward)
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
-        """Return the FLOPs that torch's products do for the same pass.
+        """See `ModelFlops.executed`.
 
-        They are the true count; GCN's first sums only where the batch has not kept them.
+        Torch's products are the true count; GCN's first sums count where the batch has not kept them.
         """
         total = (self.training(counts) if training else self.forward(counts)).total
         if propagated and isinstance(self.options, FedGraphNNGcnOptions):

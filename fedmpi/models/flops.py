@@ -61,7 +61,7 @@ class GinFlops:
         return Flops(dense, forward.sparse + sparse_backward + of_norms[1] - of_norms[0])
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
-        """Return the FLOPs that the chosen kernels do for the same pass.
+        """See `ModelFlops.executed`.
 
         The CSR kernels multiply by stored ones and add, for every edge and self
         loop, forward and backward; pooling likewise, forward only.

@@ -85,7 +85,17 @@ def _stack(options: GinOptions, kinds: Mapping[str, type[nn.Module]]) -> nn.Modu
 
 
 def convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
-    """Return the MLP of the sums over closed neighbourhoods, [N, h]."""
+    """Return the MLP of the sums over closed neighbourhoods, [N, h].
+
+    Parameters
+    ----------
+    mlp : Module
+        From [N, width] to [N, h].
+    batch : Batch
+    x : float32 [N, width]
+    kernels : str
+        "csr", or "reference" for torch-geometric's layer.
+    """
     if kernels == "reference":
         from torch_geometric.nn import GINConv
 

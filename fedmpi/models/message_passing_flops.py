@@ -62,10 +62,10 @@ class MessagePassingFlops:
         return Flops(3 * forward.dense - first, forward.sparse + self._convolutions(counts)[1])
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
-        """Return the FLOPs that the kernels do for the same pass: the analytic count, but for MPNN by rows.
+        """See `ModelFlops.executed`. It is the analytic count, except for MPNN.
 
-        That multiplies each node's state once by the receivers' part of M and once by the senders', where
-        Eq. 1 has both for each edge; and bonds need no gradient.
+        MPNN's kernels multiply each node's state once by the receivers' part of M and once by the senders',
+        where Eq. 1 has both for each edge; edge attributes need no gradient.
         """
         return self._by_rows(counts, training, kernels).total
 

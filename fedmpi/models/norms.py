@@ -40,7 +40,16 @@ class GraphNorm(nn.Module):
         nn.init.ones_(self.mean_scale)
 
     def forward(self, x: Tensor, batch: Batch, training: bool, kernels: str = "csr") -> Tensor:
-        """Normalise the rows [N, h] graph by graph; `training` makes no difference."""
+        """Normalise the rows [N, h] graph by graph; `training` makes no difference.
+
+        Parameters
+        ----------
+        x : float32 [N, h]
+        batch : Batch
+        training : bool
+        kernels : str, optional
+            "csr", or "reference" for torch-geometric's layer.
+        """
         if kernels == "reference":
             from torch_geometric.nn import GraphNorm as Reference
 
@@ -61,7 +70,10 @@ class BatchNorm(nn.BatchNorm1d):
         super().__init__(hidden, eps=EPS, momentum=0.1)
 
     def forward(self, x: Tensor, batch: Batch, training: bool, kernels: str = "csr") -> Tensor:  # type: ignore[override]
-        """Normalise the rows [N, h]; a batch of a single node, which has no variance, as in evaluation."""
+        """Normalise the rows [N, h]; a batch of a single node, which has no variance, as in evaluation.
+
+        See `GraphNorm.forward`.
+        """
         return torch.nn.functional.batch_norm(
             x,
             self.running_mean,
@@ -81,5 +93,5 @@ class LayerNorm(nn.LayerNorm):
         super().__init__(hidden, eps=EPS)
 
     def forward(self, x: Tensor, batch: Batch, training: bool, kernels: str = "csr") -> Tensor:  # type: ignore[override]
-        """Normalise the rows [N, h]; `training` makes no difference."""
+        """Normalise the rows [N, h]; `training` makes no difference. See `GraphNorm.forward`."""
         return layer_norm(x, self.normalized_shape, self.weight, self.bias, EPS)

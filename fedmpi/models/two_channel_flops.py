@@ -36,7 +36,7 @@ class FedStarFlops:
         return Flops(3 * forward.dense - self._inputs(counts), forward.sparse + backward)
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
-        """Return the FLOPs that the chosen kernels do for the same pass."""
+        """See `ModelFlops.executed`."""
         flops = self.training(counts) if training else self.forward(counts)
         if kernels == "reference":
             return flops.total

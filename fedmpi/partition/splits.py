@@ -75,6 +75,16 @@ def split(graphs: Int, labels: Int, seed: int, client: str) -> Split:
 def subsample(graphs: Int, labels: Int, size: int, seed: int, client: str) -> Int:
     """Return `size` of the graphs, stratified by class (GCFL's ``_tiny`` groups).
 
+    Parameters
+    ----------
+    graphs : int64 [n]
+        Numbers of the graphs to choose from.
+    labels : int64 [graphs of the dataset]
+        Class of each graph.
+    size, seed : int
+    client : str
+        Name of the client, for the message.
+
     Raises
     ------
     BadInput

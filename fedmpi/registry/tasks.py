@@ -39,7 +39,7 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
         return _classes_misfit(case, split)
     name = others[0]
     kind = family_of(name).task(name)
-    what = "yes-or-no labels" if kind == "multi-task" else "numbers"
+    what = "binary labels" if kind == "multi-task" else "numbers"
     if len(names) > 1:
         return (
             "dataset.name",

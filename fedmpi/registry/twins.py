@@ -40,8 +40,8 @@ def distinct(suite: Suite, cases: Sequence[Case]) -> list[int]:
             continue
         if not suite.overridden:
             raise BadInput(
-                f"{suite.path}: matrix: {cases[other].name} and {case.name} have the same settings: does an "
-                "axis take back what another sets?"
+                f"{suite.path}: matrix: {cases[other].name} and {case.name} have the same settings: remove "
+                "one, or let no axis override what another sets"
             )
         equal.append(f"{case.name} as {cases[other].name}")
     if equal and launch.rank() == 0:

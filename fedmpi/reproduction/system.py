@@ -101,7 +101,7 @@ def _molecular(runs: Iterable[Run]) -> list[tuple[Run, FedGraphNNOptions]]:
 
 
 def _row(run: Run, options: FedGraphNNOptions) -> SystemRow:
-    life = run.lives[-1]
+    attempt = run.attempts[-1]
     name, kind = str(run.config["dataset"]["name"]), options.name.rpartition("/")[2]
     seconds = run.measured("round_seconds")
     per_round = float(np.median(seconds[1:] if len(seconds) > 1 else seconds))  # the first prepares molecules
@@ -114,13 +114,13 @@ def _row(run: Run, options: FedGraphNNOptions) -> SystemRow:
         dataset=name,
         algorithm=algorithm,
         model=kind,
-        ranks=life.ranks,
+        ranks=attempt.ranks,
         round_s=per_round,
         train_step_ms=1e3 * cpu / steps,
         published_s=whole,
         without_sleeps_s=work,
         with_sleeps_s=None if algorithm in _ALONE else per_round + SLEEP_S * len(run.clients),
-        parameters=int(max(life.provenance["parameters"])),
+        parameters=int(max(attempt.provenance["parameters"])),
         published_flops=_as_published(run, options),
         flops=round(float(run.results["evaluation_flops"][-1].sum()) / sizes),
         slip=PUBLISHED_SLIPS.get((name, kind)),

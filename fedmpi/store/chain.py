@@ -1,4 +1,4 @@
-"""Lines of a log that vouch for each other: each carries its number and a digest of itself and all before."""
+"""Hash chain of a log's lines: each has its number and a digest of itself and all lines before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BrokenChain(ValueError):
 
 @dataclass(frozen=True)
 class Chain:
-    """Where a log has got to.
+    """Position in a log.
 
     Attributes
     ----------

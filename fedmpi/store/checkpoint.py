@@ -41,7 +41,7 @@ class _Frozen(BaseModel):
 
 
 class Meta(_Frozen):
-    """Which run a checkpoint is of, and where in it.
+    """Run and round of a checkpoint.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Unfit(FedmpiError):
 
 
 def file_name(token: str, rounds: int, rank: int | None) -> str:
-    """Return the name of a rank's file, or of the server's (None), unlike those of all other lives."""
+    """Return the name of a rank's file, or of the server's (None), unlike those of all other attempts."""
     return f"{token[:8]}-{rounds:07d}.{'server' if rank is None else f'rank-{rank}'}"
 
 
@@ -204,7 +204,7 @@ def read_manifest(folder: Path, name: str, num_clients: int) -> Manifest | None:
 
 
 def read(folder: Path, part: Part) -> dict[str, Array]:
-    """Return the arrays of a file; nothing of it is believed before its seal.
+    """Return the arrays of a file after its digest is verified.
 
     Raises
     ------

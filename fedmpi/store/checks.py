@@ -1,4 +1,4 @@
-"""What a record must hold before it is believed: names, types and sizes of its schema, and its digests."""
+"""Checks of a record before it is used: names, types and sizes of its schema, and its digests."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Header(Stored):
             raise Damaged(str(error)) from error
 
 
-class LifeHeader(Stored):
-    """Attributes of a life's group."""
+class AttemptHeader(Stored):
+    """Attributes of an attempt's group."""
 
     first_round: stored.Index
     ranks: stored.Ranks
@@ -67,7 +67,7 @@ class LifeHeader(Stored):
 
 
 class Seals(Protocol):
-    """How a record vouches for what it holds; `group` is "" for the file, else a life's path."""
+    """Verifies the content of a record; `group` is "" for the file, else an attempt's path."""
 
     def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
         """Refuse datasets that are missing, unknown, or of another type or size."""
@@ -79,10 +79,22 @@ class Seals(Protocol):
         """Return how many rounds are whole where the stored count says `count`."""
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Refuse rounds with another number than was written."""
+        """Refuse rounds whose numbers do not fit their digests.
+
+        Parameters
+        ----------
+        group : str
+            "" for the rounds of the file, else the path of a group of measurements.
+        rows : str
+            Name of the dataset with the rounds' digests, below `group`.
+        first : int
+            The first of the rounds, 0-based.
+        arrays : mapping of str to array [rounds, ...]
+            The fields of these rounds by name.
+        """
 
     def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
-        """Refuse anything else that is not what was written."""
+        """Refuse anything else that does not fit its digest."""
 
 
 class Sealed:
@@ -92,7 +104,7 @@ class Sealed:
         self._tree = tree
 
     def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
-        """Every dataset of the schema, and no other."""
+        """Refuse all but exactly the datasets of the schema."""
         there = self._tree.below(group) if group else self._tree.datasets
         mine = {path: each for path, each in there.items() if group or not path.startswith(_FREE)}
         for path in sorted(expected.keys() ^ mine.keys()):
@@ -100,7 +112,7 @@ class Sealed:
         check_types(group, mine, expected)
 
     def text(self, group: str, name: str) -> str:
-        """One of its two digests is that of what stands there; a killed writer may have left them apart."""
+        """Return a text that one of its two digests fits; a killed writer leaves the digests unequal."""
         content = self._tree.datasets[_path(group, name)].text()
         slots = self._tree.datasets[_path(group, f"digests/{name}_now_and_before")].read()
         if digests.of_text(content.encode()) not in slots.tolist():
@@ -108,15 +120,15 @@ class Sealed:
         return content
 
     def whole_rounds(self, group: str, rows: str, count: int) -> int:
-        """Those with a digest; the count, which is written after them, cannot say more."""
+        """Return the number of rounds with a digest; the count, written after the digests, is not larger."""
         blank = np.flatnonzero(self._tree.datasets[_path(group, rows)].read() == digests.BLANK)
         whole = int(blank[0]) if len(blank) else self._tree.datasets[_path(group, rows)].shape[0]
         if not 0 <= count <= whole:
-            raise Damaged(f"/{group}: {count} rounds are said to be whole, {whole} have digests")
+            raise Damaged(f"/{group}: it counts {count} rounds, but {whole} have digests")
         return whole
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Compare each round with its digest."""
+        """Compare each round with its digest. See `Seals.check_rounds`."""
         found = digests.of_rounds(first, arrays)
         wrong = np.flatnonzero(found != self._tree.datasets[_path(group, rows)].read(len(found)))
         if len(wrong):
@@ -124,42 +136,42 @@ class Sealed:
             raise Damaged(f"/{place}: round {first + int(wrong[0]) + 1} is not what was written")
 
     def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
-        """Compare with the digest over all of it."""
+        """Compare all of it with its one digest."""
         if digests.of_values(values) != self._tree.datasets[_path(group, "digests/rest")].integer():
             what = "attributes or provenance" if group else "attributes, configuration, clients or partition"
             raise Damaged(f"/{group}: {what} are not what was written")
 
 
 class Unsealed:
-    """A record of a schema before digests: its names and numbers are taken as they are."""
+    """A record of a schema without digests: its names and numbers cannot be verified."""
 
     def __init__(self, tree: Tree, rounds: int) -> None:
         self._tree, self._rounds = tree, rounds
 
     def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
-        """Of the datasets that this schema knows too, type and size."""
+        """Check type and size of the datasets that are in both schemas."""
         there = self._tree.below(group) if group else self._tree.datasets
         check_types(group, {path: each for path, each in there.items() if path in expected}, expected)
 
     def text(self, group: str, name: str) -> str:
-        """Whatever stands there."""
+        """Return the stored text."""
         return self._tree.datasets[_path(group, name)].text()
 
     def whole_rounds(self, group: str, rows: str, count: int) -> int:
-        """As many as are said to be whole."""
+        """Return the stored count."""
         if not 0 <= count <= self._rounds:
             raise Damaged(f"/{group}: {count} of {self._rounds} rounds")
         return count
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Nothing to compare with."""
+        """No-op. See `Seals.check_rounds`."""
 
     def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
-        """Nothing to compare with."""
+        """No-op."""
 
 
 _FREE = ("partition/", "lives/")
-"""Below these the file's own names do not say what there is."""
+"""Groups whose datasets have no fixed names."""
 
 
 def _path(group: str, name: str) -> str:
@@ -183,7 +195,7 @@ def check_types(
 def expected_in_file(
     rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of every dataset of a file, but for partition and lives."""
+    """Return type and shape of every dataset of a file, but for partition and attempts."""
     return {
         "config": _TEXT,
         "status": _TEXT,
@@ -201,10 +213,10 @@ def expected_in_file(
     }
 
 
-def expected_in_life(
+def expected_in_attempt(
     rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of every dataset of a life that has `rounds` rounds before it."""
+    """Return type and shape of every dataset of an attempt that has `rounds` rounds before it."""
     return {
         "provenance": _TEXT,
         "ended": _TEXT,

@@ -29,14 +29,14 @@ def of_rounds(first: int, arrays: Mapping[str, Array]) -> npt.NDArray[np.uint64]
     """
     rows = [(name.encode() + b"\0", _bytes_by_round(arrays[name])) for name in sorted(arrays)]
     count = len(rows[0][1])
-    found = np.empty(count, np.uint64)
+    row_digests = np.empty(count, np.uint64)
     for place in range(count):
         digest = hashlib.blake2b(b"%d\0" % (first + place), digest_size=8)
         for name, values in rows:
             digest.update(name)
             digest.update(values[place])
-        found[place] = _number(digest)
-    return found
+        row_digests[place] = _number(digest)
+    return row_digests
 
 
 def of_text(text: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What the disk can refuse: space reserved ahead, failures told in one line, durable renames."""
+"""Writes that can fail: space reserved ahead, one-line errors, durable renames."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Placed:
         self._identity = _identity(path)
 
     def check(self) -> None:
-        """Raise OSError if the file was removed or replaced: what is written into it now, nobody finds."""
+        """Raise OSError if the file was removed or replaced, since later writes would be lost."""
         if self._identity is None or _identity(self._path) != self._identity:
             raise OSError(
                 f"{self._path.name} was removed or replaced by somebody while the run wrote it; "
@@ -83,10 +83,10 @@ class Placed:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def reserve(path: Path, size: int) -> None:
@@ -145,7 +145,7 @@ def detach(path: Path) -> None:
 
 
 def silence(descriptor: int) -> None:
-    """Have what is written through an open file's descriptor from now on go nowhere."""
+    """Discard all later writes through an open file's descriptor."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -59,7 +59,7 @@ def load(folder: Path) -> dict[int, dict[str, Array]]:
     BadInput
         A file is damaged.
     """
-    found = {}
+    by_round = {}
     for path in sorted((folder / FOLDER).glob("round-*.npz")):
         match = _NAME.fullmatch(path.name)
         if match is None:
@@ -72,5 +72,5 @@ def load(folder: Path) -> dict[int, dict[str, Array]]:
         vectors, labels = each["vectors"], each["labels"]
         if vectors.ndim != 2 or labels.shape != vectors.shape[:1] or not np.isfinite(vectors).all():
             raise BadInput(f"{path}: damaged (its vectors are not those of a run); {_AGAIN}")
-        found[int(match[1])] = each
-    return dict(sorted(found.items()))
+        by_round[int(match[1])] = each
+    return dict(sorted(by_round.items()))

@@ -32,7 +32,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Life:
+class Attempt:
     """A process (group) that starts or continues the run at `first_round` (0-based)."""
 
     first_round: int
@@ -61,12 +61,15 @@ class Status:
     time: str
 
 
-Event = Start | Life | Round | Status
+Event = Start | Attempt | Round | Status
+
+_NAMES: dict[type[Event], str] = {Start: "start", Attempt: "life", Round: "round", Status: "status"}
+"""What the log calls each event."""
 
 
 def body_of(event: Event) -> dict[str, Any]:
     """Return the event as JSON values, exact to the bit."""
-    body: dict[str, Any] = {"event": type(event).__name__.lower()}
+    body: dict[str, Any] = {"event": _NAMES[type(event)]}
     match event:
         case Start():
             arrays = {name: _described(array) for name, array in event.partition.items()}
@@ -154,7 +157,7 @@ class EventLog:
         os.fsync(self._descriptor)
 
     def silence(self) -> None:
-        """Have nothing reach the file any more."""
+        """Discard all later writes."""
         if self._descriptor >= 0:
             disk.silence(self._descriptor)
 

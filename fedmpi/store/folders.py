@@ -27,7 +27,7 @@ def runs_below(place: Path) -> Iterator[Path]:
     Raises
     ------
     BadInput
-        There are more folders, or deeper ones, than anybody keeps runs in.
+        There are more folders than `MOST_FOLDERS`, or deeper ones than `MOST_LEVELS`.
     """
     seen: set[str] = set()
     top = str(place)

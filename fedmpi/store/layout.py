@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from fedmpi.store import digests, meanings
-from fedmpi.store.events import Life, Start
+from fedmpi.store.events import Attempt, Start
 from fedmpi.store.schema import (
     PHASES,
     SCHEMA_VERSION,
@@ -60,7 +60,7 @@ def _axis_sizes(start: Start) -> dict[str, int]:
 
 
 def lay_out(file: h5py.File, start: Start) -> None:
-    """Write everything but the lives into a new file."""
+    """Write everything but the attempts into a new file."""
     attributes = {
         "schema_version": SCHEMA_VERSION,
         "fedmpi_version": start.fedmpi_version,
@@ -95,51 +95,84 @@ def lay_out(file: h5py.File, start: Start) -> None:
 _NAMES = "names of the clients, in client order"
 
 
-def life_arrays(
-    life: Life, rounds: int, extra: Sequence[Field], sizes: Mapping[str, int]
+def attempt_arrays(
+    attempt: Attempt, rounds: int, extra: Sequence[Field], sizes: Mapping[str, int]
 ) -> list[tuple[Field, Array]]:
-    """Return what a life's measurements are laid out with, for a run of so many rounds."""
-    left = rounds - life.first_round
+    """Return each measurement field with its blank array.
+
+    Parameters
+    ----------
+    attempt : Attempt
+    rounds : int
+        Rounds of the run; the arrays have a row for each from the attempt's first one.
+    extra : sequence of Field
+        Fields beyond the schema's.
+    sizes : mapping of str to int
+        Length of each axis.
+    """
+    left = rounds - attempt.first_round
     fields = measurement_fields(extra).values()
     return [(field, field.blank((left, *field.shape(sizes)))) for field in fields]
 
 
-def lay_out_life(file: h5py.File, number: int, life: Life, arrays: Sequence[tuple[Field, Array]]) -> None:
-    """Write the group of a life."""
+def lay_out_attempt(
+    file: h5py.File, number: int, attempt: Attempt, arrays: Sequence[tuple[Field, Array]]
+) -> None:
+    """Write the group of an attempt.
+
+    Parameters
+    ----------
+    file : h5py.File
+    number : int
+        Of the attempt, from 0.
+    attempt : Attempt
+    arrays : sequence of (Field, array)
+        What `attempt_arrays` returned.
+    """
     group = file.create_group(f"lives/{number}")
     attributes = {
-        "first_round": life.first_round,
-        "ranks": life.ranks,
-        "started": life.time,
-        "collectives": list(life.collectives),
+        "first_round": attempt.first_round,
+        "ranks": attempt.ranks,
+        "started": attempt.time,
+        "collectives": list(attempt.collectives),
     }
     _attributes(group, attributes)
-    provenance = canonical_json(life.provenance)
+    provenance = canonical_json(attempt.provenance)
     _value(group, "provenance", texts(provenance))
     _value(group, "rounds_written", np.int64(0))
     _value(group, "ended", np.array(b"", STAMP))
     for field, blank in arrays:
-        names = {"phase": PHASES, "collective": life.collectives}.get(field.axes[-1])
+        names = {"phase": PHASES, "collective": attempt.collectives}.get(field.axes[-1])
         _add(group, field, blank, names)
-    rest = digests.of_values(rest_of_life(attributes, provenance))
+    rest = digests.of_values(rest_of_attempt(attributes, provenance))
     _digests(group, "measurements", len(arrays[0][1]), rest, {"ended": b""})
 
 
 def rest_of_file(
     attributes: Mapping[str, Any], config: str, clients: Sequence[str], partition: Mapping[str, Array]
 ) -> dict[str, Any]:
-    """Return what never changes in a file, by name, for its digest."""
+    """Return what never changes in a file, by name, for its digest.
+
+    Parameters
+    ----------
+    attributes : mapping
+        Of the root.
+    config : str
+        Canonical JSON.
+    clients : sequence of str
+    partition : mapping of str to array
+    """
     arrays = {f"partition/{name}": array for name, array in partition.items()}
     return {**attributes, "config": config, "clients": list(clients), **arrays}
 
 
-def rest_of_life(attributes: Mapping[str, Any], provenance: str) -> dict[str, Any]:
-    """Return what never changes in a life, by name, for its digest."""
+def rest_of_attempt(attributes: Mapping[str, Any], provenance: str) -> dict[str, Any]:
+    """Return what never changes in an attempt, by name, for its digest."""
     return {**attributes, "provenance": provenance}
 
 
 def _digests(group: h5py.Group, rows: str, rounds: int, rest: int, stored_texts: Mapping[str, bytes]) -> None:
-    """Write the digests of a file or a life: none of a round yet, of each text what it is and was."""
+    """Write the digests of a file or an attempt: none of a round yet, of each text what it is and was."""
     inner = group.create_group("digests")
     _value(inner, rows, np.full(rounds, digests.BLANK, digests.DTYPE))
     _value(inner, "rest", np.array(rest, digests.DTYPE))

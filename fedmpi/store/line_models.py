@@ -41,7 +41,7 @@ class StartLine(_Line):
     schema_version: Literal[4]
 
 
-class LifeLine(_Line):
+class AttemptLine(_Line):
     """A start of the job, the first or a resume."""
 
     event: Literal["life"]
@@ -53,7 +53,7 @@ class LifeLine(_Line):
 
 
 class RoundLine(_Line):
-    """A round; what its fields are, earlier lines say."""
+    """A round; its fields are those of the start line."""
 
     event: Literal["round"]
     round: stored.Index
@@ -69,6 +69,6 @@ class StatusLine(_Line):
     reason: Text
 
 
-LINE: TypeAdapter[StartLine | LifeLine | RoundLine | StatusLine] = TypeAdapter(
-    Annotated[StartLine | LifeLine | RoundLine | StatusLine, Bound(discriminator="event")]
+LINE: TypeAdapter[StartLine | AttemptLine | RoundLine | StatusLine] = TypeAdapter(
+    Annotated[StartLine | AttemptLine | RoundLine | StatusLine, Bound(discriminator="event")]
 )

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from fedmpi.errors import BadInput
 from fedmpi.store import disk, exact, stored
 from fedmpi.store.chain import BrokenChain, Chain
-from fedmpi.store.events import Event, Life, Round, Start, Status
-from fedmpi.store.line_models import LINE, LifeLine, RoundLine, StartLine, StatusLine
+from fedmpi.store.events import Attempt, Event, Round, Start, Status
+from fedmpi.store.line_models import LINE, AttemptLine, RoundLine, StartLine, StatusLine
 from fedmpi.store.schema import (
     SCHEMA_VERSION,
     Array,
@@ -40,7 +40,7 @@ _ROUND_BYTES = 1 << 16
 
 
 class Decoder:
-    """Reads the lines of one log in their order; later ones must fit what earlier ones say.
+    """Reads the lines of one log in order; each must be consistent with the lines before it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Decoder:
         self.chain = Chain()
         self.rounds = 0
         self._start: Start | None = None
-        self._life: Life | None = None
+        self._attempt: Attempt | None = None
         self._next = 0
         self._fields: dict[str, Field] = {}
         self._sizes: dict[str, int] = {}
@@ -71,15 +71,15 @@ class Decoder:
         Raises
         ------
         BadInput
-            It is of another schema, was changed, does not belong here, or says what no run says.
+            It is of another schema, was changed, or does not belong here.
         """
         self._refuse_other_schema(line)
         try:
             text, after = self.chain.open(line)
-            found = LINE.validate_python(_parse(text))
-            if found.line != after.lines:
-                raise ValueError(f"it says that it is line {found.line}")
-            event = self._checked(found)
+            body = LINE.validate_python(_parse(text))
+            if body.line != after.lines:
+                raise ValueError(f"it says that it is line {body.line}")
+            event = self._checked(body)
         except BrokenChain as error:
             raise BadInput(str(error)) from error
         except ValidationError as error:
@@ -107,30 +107,30 @@ class Decoder:
             advice = "update fedmpi" if version > SCHEMA_VERSION else "only `report` reads it; start anew"
             raise BadInput(f"written in schema {version}, this fedmpi writes {SCHEMA_VERSION}: {advice}")
 
-    def _checked(self, found: StartLine | LifeLine | RoundLine | StatusLine) -> Event:
-        match found:
+    def _checked(self, body: StartLine | AttemptLine | RoundLine | StatusLine) -> Event:
+        match body:
             case StartLine():
-                return self._begin(found)
-            case LifeLine():
-                return self._live(found)
+                return self._begin(body)
+            case AttemptLine():
+                return self._begin_attempt(body)
             case RoundLine():
-                return self._round(found)
-        return self._end(found)
+                return self._round(body)
+        return self._end(body)
 
-    def _begin(self, found: StartLine) -> Start:
+    def _begin(self, body: StartLine) -> Start:
         if self._start is not None:
             raise ValueError("a second start")
-        extra = tuple(item.field() for item in found.extra)
+        extra = tuple(item.field() for item in body.extra)
         self._start = Start(
-            found.config,
-            tuple(found.clients),
-            found.rounds,
-            {name: item.array() for name, item in found.partition.items()},
+            body.config,
+            tuple(body.clients),
+            body.rounds,
+            {name: item.array() for name, item in body.partition.items()},
             extra,
-            stored.metrics_of(found.metrics, extra),
-            found.fedmpi_version,
-            found.numerics_version,
-            found.time,
+            stored.metrics_of(body.metrics, extra),
+            body.fedmpi_version,
+            body.numerics_version,
+            body.time,
         )
         _check_pointers(self._start.partition)
         return self._start
@@ -140,34 +140,34 @@ class Decoder:
             raise ValueError("it comes before the start")
         return self._start
 
-    def _live(self, found: LifeLine) -> Life:
+    def _begin_attempt(self, body: AttemptLine) -> Attempt:
         start = self._begun()
-        if found.first_round > self.rounds:
+        if body.first_round > self.rounds:
             raise ValueError(
-                f"it goes on at round {found.first_round + 1}, but there are {self.rounds} before it"
+                f"it goes on at round {body.first_round + 1}, but there are {self.rounds} before it"
             )
-        self._next = found.first_round
-        self._life = Life(
-            found.first_round, found.ranks, tuple(found.collectives), found.provenance, found.time
+        self._next = body.first_round
+        self._attempt = Attempt(
+            body.first_round, body.ranks, tuple(body.collectives), body.provenance, body.time
         )
         counts = num_examples(start.partition), num_tasks(start.partition)
-        self._sizes = axis_sizes(len(start.clients), found.ranks, len(found.collectives), *counts)
+        self._sizes = axis_sizes(len(start.clients), body.ranks, len(body.collectives), *counts)
         self._fields = {**result_fields(start.extra), **measurement_fields(start.extra)}
-        return self._life
+        return self._attempt
 
-    def _round(self, found: RoundLine) -> Round:
+    def _round(self, body: RoundLine) -> Round:
         start = self._begun()
-        if self._life is None:
-            raise ValueError("a round before the first life")
-        if found.round != self._next or found.round >= start.rounds:
-            raise ValueError(f"it is of round {found.round + 1}, expected round {self._next + 1}")
+        if self._attempt is None:
+            raise ValueError("a round before the first attempt")
+        if body.round != self._next or body.round >= start.rounds:
+            raise ValueError(f"it is of round {body.round + 1}, expected round {self._next + 1}")
         results, measured = result_fields(start.extra), measurement_fields(start.extra)
-        if missing := results.keys() - found.results.keys():
+        if missing := results.keys() - body.results.keys():
             raise ValueError(f"{', '.join(sorted(missing))}: not in the results")
-        rows = self._rows(found.results, results), self._rows(found.measurements, measured)
+        rows = self._rows(body.results, results), self._rows(body.measurements, measured)
         self._next += 1
         self.rounds = max(self.rounds, self._next)
-        return Round(found.round, rows[0], {**rows[1], **self._unwritten(measured, rows[1])}, found.time)
+        return Round(body.round, rows[0], {**rows[1], **self._unwritten(measured, rows[1])}, body.time)
 
     def _unwritten(self, fields: Mapping[str, Field], written: Mapping[str, Array]) -> dict[str, Array]:
         """Return what stands for measurements that a line leaves out; it takes no memory."""
@@ -189,15 +189,15 @@ class Decoder:
                 raise ValueError(f"{name}: {error}") from error
         return rows
 
-    def _end(self, found: StatusLine) -> Status:
+    def _end(self, body: StatusLine) -> Status:
         start = self._begun()
-        if found.status == "complete" and self.rounds != start.rounds:
+        if body.status == "complete" and self.rounds != start.rounds:
             raise ValueError(f"complete after {self.rounds} of {start.rounds} rounds")
-        return Status(found.status, found.reason, found.time)
+        return Status(body.status, body.reason, body.time)
 
 
 def _check_pointers(partition: Mapping[str, Array]) -> None:
-    """Refuse a partition whose number of test graphs cannot be read: every row's length hangs on it."""
+    """Refuse a partition without a valid number of test graphs, on which the length of rows depends."""
     pointers = partition.get("test_ptr", np.zeros(1, np.int64))
     if pointers.ndim != 1 or pointers.dtype.kind not in "iu" or not 0 <= int(pointers[-1:].sum()) < 2**31:
         raise ValueError("partition.test_ptr: no pointers into the test graphs")
@@ -241,7 +241,7 @@ def _read_into(events: list[Event], path: Path, decoder: Decoder) -> None:
 
 
 def _repair_hint(path: Path) -> str:
-    """Return what makes the log whole again, where there is more of the run to make it from."""
+    """Return the advice that repairs the log, where the record is there to repair it from."""
     if not any((path.parent / name).is_file() for name in ("run.h5", path.name)):
         return ""
     return f"; what can be recovered is: fedmpi repair {quote(str(path.parent))}"

@@ -32,7 +32,7 @@ State = Literal["live", "stale", "free"]
 
 
 class _Owner(BaseModel):
-    """What a lock says of the process that holds it."""
+    """State of the process that holds a lock."""
 
     model_config = ConfigDict(strict=True)
 
@@ -156,12 +156,12 @@ def state(folder: Path) -> State:
         return "live" if age < _STALE_SECONDS else "stale"
     if owner.get("place") == _place():
         return "live" if _start_time(int(owner["pid"])) == owner["started"] else "stale"
-    if _is_former_life(owner):
+    if _is_former_attempt(owner):
         return "stale"
     return "live" if age < _STALE_SECONDS else "stale"
 
 
-def _is_former_life(owner: Mapping[str, Any]) -> bool:
+def _is_former_attempt(owner: Mapping[str, Any]) -> bool:
     """Return whether the owner was this Slurm job before it ended and was queued again."""
     mine = _this_job()
     return bool(mine["job"]) and owner.get("job") == mine["job"] and owner.get("restart") != mine["restart"]
@@ -199,7 +199,7 @@ def _this_job() -> dict[str, str]:
 
 
 def _place() -> str:
-    """Return what two processes share exactly if they can see each other's /proc: boot and PID namespace."""
+    """Return boot and PID namespace; processes for which both are equal see each other's /proc."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -235,7 +235,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Write the file if it does not exist; say whether it was written."""
+    """Write the file if it does not exist; return whether it was written."""
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:

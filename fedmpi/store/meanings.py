@@ -48,15 +48,15 @@ OTHERS: dict[str, tuple[str, str]] = {
     "status": (TEXT, "running, complete, interrupted, diverged or failed"),
     "reason": (TEXT, "why the run is not complete; empty where nothing went wrong"),
     "rounds_completed": ("round", "rows 0 to rounds_completed - 1 of /rounds are whole"),
-    "provenance": (TEXT, "versions, machine and environment of this life as JSON"),
-    "rounds_written": ("round", "rows 0 to rounds_written - 1 of this life's arrays are whole"),
-    "ended": (TEXT, "when this life ended, UTC; empty if it was killed"),
+    "provenance": (TEXT, "versions, machine and environment of this attempt as JSON"),
+    "rounds_written": ("round", "rows 0 to rounds_written - 1 of this attempt's arrays are whole"),
+    "ended": (TEXT, "when this attempt ended, UTC; empty if it was killed"),
     "results": ("1", "digest of all results of a round; 0: not written"),
-    "measurements": ("1", "digest of all measurements of a round in this life; 0: not written"),
+    "measurements": ("1", "digest of all measurements of a round in this attempt; 0: not written"),
     "rest": ("1", "digest of what never changes beside: attributes, and what else is in this group"),
     **{
         f"{name}_now_and_before": ("1", f"digests of {name}, as it is and as it was before the last change")
         for name in ("status", "reason", "ended")
     },
 }
-"""Single values of the file and of a life."""
+"""Single values of the file and of an attempt."""

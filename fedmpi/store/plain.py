@@ -1,4 +1,4 @@
-"""What an HDF5 file holds itself, found without following anything that leads out of it.
+"""Content of an HDF5 file, read without following anything that leads out of it.
 
 A file may come from anybody. Links to other files, raw storage outside, virtual datasets and references would
 show the reader's own data as if it were the file's; sizes may be absurd; groups may go round in circles. A
@@ -179,7 +179,7 @@ def _attributes(item: h5g.GroupID | h5d.DatasetID, path: str) -> dict[str, Any]:
     count = h5a.get_num_attrs(item)
     if count > _MOST_ATTRIBUTES:
         raise NotPlain(f"/{path} has {count} attributes")
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for number in range(count):
         each = h5a.open(item, index=number)
         name = each.name.decode()
@@ -190,8 +190,8 @@ def _attributes(item: h5g.GroupID | h5d.DatasetID, path: str) -> dict[str, Any]:
         array = np.empty(shape, each.dtype)
         if array.size:
             each.read(array)
-        found[name] = _value(array)
-    return found
+        values[name] = _value(array)
+    return values
 
 
 def _check_type(kind: h5t.TypeID, path: str) -> None:

@@ -1,4 +1,4 @@
-"""What a result hangs on: source, versions, machine, environment. Nothing secret."""
+"""Provenance of a result: source, versions, machine, environment; without secrets."""
 
 from __future__ import annotations
 

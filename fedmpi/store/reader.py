@@ -17,16 +17,16 @@ from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.store import events, lock, old_schema, runfile
 from fedmpi.store.checks import (
     SEALED,
+    AttemptHeader,
     Damaged,
     Header,
-    LifeHeader,
     Sealed,
     Seals,
     Unsealed,
+    expected_in_attempt,
     expected_in_file,
-    expected_in_life,
 )
-from fedmpi.store.layout import rest_of_file, rest_of_life
+from fedmpi.store.layout import rest_of_attempt, rest_of_file
 from fedmpi.store.plain import Dataset, NotPlain, Tree, look_over
 from fedmpi.store.schema import (
     SCHEMA_VERSION,
@@ -43,8 +43,8 @@ from fedmpi.visible import visible
 
 
 @dataclass(frozen=True)
-class LifeRecord:
-    """What one life of the run measured.
+class AttemptRecord:
+    """What one attempt of the run measured.
 
     Attributes
     ----------
@@ -92,12 +92,12 @@ class Run:
     clients : tuple of str
     results : dict of arrays [rounds_completed, ...]
     partition : dict of arrays
-    lives : tuple of LifeRecord
+    attempts : tuple of AttemptRecord
         In the order they ran.
     metrics : tuple of Metric
         By which the run is judged; the first is its headline.
     schema_version : int
-        Before 3 a record has no digests: damage in its numbers cannot be told.
+        Before 3 a record has no digests, so damage of its numbers is not detected.
     """
 
     folder: Path
@@ -112,7 +112,7 @@ class Run:
     clients: tuple[str, ...]
     results: dict[str, Array]
     partition: dict[str, Array]
-    lives: tuple[LifeRecord, ...]
+    attempts: tuple[AttemptRecord, ...]
     metrics: tuple[Metric, ...] = (ACCURACY,)
     schema_version: int = SCHEMA_VERSION
 
@@ -125,24 +125,24 @@ class Run:
         """The metric by which the run is judged first."""
         return self.metrics[0]
 
-    def kept_rounds(self) -> Iterator[tuple[LifeRecord, Array]]:
-        """Yield each life with the rows (int64) of the rounds that no later life computed again."""
+    def kept_rounds(self) -> Iterator[tuple[AttemptRecord, Array]]:
+        """Yield each attempt with the rows (int64) of the rounds that no later attempt computed again."""
         owner = np.full(self.rounds_completed, -1)
-        for number, life in enumerate(self.lives):
-            owner[life.first_round : life.first_round + life.rounds_written] = number
-        for number, life in enumerate(self.lives):
-            yield life, np.flatnonzero(owner == number) - life.first_round
+        for number, attempt in enumerate(self.attempts):
+            owner[attempt.first_round : attempt.first_round + attempt.rounds_written] = number
+        for number, attempt in enumerate(self.attempts):
+            yield attempt, np.flatnonzero(owner == number) - attempt.first_round
 
     def measured(self, name: str) -> Array:
-        """Return a measurement over all rounds, each from the last life to compute it.
+        """Return a measurement over all rounds, each from the last attempt to compute it.
 
         Shape [rounds_completed, ...]; only for measurements without a rank axis,
-        whose length may change from life to life. Needs at least one life.
+        whose length may change from attempt to attempt. Needs at least one attempt.
         """
-        like = self.lives[0].measurements[name]
+        like = self.attempts[0].measurements[name]
         rows = np.zeros((self.rounds_completed, *like.shape[1:]), like.dtype)
-        for life, kept in self.kept_rounds():
-            rows[kept + life.first_round] = life.measurements[name][kept]
+        for attempt, kept in self.kept_rounds():
+            rows[kept + attempt.first_round] = attempt.measurements[name][kept]
         return rows
 
 
@@ -221,10 +221,10 @@ def _read(folder: Path, tree: Tree) -> Run:
         blank = old_schema.blank_fields(metrics)
         results = {name: values for name, values in results.items() if name not in blank}
         partition |= old_schema.constants(metrics, partition)
-    lives = tuple(
-        _life(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_lives(tree))
+    attempts = tuple(
+        _attempt(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_attempts(tree))
     )
-    _check_measured_by_all(lives, completed)
+    _check_measured_by_all(attempts, completed)
     return Run(
         folder=folder,
         config=parse_object(config),
@@ -238,7 +238,7 @@ def _read(folder: Path, tree: Tree) -> Run:
         clients=tuple(clients),
         results=results,
         partition={name: array if array.shape else array[()] for name, array in partition.items()},
-        lives=lives,
+        attempts=attempts,
         metrics=metrics,
         schema_version=header.schema_version,
     )
@@ -252,32 +252,32 @@ def _status(folder: Path, text: str, completed: int, rounds: int) -> str:
     return "stale" if text == "running" and lock.state(folder) != "live" else text
 
 
-def _lives(tree: Tree) -> int:
-    """Return how many lives there are; their groups are numbered from 0."""
+def _attempts(tree: Tree) -> int:
+    """Return how many attempts there are; their groups are numbered from 0."""
     numbers = [path.removeprefix("lives/") for path in tree.groups if path.startswith("lives/")]
-    lives = [number for number in numbers if "/" not in number]
-    if sorted(lives) != sorted(map(str, range(len(lives)))):
+    attempts = [number for number in numbers if "/" not in number]
+    if sorted(attempts) != sorted(map(str, range(len(attempts)))):
         raise Damaged("/lives: not numbered from 0")
-    return len(lives)
+    return len(attempts)
 
 
-def _life(
+def _attempt(
     tree: Tree, group: str, seals: Seals, file: Header, extra: tuple[Field, ...], sizes: Mapping[str, int]
-) -> LifeRecord:
+) -> AttemptRecord:
     attributes = tree.groups[group]
     if "collectives" in attributes:
         attributes = {**attributes, "collectives": attributes["collectives"].tolist()}
-    header, data = LifeHeader.model_validate(attributes), tree.below(group)
+    header, data = AttemptHeader.model_validate(attributes), tree.below(group)
     provenance = data["provenance"].text()
-    seals.check_rest(group, rest_of_life(attributes, provenance))
+    seals.check_rest(group, rest_of_attempt(attributes, provenance))
     own = {**sizes, "rank": header.ranks, "collective": len(header.collectives)}
-    seals.check_names(group, expected_in_life(file.rounds - header.first_round, extra, own))
+    seals.check_names(group, expected_in_attempt(file.rounds - header.first_round, extra, own))
     written = seals.whole_rounds(group, "digests/measurements", data["rounds_written"].integer())
     fields = measurement_fields(extra)
     measured = {name: data[name].read(written) for name in fields if name in data}
     seals.check_rounds(group, "digests/measurements", header.first_round, measured)
     _check_measured(group, fields, measured)
-    return LifeRecord(
+    return AttemptRecord(
         first_round=header.first_round,
         rounds_written=written,
         ranks=header.ranks,
@@ -290,11 +290,11 @@ def _life(
     )
 
 
-def _check_measured_by_all(lives: Iterable[LifeRecord], completed: int) -> None:
-    """Refuse a record with rounds that no life computed."""
+def _check_measured_by_all(attempts: Iterable[AttemptRecord], completed: int) -> None:
+    """Refuse a record with rounds that no attempt computed."""
     computed = np.zeros(completed, bool)
-    for life in lives:
-        computed[life.first_round : life.first_round + life.rounds_written] = True
+    for attempt in attempts:
+        computed[attempt.first_round : attempt.first_round + attempt.rounds_written] = True
     if not computed.all():
         raise Damaged(f"/lives: none computed round {int(np.argmin(computed)) + 1}")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedmpi.errors import BadInput
 from fedmpi.store import disk, events, exact, lines, runfile
-from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
+from fedmpi.store.events import Attempt, Event, EventLog, Round, Start, Status
 from fedmpi.store.reader import load_run, repair_hint
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import SCHEMA_VERSION
@@ -141,7 +141,7 @@ def _replace(folder: Path, fresh: Path, target: Path, kept: str) -> None:
 
 
 def _events_of(folder: Path) -> list[Event]:
-    """Return the events that a whole record tells of; when a round ended, only the log said."""
+    """Return the events of a whole record; the times at which rounds ended are in the log only."""
     run = load_run(folder)
     if run.schema_version != SCHEMA_VERSION:
         raise BadInput(f"{runfile.NAME} is of schema {run.schema_version}, which is read and not written on")
@@ -153,17 +153,21 @@ def _events_of(folder: Path) -> list[Event]:
     partition = {name: np.asarray(array) for name, array in run.partition.items()}
     about = (run.metrics, run.fedmpi_version, run.numerics_version, created)
     found: list[Event] = [Start(run.config, run.clients, run.rounds, partition, extra, *about)]
-    for number, life in enumerate(run.lives):
-        found.append(Life(life.first_round, life.ranks, life.collectives, life.provenance, life.started))
-        for row in range(min(life.rounds_written, run.rounds_completed - life.first_round)):
-            index = life.first_round + row
+    for number, attempt in enumerate(run.attempts):
+        found.append(
+            Attempt(
+                attempt.first_round, attempt.ranks, attempt.collectives, attempt.provenance, attempt.started
+            )
+        )
+        for row in range(min(attempt.rounds_written, run.rounds_completed - attempt.first_round)):
+            index = attempt.first_round + row
             results = {name: np.asarray(data[index]) for name, data in run.results.items()}
-            measured = {name: np.asarray(data[row]) for name, data in life.measurements.items()}
+            measured = {name: np.asarray(data[row]) for name, data in attempt.measurements.items()}
             found.append(Round(index, results, measured, ""))
-        if life.ended and number < len(run.lives) - 1:
-            found.append(Status("interrupted", "", life.ended))
+        if attempt.ended and number < len(run.attempts) - 1:
+            found.append(Status("interrupted", "", attempt.ended))
     if status != "running":
-        found.append(Status(status, run.reason, run.lives[-1].ended if run.lives else created))
+        found.append(Status(status, run.reason, run.attempts[-1].ended if run.attempts else created))
     return found
 
 
@@ -172,16 +176,16 @@ def rounds_logged(log: Sequence[Event]) -> int:
     return max((event.round + 1 for event in log if isinstance(event, Round)), default=0)
 
 
-def lives_logged(log: Sequence[Event]) -> int:
-    """Return how many lives the log holds."""
-    return sum(isinstance(event, Life) for event in log)
+def attempts_logged(log: Sequence[Event]) -> int:
+    """Return how many attempts the log holds."""
+    return sum(isinstance(event, Attempt) for event in log)
 
 
-def last_life(log: Sequence[Event]) -> list[Round]:
-    """Return the rounds that the newest life wrote."""
+def last_attempt(log: Sequence[Event]) -> list[Round]:
+    """Return the rounds that the newest attempt wrote."""
     rounds: list[Round] = []
     for event in log:
-        if isinstance(event, Life):
+        if isinstance(event, Attempt):
             rounds = []
         elif isinstance(event, Round):
             rounds.append(event)
@@ -209,11 +213,11 @@ def open_if_whole(path: Path, log: Sequence[Event]) -> RunFile | None:
             f"{path.parent}: {events.NAME} was cut, it holds {logged} rounds and {runfile.NAME} {known}; "
             "nothing was changed: restore it, or move the folder away and run again"
         )
-    if file.lives != lives_logged(log) or _differs(file, log, known):
+    if file.attempts != attempts_logged(log) or _differs(file, log, known):
         file.close()
         return None
     written = file.written_rounds
-    for event in last_life(log):  # a kill may have hit between the log and the file
+    for event in last_attempt(log):  # a kill may have hit between the log and the file
         if event.round >= written - 1:
             file.apply(event)
     file.write_out()

@@ -17,7 +17,7 @@ from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput, RunFailed
 from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.store import disk, events, exact, lines, rebuild, runfile
-from fedmpi.store.events import Event, EventLog, Life, Round, Start, Status
+from fedmpi.store.events import Attempt, Event, EventLog, Round, Start, Status
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import STATUSES, Array, Field, measurement_fields, result_fields
 
@@ -101,8 +101,8 @@ class RunRecord:
     def reopen(cls, folder: Path) -> RunRecord:
         """Open the record of `folder` to continue it.
 
-        The event log is the truth: where `run.h5` is missing, damaged or tells
-        of other rounds, it is made again from the log; `notice` then says so.
+        The event log is authoritative: where `run.h5` is missing, damaged or has
+        other rounds, it is rebuilt from the log, and `notice` reports that.
 
         Raises
         ------
@@ -139,10 +139,20 @@ class RunRecord:
         """Rounds recorded without a gap, from the first."""
         return self._file.rounds_completed
 
-    def begin_life(
+    def begin_attempt(
         self, first_round: int, ranks: int, collectives: Sequence[str], provenance: Mapping[str, Any]
     ) -> None:
-        """Say that `ranks` processes now compute from round `first_round` (0-based) on.
+        """Record the start of an attempt.
+
+        Parameters
+        ----------
+        first_round : int
+            The first that it computes, 0-based.
+        ranks : int
+        collectives : sequence of str
+            Names of those that are counted.
+        provenance : mapping
+            JSON values.
 
         Raises
         ------
@@ -150,12 +160,12 @@ class RunRecord:
             Rounds before `first_round` are not in the record, or the disk is full.
         """
         self._refuse_gap(first_round)
-        life = Life(first_round, ranks, tuple(collectives), dict(provenance), utc_stamp())
+        attempt = Attempt(first_round, ranks, tuple(collectives), dict(provenance), utc_stamp())
         try:
-            self._file.reserve_life(life)
+            self._file.reserve_attempt(attempt)
         except OSError as error:
             self._give_up(error)
-        self._write(life)
+        self._write(attempt)
 
     def write_round(
         self,
@@ -181,7 +191,7 @@ class RunRecord:
             round before it is missing, or the disk is full.
         """
         self._refuse_gap(index)
-        assert index >= self._file.first_round, "begin_life comes first"
+        assert index >= self._file.first_round, "begin_attempt comes first"
         sizes = self._file.sizes()
         assert set(results) == set(self._results), set(results) ^ set(self._results)
         rows = {n: self._results[n].row(value, self._results[n].shape(sizes)) for n, value in results.items()}
@@ -259,7 +269,7 @@ class RunRecord:
             self._give_up(error)
 
     def silence(self) -> None:
-        """Have nothing of this process reach the files any more: another one writes them now."""
+        """Discard all later writes of this process: another one writes the files now."""
         self._given_up = True
         self._log.silence()
         self._file.silence()

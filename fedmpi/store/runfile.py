@@ -13,7 +13,7 @@ import numpy as np
 
 from fedmpi.store import digests, disk, layout
 from fedmpi.store.blocks import Block, Rows, hdf5_errors, write_rows
-from fedmpi.store.events import Event, Life, Round, Start, Status
+from fedmpi.store.events import Attempt, Event, Round, Start, Status
 from fedmpi.store.schema import (
     Array,
     Field,
@@ -27,7 +27,7 @@ from fedmpi.store.schema import (
 
 NAME = "run.h5"
 _METADATA_BYTES = 1 << 16
-"""Room for the headers of one life's group; measured 14 KiB."""
+"""Room for the headers of one attempt's group; measured 14 KiB."""
 
 
 class RunFile:
@@ -49,13 +49,13 @@ class RunFile:
         self._first_round = 0
         self._completed = int(file["rounds_completed"][()])
         self._written = 0
-        self._life_sizes: dict[str, int] = {}
-        if self.lives:
-            self._bind_life(self.lives - 1)
+        self._attempt_sizes: dict[str, int] = {}
+        if self.attempts:
+            self._bind_attempt(self.attempts - 1)
 
     @classmethod
     def create(cls, path: Path, start: Start) -> RunFile:
-        """Make the file with everything but the lives; it must not exist."""
+        """Make the file with everything but the attempts; it must not exist."""
         disk.require(path, layout.size_at_least(start))
         with hdf5_errors():
             file = layout.make(path)
@@ -70,7 +70,7 @@ class RunFile:
 
     @classmethod
     def open(cls, path: Path) -> RunFile:
-        """Open a file that `reader.load_run` has read, which is what says that it is whole."""
+        """Open a file that `reader.load_run` has verified."""
         with hdf5_errors():
             file = layout.open_again(path)
             try:
@@ -91,17 +91,17 @@ class RunFile:
 
     @property
     def written_rounds(self) -> int:
-        """Rounds whose results, and whose measurements in the newest life, are in the file."""
+        """Rounds whose results, and whose measurements in the newest attempt, are in the file."""
         return min(self._completed, self._first_round + self._written)
 
     @property
-    def lives(self) -> int:
-        """Number of lives so far."""
+    def attempts(self) -> int:
+        """Number of attempts so far."""
         return len(self._file["lives"])
 
     @property
     def first_round(self) -> int:
-        """First round (0-based) of the newest life."""
+        """First round (0-based) of the newest attempt."""
         return self._first_round
 
     @property
@@ -120,8 +120,8 @@ class RunFile:
         return [str(name) for name in self._file["clients"].asstr()[()]]
 
     def sizes(self) -> dict[str, int]:
-        """Return the axis lengths of a row in the newest life."""
-        return self._life_sizes
+        """Return the axis lengths of a row in the newest attempt."""
+        return self._attempt_sizes
 
     def _sizes(self, ranks: int, collectives: int) -> dict[str, int]:
         partition = self._file["partition"]
@@ -135,7 +135,7 @@ class RunFile:
         return np.asarray(self._file["rounds"][name][index])
 
     def apply(self, event: Event) -> None:
-        """Write what the event says; a round when its block is due."""
+        """Write the event; a round when its block is due."""
         if isinstance(event, Round):
             if not self._block.fits(event):
                 self.write_out()
@@ -146,8 +146,8 @@ class RunFile:
         self.write_out()
         with hdf5_errors():
             match event:
-                case Life():
-                    self._add_life(event)
+                case Attempt():
+                    self._add_attempt(event)
                 case Status():
                     self._set_status(event)
             self._file.flush()
@@ -160,31 +160,31 @@ class RunFile:
                 self._write_block(rounds)
                 self._file.flush()
 
-    def reserve_life(self, life: Life) -> None:
-        """Take the disk space that the life will need, or raise OSError with nothing changed."""
-        needed = sum(blank.nbytes for _, blank in self._life_arrays(life)) + _METADATA_BYTES
-        needed += len(canonical_json(life.provenance))
+    def reserve_attempt(self, attempt: Attempt) -> None:
+        """Take the disk space that the attempt will need, or raise OSError with nothing changed."""
+        needed = sum(blank.nbytes for _, blank in self._attempt_arrays(attempt)) + _METADATA_BYTES
+        needed += len(canonical_json(attempt.provenance))
         disk.reserve(self.path, self.path.stat().st_size + needed)
 
-    def _life_arrays(self, life: Life) -> list[tuple[Field, Array]]:
-        sizes = self._sizes(life.ranks, len(life.collectives))
-        return layout.life_arrays(life, int(self._file.attrs["rounds"]), self._extra, sizes)
+    def _attempt_arrays(self, attempt: Attempt) -> list[tuple[Field, Array]]:
+        sizes = self._sizes(attempt.ranks, len(attempt.collectives))
+        return layout.attempt_arrays(attempt, int(self._file.attrs["rounds"]), self._extra, sizes)
 
-    def _add_life(self, life: Life) -> None:
-        number = self.lives
-        layout.lay_out_life(self._file, number, life, self._life_arrays(life))
+    def _add_attempt(self, attempt: Attempt) -> None:
+        number = self.attempts
+        layout.lay_out_attempt(self._file, number, attempt, self._attempt_arrays(attempt))
         self._set_status(Status("running", "", ""))
         self._file.flush()
         size = self._file.id.get_filesize()
         os.truncate(self.path, size)  # what was reserved too much would hide a later cut
         disk.reserve(self.path, size)
-        self._bind_life(number)
+        self._bind_attempt(number)
 
-    def _bind_life(self, number: int) -> None:
+    def _bind_attempt(self, number: int) -> None:
         group = self._file[f"lives/{number}"]
         self._first_round = int(group.attrs["first_round"])
         self._written = int(group["rounds_written"][()])
-        self._life_sizes = self._sizes(int(group.attrs["ranks"]), len(group.attrs["collectives"]))
+        self._attempt_sizes = self._sizes(int(group.attrs["ranks"]), len(group.attrs["collectives"]))
         self._measured = {name: Rows(group[name]) for name in measurement_fields(self._extra)}
         self._measured_digests = Rows(group["digests/measurements"])
 
@@ -200,7 +200,7 @@ class RunFile:
         self._result_digests.write(first, list(digests.of_rounds(first, results)))
         if end - self._first_round > self._written:
             self._written = end - self._first_round
-            self._file[f"lives/{self.lives - 1}/rounds_written"][()] = self._written
+            self._file[f"lives/{self.attempts - 1}/rounds_written"][()] = self._written
         self._file.flush()
         if end > self._completed:
             self._completed = end
@@ -210,8 +210,8 @@ class RunFile:
         reason = event.reason.encode()[: layout.REASON_BYTES].decode(errors="ignore").encode()
         self._set_text(self._file, "status", event.status.encode())
         self._set_text(self._file, "reason", reason)
-        if event.status != "running" and self.lives:
-            self._set_text(self._file[f"lives/{self.lives - 1}"], "ended", event.time.encode())
+        if event.status != "running" and self.attempts:
+            self._set_text(self._file[f"lives/{self.attempts - 1}"], "ended", event.time.encode())
 
     def _set_text(self, group: h5py.Group, name: str, value: bytes) -> None:
         """Change a text; at any moment one of its two digests is that of what stands there."""
@@ -223,7 +223,7 @@ class RunFile:
         slots[1] = digest
 
     def silence(self) -> None:
-        """Drop what is held, and have nothing reach the file any more, also not when it is closed."""
+        """Discard held rounds and all later writes, also those of closing the file."""
         self._block.take()
         if self._file:
             disk.silence(self._file.id.get_vfd_handle())

@@ -72,7 +72,7 @@ class Field:
             raise ValueError(f"{self.name} is not between 0 and {most:g} {self.unit}")
 
     def row(self, value: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-        """Return `value` as one round's row; a change of shape or of any number is our bug."""
+        """Return `value` as one round's row; the cast must change neither shape nor numbers."""
         given = np.asarray(value)
         cast = given.astype(self.dtype)
         assert given.shape == shape, f"{self.name}: shape {given.shape}, expected {shape}"
@@ -162,7 +162,19 @@ def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
 def axis_sizes(
     clients: int, ranks: int = 0, collectives: int = 0, examples: int = 0, tasks: int = 0
 ) -> dict[str, int]:
-    """Return the length of each axis of a round's row."""
+    """Return the length of each axis of a round's row.
+
+    Parameters
+    ----------
+    clients, ranks : int
+        Of the run; 0 for ranks where no measurement is meant.
+    collectives : int
+        Number of collectives that are counted.
+    examples : int
+        Test examples of all clients.
+    tasks : int
+        Label columns.
+    """
     return {
         "task": tasks,
         "client": clients,
@@ -174,12 +186,12 @@ def axis_sizes(
 
 
 def num_examples(partition: Mapping[str, Any]) -> int:
-    """Return how many test examples all clients have together; 0 if the partition does not say."""
+    """Return how many test examples all clients have together; 0 if the partition has none."""
     return int(partition["test_ptr"][-1]) if "test_ptr" in partition else 0
 
 
 def num_tasks(partition: Mapping[str, Any]) -> int:
-    """Return how many label columns the run has; 0 where each graph has one class."""
+    """Return how many label columns the run has; 0 for graph classification."""
     return len(partition["task_names"]) if "task_names" in partition else 0
 
 

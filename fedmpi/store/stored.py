@@ -143,13 +143,13 @@ def metrics_of(listed: Iterable[StoredMetric], fields: Iterable[schema.Field]) -
         One has no field on validation or test examples, or one of another shape.
     """
     axes = {field.name: field.axes for field in fields if field.dtype in ("f8", "float64")}
-    found = tuple(item.metric() for item in listed)
-    for metric in found:
+    metrics = tuple(item.metric() for item in listed)
+    for metric in metrics:
         wanted = ("round", "client") if metric.scope == "client" else ("round",)
         for name in (metric.field("val"), metric.field("test")):
             if axes.get(name) != wanted:
                 raise ValueError(f"metric {metric.name}: no field {name} (f8) by {' and '.join(wanted)}")
-    return found
+    return metrics
 
 
 _JSON_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(JsonObject)

@@ -127,7 +127,7 @@ def refuse_scaled_targets(case: Case, what: str) -> None:
 
 KINDS = {
     "classification": "one class per graph",
-    "multi-task": "yes-or-no labels",
+    "multi-task": "binary labels",
     "regression": "numbers",
 }
-"""Kinds of labels in words."""
+"""Kinds of labels in words, for messages."""

@@ -17,9 +17,9 @@ _TAKEN = ("loss",)
 
 def _refuse_misfit(task: type[Task]) -> None:
     """Raise BadInput where a class names what are no labels, metrics or kernels."""
-    place, metrics = f"{file_of(task)}: class {task.__name__}", task.metrics
+    place = f"{file_of(task)}: class {task.__name__}"
     if task.labels not in KINDS:
-        raise BadInput(f"{place}: labels = {task.labels!r}: one of {', '.join(KINDS)}")
+        raise BadInput(f"{place}: labels = {task.labels!r}: it must be one of {', '.join(KINDS)}")
     if not isinstance(inspect.getattr_static(task, "examples"), classmethod):
         raise BadInput(f"{place}: `examples` must be a @classmethod")
     supervised = [each for each in ("loss", "outcome") if getattr(task, each) is getattr(Task, each)]
@@ -28,19 +28,24 @@ def _refuse_misfit(task: type[Task]) -> None:
         raise BadInput(f"{place}: it must define {_listed(missing)}, as its base says")
     if "kernels" in vars(task) and not task.__module__.startswith("fedmpi."):
         raise BadInput(f"{place}: kernels: those of a plug-in's task are torch's; leave it out")
+    _refuse_metrics(task, f"{place}: metrics")
+
+
+def _refuse_metrics(task: type[Task], place: str) -> None:
+    metrics = task.metrics
     if not metrics or not isinstance(metrics, tuple) or not all(isinstance(m, Metric) for m in metrics):
-        raise BadInput(f"{place}: metrics = {metrics!r}: it must be a tuple of Metric, the headline first")
+        raise BadInput(f"{place} = {metrics!r}: it must be a tuple of Metric, the headline first")
     names = [metric.name for metric in metrics]
     if len(set(names)) < len(names):
-        raise BadInput(f"{place}: metrics: two have one name ({_listed(names)})")
+        raise BadInput(f"{place}: two have one name ({_listed(names)})")
     for metric in metrics:
         if METRICS.get(metric.name, metric) != metric:
-            raise BadInput(f'{place}: metrics: "{metric.name}" is another metric of fedmpi: rename it')
+            raise BadInput(f'{place}: "{metric.name}" is another metric of fedmpi: rename it')
         if metric.name in _TAKEN:
-            raise BadInput(f'{place}: metrics: "{metric.name}" is a field of every record: rename it')
+            raise BadInput(f'{place}: "{metric.name}" is a field of every record: rename it')
         if issubclass(task, PooledTask) and metric.scope != "pooled":
             raise BadInput(
-                f'{place}: metrics: "{metric.name}" has the scope "{metric.scope}", a PooledTask has one '
+                f'{place}: "{metric.name}" has the scope "{metric.scope}", a PooledTask has one '
                 'value over all held-out examples: scope = "pooled"'
             )
 

@@ -1,4 +1,4 @@
-"""Several yes-or-no labels per graph, some missing: binary cross-entropy, ROC-AUC."""
+"""Several binary labels per graph, some missing: binary cross-entropy, ROC-AUC."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MultiLabel(PooledTask):
 
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
-        refuse_scaled_targets(case, "yes-or-no labels")
+        refuse_scaled_targets(case, "binary labels")
 
     def score(self, metric: Metric, labels: Floats, predicted: npt.NDArray[np.floating]) -> Floats:
         """Return ROC-AUC or PRC-AUC of each task; NaN where its labels are of one class."""

@@ -39,7 +39,7 @@ def make_run(monkeypatch):
                 extra=FIELDS["accuracy"],
             )
         with record:
-            record.begin_life(0, ranks, ["Bcast"], {})
+            record.begin_attempt(0, ranks, ["Bcast"], {})
             for index, values in enumerate(accuracy):
                 results, measurements = _rows(index, values, ranks)
                 for name in ("round_seconds", "phase_seconds"):
@@ -78,7 +78,7 @@ def make_scored():
             partition["constant_rmse"] = [constant]
         about = {"config": config, "clients": ["a", "b"], "rounds": len(test), "partition": partition}
         with RunRecord.create(folder, **about, extra=FIELDS[name], metrics=METRICS[name]) as record:
-            record.begin_life(0, 2, ["Bcast"], {})
+            record.begin_attempt(0, 2, ["Bcast"], {})
             for index, scores in enumerate(test):
                 results, measurements = _rows(index, [np.nan, np.nan], fields=FIELDS[name])
                 for part, values in (("test", scores), ("val", scores if val is None else val[index])):
@@ -118,7 +118,7 @@ def make_judged():
         config = {"dataset": {"name": "MADE-UP"}, "algorithm": "fedavg", "seed": 1, **(settings or {})}
         about = {"config": config, "clients": clients, "rounds": len(rounds), "partition": partition or {}}
         with RunRecord.create(folder, **about, extra=fields, metrics=metrics) as record:
-            record.begin_life(0, 2, ["Bcast"], {})
+            record.begin_attempt(0, 2, ["Bcast"], {})
             for index, found in enumerate(rounds):
                 results, measurements = _rows(index, clients, fields=fields)
                 results |= {name: np.asarray(values, results[name].dtype) for name, values in found.items()}

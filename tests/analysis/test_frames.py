@@ -44,12 +44,12 @@ def test_measurements_by_round_rank_and_collective(frames):
     assert frames.collectives.groupby("run")["bytes"].sum().tolist() == [18_000_000, 12_000_000]
 
 
-def test_of_rounds_in_two_lives_the_newest_counts(tmp_path, make_rows):
+def test_of_rounds_in_two_attempts_the_newest_counts(tmp_path, make_rows):
     with RunRecord.create(
         tmp_path / "a", config={}, clients=["c"], rounds=2, partition={}, extra=FIELDS["accuracy"]
     ) as record:
         for ranks, rounds in ((2, [0, 1]), (1, [1])):
-            record.begin_life(rounds[0], ranks, ["Bcast"], {})
+            record.begin_attempt(rounds[0], ranks, ["Bcast"], {})
             for index in rounds:
                 record.write_round(index, *make_rows(index, [0.5], ranks))
     frames = load(tmp_path / "a")

@@ -62,7 +62,7 @@ def test_a_provenance_of_another_kind_is_refused(tmp_path, provenance, words):
     record = RunRecord.create(
         tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
     )
-    record.begin_life(0, 1, ["Allreduce"], provenance)
+    record.begin_attempt(0, 1, ["Allreduce"], provenance)
     record.close()
     with pytest.raises(BadInput, match=words):
         read_run(tmp_path / "a")

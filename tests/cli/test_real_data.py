@@ -7,9 +7,9 @@ def test_gcfls_proteins_setting(fedmpi, real_data, tmp_path):
     done = fedmpi("run", "gcfl/proteins", "--set", "algorithm=fedavg", "--set", "rounds=3", "--out", "runs")
     assert done.returncode == 0, done.stderr
     run = load_run(tmp_path / "runs" / "fedavg-rounds=3")
-    (life,) = run.lives
-    assert life.provenance["parameters"] == [29_506] * 10
-    assert life.provenance["shared_parameters"] == 24_960
+    (attempt,) = run.attempts
+    assert attempt.provenance["parameters"] == [29_506] * 10
+    assert attempt.provenance["shared_parameters"] == 24_960
     assert run.partition["sizes"].sum(axis=1).tolist() == [109, 114, 101, 123, 107, 111, 107, 128, 103, 110]
     assert (run.results["steps"] == 1).all()
     assert run.results["train_loss"][2].mean() < run.results["train_loss"][0].mean()
@@ -24,7 +24,7 @@ def test_a_group_has_one_client_per_dataset_and_shares_the_convolutions(fedmpi, 
     run = load_run(folder)
     assert run.clients == ("MUTAG", "BZR", "COX2", "DHFR", "PTC_MR", "AIDS", "NCI1")
     assert run.results["steps"][0].tolist() == [2, 3, 3, 5, 3, 13, 26]
-    costs = run.lives[0].provenance["client_costs"]
+    costs = run.attempts[0].provenance["client_costs"]
     assert max(costs) == costs[6]
 
 

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from fedmpi.engine import keeper
+from fedmpi.engine import run_folder
 from fedmpi.engine.clients import Client
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
@@ -69,7 +69,7 @@ def test_data_that_changed_are_refused(fedmpi, interrupted, tmp_path):
 
 def test_another_numerics_version_is_refused(fedmpi, interrupted, monkeypatch):
     folder = interrupted()
-    monkeypatch.setattr(keeper, "NUMERICS_VERSION", 99)
+    monkeypatch.setattr(run_folder, "NUMERICS_VERSION", 99)
     done = fedmpi("run", "--resume", folder)
     assert done.returncode == 2
     assert "numerics version 2, this is 99" in done.stderr
@@ -89,7 +89,7 @@ def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, inter
     shutil.rmtree(folder / "checkpoints")
     assert fedmpi("run", "--resume", folder).returncode == 0
     run = load_run(folder)
-    assert [life.first_round for life in run.lives] == [0, 0]
+    assert [attempt.first_round for attempt in run.attempts] == [0, 0]
     assert run.status == "complete"
 
 
@@ -101,7 +101,7 @@ def test_a_checkpoint_of_one_file_as_older_versions_wrote_it_is_named_and_passed
     (folder / "checkpoint").write_bytes(b"PK")
     assert fedmpi("run", "--resume", folder).returncode == 0
     assert passed_over(caplog.messages) == ["an older fedmpi wrote it"]
-    assert [life.first_round for life in load_run(folder).lives] == [0, 0]
+    assert [attempt.first_round for attempt in load_run(folder).attempts] == [0, 0]
 
 
 def test_a_recomputed_round_that_differs_stops_the_run(fedmpi, interrupted, monkeypatch):
@@ -138,12 +138,12 @@ def test_checkpoints_of_another_run_and_ahead_of_the_record_are_passed_over(fedm
     done = fedmpi("run", "--resume", folder)
     assert done.returncode == 0, done.stderr
     assert passed_over(caplog.messages) == ["it is another run's", "it is ahead of the record"]
-    assert [life.first_round for life in load_run(folder).lives] == [0, 0]
+    assert [attempt.first_round for attempt in load_run(folder).attempts] == [0, 0]
 
 
 @pytest.mark.parametrize(
     ("which", "words"),
-    [("server", "its groups have numbers that cannot be"), ("states", "the state of client 1 is float32 [")],
+    [("server", "its groups have numbers outside of 0"), ("states", "the state of client 1 is float32 [")],
 )
 def test_the_previous_checkpoint_is_taken_when_the_newest_does_not_fit(
     fedmpi, interrupted, caplog, which, words
@@ -158,20 +158,20 @@ def test_the_previous_checkpoint_is_taken_when_the_newest_does_not_fit(
     (text,) = passed_over(caplog.messages)
     assert text.startswith(words)
     run = load_run(folder)
-    assert (run.status, [life.first_round for life in run.lives]) == ("complete", [0, 2])
+    assert (run.status, [attempt.first_round for attempt in run.attempts]) == ("complete", [0, 2])
 
 
 def test_a_run_killed_after_its_last_checkpoint_is_completed(fedmpi, tiny_suite, tmp_path, monkeypatch):
-    original = keeper.Keeper.finish
-    monkeypatch.setattr(keeper.Keeper, "finish", lambda self, status: None)
+    original = run_folder.RunFolder.finish
+    monkeypatch.setattr(run_folder.RunFolder, "finish", lambda self, status: None)
     fedmpi("run", tiny_suite, "--case", "0", "--out", "runs")
     folder = tmp_path / "runs" / "fedavg"
     assert load_run(folder).status != "complete"
-    monkeypatch.setattr(keeper.Keeper, "finish", original)
+    monkeypatch.setattr(run_folder.RunFolder, "finish", original)
     done = fedmpi("run", "--resume", folder)
     assert done.returncode == 0, done.stderr
     run = load_run(folder)
-    assert (run.status, run.rounds_completed, len(run.lives)) == ("complete", 4, 1)
+    assert (run.status, run.rounds_completed, len(run.attempts)) == ("complete", 4, 1)
 
 
 def test_a_folder_whose_first_event_was_cut_off_is_no_run_yet(fedmpi, tiny_suite, tmp_path):

@@ -160,7 +160,7 @@ def test_a_signal_finishes_the_round_and_resume_goes_on(fedmpi, fedmpi_process, 
     assert stopped.status == "interrupted"
     assert 5 <= stopped.rounds_completed < 80
     assert fedmpi("run", "--resume", folder).returncode == 0
-    assert len(load_run(folder).lives) == 2
+    assert len(load_run(folder).attempts) == 2
     assert fedmpi(*arguments, "--out", "whole").returncode == 0
     assert differences(tmp_path / "whole" / "fedavg-rounds=80", folder) == []
 

@@ -29,7 +29,7 @@ def nasty_run(tmp_path):
     folder = tmp_path / "runs" / NASTY
     about = {"config": config, "clients": [NASTY, "b"], "rounds": 2, "partition": {}}
     with RunRecord.create(folder, **about, extra=FIELDS["accuracy"]) as record:
-        record.begin_life(0, 1, ["Bcast"], {})
+        record.begin_attempt(0, 1, ["Bcast"], {})
         record.finish("failed", NASTY)
     assert (folder / EVENTS).exists()
     return folder

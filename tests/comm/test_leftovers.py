@@ -59,7 +59,7 @@ def test_what_a_live_process_has_mapped_stays(tmp_path, monkeypatch, mapped):
     assert left(tmp_path) == [SEGMENT]
 
 
-def test_the_steps_own_segment_of_an_earlier_life_goes_though_it_is_mapped(tmp_path, monkeypatch, mapped):
+def test_the_steps_own_segment_of_an_earlier_attempt_goes_though_it_is_mapped(tmp_path, monkeypatch, mapped):
     monkeypatch.setenv("PMI_JOBID", "12.1")
     mapped(SEGMENT)
     mapped(OTHER)

@@ -29,7 +29,7 @@ def test_a_part_comes_out_as_it_went_in(dtype, size):
 )
 def test_anything_else_is_refused(harm):
     whole = sealed(np.arange(1000, dtype=np.float32))
-    with pytest.raises(RankFailed, match="what rank 3 sent did not arrive whole"):
+    with pytest.raises(RankFailed, match="the message of rank 3 arrived damaged"):
         unsealed(harm(whole).astype(np.float32), 3)
 
 

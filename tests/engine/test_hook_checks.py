@@ -51,7 +51,7 @@ MODEL = np.zeros(4, np.float32)
         (lambda: checks.fields([]), "a tuple of record fields"),
         (
             lambda: checks.fields((Field("group", ("round", "client"), "i4", "1", "", "result"),)),
-            'a field "group", which there is already',
+            'a field "group", which exists already',
         ),
         (lambda: checks.field_values({"unknown": MODEL}, (), 4), '"unknown", which fields() does not name'),
         (

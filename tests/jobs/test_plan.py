@@ -75,7 +75,11 @@ def test_cases_of_different_shape_are_batches_of_their_own(make):
             SUITE.replace("3, 4]", "3, 4, 5, 6, 7, 8]"),
             "--tasks 11: the system allows arrays of 10",
         ),
-        ({"tasks": 1, "minutes": 2}, SUITE, "a task takes about 15 minutes, 3 lives of 2 minutes are fewer"),
+        (
+            {"tasks": 1, "minutes": 2},
+            SUITE,
+            "a task takes about 15 minutes, longer than 3 attempts of 2 minutes",
+        ),
         ({}, SUITE.replace("rounds = 100", 'rounds = 100\ndevice = "cuda"'), "this system has no GPUs"),
         (
             {},
@@ -90,9 +94,9 @@ def test_more_than_the_limits_is_refused(make, wishes, text, words):
         make(text, **wishes)
 
 
-def test_a_long_task_is_cut_at_the_limit_and_lives_again(make):
+def test_a_long_task_is_cut_at_the_limit_and_goes_on(make):
     (batch,) = make(SUITE.replace("rounds = 100", "rounds = 4000"), tasks=8).batches
-    assert batch.task_seconds()[0] > 60 * 60  # longer than one life
+    assert batch.task_seconds()[0] > 60 * 60  # longer than one attempt
     assert batch.minutes == 60
 
 

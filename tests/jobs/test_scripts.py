@@ -84,10 +84,10 @@ def test_a_rendered_task_runs_its_lines_and_keeps_a_log_per_case(world, fedmpi, 
     assert cases_of(world) == ["seed1", "seed4"]
     assert output == "fedmpi: seed1: code 0\nfedmpi: seed4: code 0\n"
     log = tmp_path / "results" / "runs" / "seven" / "seed4" / "log.txt"
-    assert log.read_text() == "--- job 40_1, life 1\nworking\n"
+    assert log.read_text() == "--- job 40_1, attempt 1\nworking\n"
 
 
-def test_a_second_life_starts_no_case_that_the_first_completed(world, fedmpi, tmp_path):
+def test_a_second_attempt_starts_no_case_that_the_first_completed(world, fedmpi, tmp_path):
     script = rendered(fedmpi, tmp_path)
     world.answer("srun", "exit $((n == 0 ? 0 : 1))")  # the first case ends well, the second does not
     assert bash(script, variables=array(1, 3))[0] == 1
@@ -110,7 +110,7 @@ def test_the_scripts_own_clock_stops_the_ranks_and_queues_the_job_again(world, f
 
 
 @pytest.mark.parametrize("kind", ["run", "sweep", "rendered"])
-def test_after_as_many_lives_as_allowed_it_ends(world, fedmpi, tmp_path, kind):
+def test_after_as_many_attempts_as_allowed_it_ends(world, fedmpi, tmp_path, kind):
     script = rendered(fedmpi, tmp_path) if kind == "rendered" else JOBS / f"{kind}.sbatch"
     queue(world, SOON % 3, "RUNNING")
     world.answer("srun", "trap 'kill $!; exit 75' USR1; sleep 30 & wait")

@@ -262,9 +262,9 @@ def test_accounting_is_asked_where_the_controller_has_forgotten(submit, fake, fe
     assert facts_of(fedmpi, "fedavg")[1].startswith("killed for memory")
 
 
-def test_what_an_earlier_life_said_is_over(tmp_path):
+def test_what_an_earlier_attempt_said_is_over(tmp_path):
     log = tmp_path / "log.txt"
-    log.write_text("fedmpi: stopped by a signal after round 2\n--- job 5_0, life 2\nsomething\n")
+    log.write_text("fedmpi: stopped by a signal after round 2\n--- job 5_0, attempt 2\nsomething\n")
     assert last_error(log) == ""
     assert last_error(Path("missing")) == ""
 

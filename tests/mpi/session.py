@@ -235,7 +235,7 @@ def check_hooks_that_differ_between_ranks_are_named(world, root):
         try:
             run(replace(job, algorithm=kind(job.case.algorithm)), world, Silent(), StopRequest())
         except BadInput as error:
-            assert f"{hook} gave rank {last} something else than rank 0" in str(error)
+            assert f"{hook} differs between rank {last} and rank 0" in str(error)
             assert error.agreed and last and not job.folder.exists()
         else:
             assert world.size == 1

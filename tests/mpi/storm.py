@@ -80,7 +80,7 @@ ENDS_WITHIN_S = 30.0
 """After a blow all processes must be gone by then."""
 
 NEVER_LONGER_S = 120.0
-"""A life that has not come to its moment by then hangs."""
+"""An attempt that has not come to its moment by then hangs."""
 
 CHECKPOINT_PATIENCE_S = 15.0
 """A checkpoint that is written in a millisecond may not be seen: after so long the blow falls anyway."""
@@ -117,7 +117,7 @@ class Counts:
         lines.append("  ends: " + ", ".join(f"{key}: {count}" for key, count in sorted(self.ends.items())))
         lines.append(
             f"  rounds lost {self.lost}, computed again {self.recomputed}; left over: {self.processes} processes, "
-            f"{self.segments} segments of shared memory; {self.completed_early} lives were complete before their blow"
+            f"{self.segments} segments of shared memory; {self.completed_early} attempts were complete before their blow"
         )
         return [*lines, *(f"PROBLEM: {problem}" for problem in self.problems)]
 
@@ -140,7 +140,7 @@ class Storm:
 
 @dataclass
 class Chain:
-    """One case from its first life to its last."""
+    """One case from its first attempt to its last."""
 
     storm: Storm
     algorithm: str
@@ -152,23 +152,23 @@ class Chain:
         self.log = Log(self.folder / "events.jsonl")
 
     def strike(self, number: int) -> bool:
-        """Start a life and strike it once; return False where it was complete before."""
+        """Start an attempt and strike it once; return False where it was complete before."""
         storm, chance = self.storm, self.storm.chance
         ranks = storm.ranks[number % len(storm.ranks)]
         name, victim = chance.choice(BLOWS)
         moment = chance.choice(MOMENTS)
         if victim == "one rank" or victim == "all ranks":
             moment = moment if moment != "start-up" else "loading"
-        life = Processes.start(storm.mpi, ranks, storm.command(self.suite, self.algorithm, self.folder.parent),
+        attempt = Processes.start(storm.mpi, ranks, storm.command(self.suite, self.algorithm, self.folder.parent),
                                storm.root)  # fmt: skip
         try:
-            begun = self._reach(life, moment)
-            self.segments |= life.segments()
+            begun = self._reach(attempt, moment)
+            self.segments |= attempt.segments()
             if begun:
-                life.send(getattr(signal, f"SIG{name}"), victim, chance)
+                attempt.send(getattr(signal, f"SIG{name}"), victim, chance)
         finally:
-            hanging = life.wait(ENDS_WITHIN_S if sys.exc_info()[0] is None else 0.0)
-        self._judge(life, hanging, f"{moment}, {name} to {victim}, {ranks} ranks")
+            hanging = attempt.wait(ENDS_WITHIN_S if sys.exc_info()[0] is None else 0.0)
+        self._judge(attempt, hanging, f"{moment}, {name} to {victim}, {ranks} ranks")
         if not begun:
             storm.counts.completed_early += 1
             return False
@@ -180,18 +180,18 @@ class Chain:
             "algorithm": self.algorithm,
         }
         storm.counts.blow(**facts)
-        storm.counts.ends[f"{name} -> {life.code}"] += 1
+        storm.counts.ends[f"{name} -> {attempt.code}"] += 1
         print(
-            f"  {name} to {victim} of {ranks} ranks, {moment}: {life.code}, {self.log.rounds} rounds",
+            f"  {name} to {victim} of {ranks} ranks, {moment}: {attempt.code}, {self.log.rounds} rounds",
             flush=True,
         )
         return True
 
-    def _reach(self, life: Processes, moment: str) -> bool:
-        """Wait for a moment of a life; return False where it ended before."""
+    def _reach(self, attempt: Processes, moment: str) -> bool:
+        """Wait for a moment of an attempt; return False where it ended before."""
         chance = self.storm.chance
         if moment == "start-up":
-            return life.until(lambda: False, chance.uniform(0.0, 2.5)) is None
+            return attempt.until(lambda: False, chance.uniform(0.0, 2.5)) is None
         reached: Callable[[], bool]
         if moment == "loading":
             reached, pause = self._locked, chance.uniform(0.0, 0.3)
@@ -201,9 +201,9 @@ class Chain:
         else:
             target, pause = self.log.look().written + chance.randint(1, 12), chance.uniform(0.0, 0.06)
             reached = lambda: self.log.look().written >= target  # noqa: E731
-        life.until(reached, CHECKPOINT_PATIENCE_S if moment == "checkpoint" else NEVER_LONGER_S)
+        attempt.until(reached, CHECKPOINT_PATIENCE_S if moment == "checkpoint" else NEVER_LONGER_S)
         time.sleep(pause)
-        return life.alive
+        return attempt.alive
 
     def _locked(self) -> bool:
         return (self.folder / "lock").exists()
@@ -217,7 +217,7 @@ class Chain:
             return False
         return any(".rank-" in name and name.encode() not in named for name in names)
 
-    def _judge(self, life: Processes, hanging: int, what: str) -> None:
+    def _judge(self, attempt: Processes, hanging: int, what: str) -> None:
         """Count what a blow left behind."""
         counts = self.storm.counts
         counts.processes += hanging
@@ -226,8 +226,8 @@ class Chain:
             counts.problems.append(
                 f"{self.algorithm}: {what}: {hanging} processes live after {ENDS_WITHIN_S:g} s"
             )
-        if "Traceback" in life.output:
-            counts.problems.append(f"{self.algorithm}: {what}: {life.output[-1500:]}")
+        if "Traceback" in attempt.output:
+            counts.problems.append(f"{self.algorithm}: {what}: {attempt.output[-1500:]}")
         before, now = self.log.rounds, Log(self.log.path).look().rounds
         if now < before:
             counts.lost += before - now

@@ -52,7 +52,7 @@ def test_a_rank_killed_while_it_saves_costs_that_checkpoint_alone(suite, rank, w
     folder = tmp_path / "torn" / "case"
     assert load_run(folder).status == "stale"
     assert fedmpi("run", path, "--out", "torn", "--resume").returncode == 0  # on one rank
-    assert [life.first_round for life in load_run(folder).lives] == [0, 2]
+    assert [attempt.first_round for attempt in load_run(folder).attempts] == [0, 2]
     assert fedmpi("run", path, "--out", "whole").returncode == 0
     assert differences(tmp_path / "whole" / "case", folder) == []
     assert newest(folder).meta.rounds == 5

@@ -31,5 +31,5 @@ def test_an_example_runs_as_the_page_says(file, tmp_path):
     assert list(run.config["plugin"]) == [file]
     counted = file in ("deepsets.py", "barlow.py")
     words = "counted by torch on one batch" if counted else "by formula"
-    assert run.lives[-1].provenance["model_flops"] == words
+    assert run.attempts[-1].provenance["model_flops"] == words
     assert (run.results["model_flops"] > 0).all()

@@ -87,32 +87,32 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
 
 def check_phases(run):
     """What only rank 0 does is on other ranks a wait, in which no watchdog takes them for asleep."""
-    for life in run.lives:
-        others = life.measurements["phase_seconds"][:, 1:]
-        assert not others[..., life.phases.index("server")].any()
+    for attempt in run.attempts:
+        others = attempt.measurements["phase_seconds"][:, 1:]
+        assert not others[..., attempt.phases.index("server")].any()
 
 
 def tables(run, ranks, weighted=False):
     """Return the bytes of both tables that each rank sends in a round."""
-    (life,) = run.lives
+    (attempt,) = run.attempts
     columns, closing, phases, names = 11 + weighted, 8, 6, 5
-    hosted = np.bincount(life.provenance["rank_of_client"], minlength=ranks)
+    hosted = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
-    tested = np.bincount(life.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
+    tested = np.bincount(attempt.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
     return 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
 
 
 def check_rows(run, ranks):
     """Of algorithms that take rows the participants' updates travel once; of a checkpoint, one digest a rank."""
-    (life,) = run.lives
-    host, model, digest = np.array(life.provenance["rank_of_client"]), 24_960, 32
+    (attempt,) = run.attempts
+    host, model, digest = np.array(attempt.provenance["rank_of_client"]), 24_960, 32
     took_part = run.results["participated"].astype(bool)
     sent = np.array([np.bincount(host[row], minlength=ranks) for row in took_part])
     word = np.array([[0], [1], [1], [1]]) * (digest + SEAL)  # in the row of the round after
     expected = tables(run, ranks) + 4 * model * sent + SEAL + word
-    place = life.collectives.index("Gatherv")
-    assert np.array_equal(life.measurements["collective_bytes"][:, :, place], expected)
-    assert (life.measurements["collective_calls"][:, :, place] == [[3], [4], [4], [4]]).all()
+    place = attempt.collectives.index("Gatherv")
+    assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], expected)
+    assert (attempt.measurements["collective_calls"][:, :, place] == [[3], [4], [4], [4]]).all()
 
 
 def check_bytes(run, ranks, weighted=False):
@@ -120,7 +120,7 @@ def check_bytes(run, ranks, weighted=False):
 
     With weights from losses a client reports one loss more, and the plan has two numbers more per client.
     """
-    (life,) = run.lives
+    (attempt,) = run.attempts
     clients, hosted = 5, np.zeros(ranks, int)
     gathered = tables(run, ranks, weighted)
     plan = 8 * ((5 if weighted else 3) * clients + 4)
@@ -137,9 +137,9 @@ def check_bytes(run, ranks, weighted=False):
     }
     once = 1 + spans + (rounds == 0)
     calls = {"Bcast": once, "Gatherv": 2, "Reduce": spans, "Scatterv": 0, "Ibarrier": 0}
-    for place, name in enumerate(life.collectives):
-        assert (life.measurements["collective_calls"][:, :, place] == calls[name]).all(), name
-        assert np.array_equal(life.measurements["collective_bytes"][:, :, place], expected[name]), name
+    for place, name in enumerate(attempt.collectives):
+        assert (attempt.measurements["collective_calls"][:, :, place] == calls[name]).all(), name
+        assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], expected[name]), name
 
 
 def check_outcomes(run):

@@ -101,7 +101,7 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ('task = "clustering"', '"clustering" and objective "supervised" do not go together: leave task out'),
         (
             'task = "multi-label"',
-            '"multi-label" predicts yes-or-no labels, synthetic has others: leave task out',
+            '"multi-label" predicts binary labels, synthetic has others: leave task out',
         ),
         ("task = 3", "case.task: must be the name of a task"),
         ("dataset = 3", "case.dataset: must be a name or a table, not 3"),
@@ -128,10 +128,14 @@ MOLECULES = 'dataset = "{}"\npartition = "fedgraphnn"\nmodel = "fedgraphnn/gcn"\
         (
             "SIDER",
             "partition.split=stratified",
-            '"stratified" needs one class per graph, SIDER has yes-or-no labels',
+            '"stratified" needs one class per graph, SIDER has binary labels',
         ),
         ("SIDER", "model={name='gcn',head='own'}", '"own" is for graphs with one class each, SIDER has'),
-        ("SIDER", "dataset.targets=standardised", '"standardised" is for regression, SIDER has yes-or-no'),
+        (
+            "SIDER",
+            "dataset.targets=standardised",
+            '"standardised" is for regression, SIDER has binary labels',
+        ),
         ("MUTAG", "dataset.targets=standardised", '"standardised" is for regression, MUTAG has classes'),
         ("MUTAG", "partition.split=scaffold", '"scaffold" needs molecules read from SMILES, which MUTAG has'),
     ],

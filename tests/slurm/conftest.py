@@ -71,7 +71,7 @@ _CALM_S = 4.0
 def drain(cluster, seconds):
     """Wait until the queue is empty, sparing jobs that were queued again Slurm's two minutes' delay.
 
-    The delay is there for the processes of the life before, so it ends when they have been gone for a while.
+    The delay is there for the processes of the attempt before, so it ends when they have been gone for a while.
     """
     gone = {}
 

@@ -82,11 +82,11 @@ def row(run: Run, rate: str) -> str:
 
     Not of rank 0: it is through with a broadcast once the data are on their way.
     """
-    life = run.lives[0]
+    attempt = run.attempts[0]
     reduction = run.config["reduction"]["name"]
-    shared = life.provenance["shared_parameters"]
-    round_s = np.median(life.measurements["round_seconds"][1:])
-    phases = life.measurements["phase_seconds"][1:, :, life.phases.index("communicate")]
+    shared = attempt.provenance["shared_parameters"]
+    round_s = np.median(attempt.measurements["round_seconds"][1:])
+    phases = attempt.measurements["phase_seconds"][1:, :, attempt.phases.index("communicate")]
     communicate = float(np.median(phases.max(axis=1)))
     least, most = on_paper(reduction, shared, rate)
     megabytes = shared * (BYTES_UP[reduction] + BYTES_DOWN) / 1e6

@@ -29,10 +29,10 @@ def test_an_array_of_two_covers_three_cases_and_survives_a_warning(slurm, fedmpi
     wait_for(lambda: rounds_of(root / "fedprox") > 3, 300, "task 1 runs")
     warn(slurm, f"{job}_1")
     drain(slurm, 300)
-    for name, lives in (("fedavg", 1), ("fedprox", 2), ("self-train", 1)):
+    for name, attempts in (("fedavg", 1), ("fedprox", 2), ("self-train", 1)):
         run = load_run(root / name)
-        assert (run.status, len(run.lives)) == ("complete", lives), name
-    assert load_run(root / "fedprox").lives[1].first_round > 0
+        assert (run.status, len(run.attempts)) == ("complete", attempts), name
+    assert load_run(root / "fedprox").attempts[1].first_round > 0
     assert (
         "out of time with 1 cases left; the task is queued again" in Path(f"fedmpi-{job}_1.out").read_text()
     )
@@ -76,7 +76,7 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_
     assert slurm.command("squeue", "-h").stdout == ""
 
 
-def test_a_node_that_fails_costs_a_life_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
+def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
     (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 500"))
     arguments = [
         "--system",
@@ -99,6 +99,6 @@ def test_a_node_that_fails_costs_a_life_and_no_results(slurm, fedmpi, tiny_suite
     )  # it may be back already
     drain(slurm, 300)
     run = load_run(folder)
-    assert (run.status, len(run.lives)) == ("complete", 2)
+    assert (run.status, len(run.attempts)) == ("complete", 2)
     fedmpi("run", "long.toml", "--set", "algorithm=fedavg", "--out", "undisturbed")
     assert fedmpi("compare", "--identical", "undisturbed/fedavg", folder).returncode == 0

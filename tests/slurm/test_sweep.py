@@ -44,7 +44,7 @@ def rounds_of(folder):
 
 
 def begun(folder):
-    """Whether a case is under way, with a checkpoint that its next life can begin from."""
+    """Whether a case is under way, with a checkpoint that its next attempt can begin from."""
     return rounds_of(folder) > 3 and (folder / "checkpoints/manifest").exists()
 
 
@@ -98,7 +98,7 @@ def test_every_disturbed_case_ends_as_if_nothing_had_happened(slurm, fedmpi, tmp
     code, after = states(fedmpi)
     assert code == 0, [row for row in after.values() if row["state"] != "done"]
     assert fedmpi("jobs", "resume", "disturbed.toml").stdout == "disturbed: nothing is left to submit\n"
-    check_lives(root, after)
+    check_attempts(root, after)
     check_report(root)
 
     assert fedmpi("run", "disturbed.toml", "--out", "undisturbed").returncode == 0
@@ -107,17 +107,17 @@ def test_every_disturbed_case_ends_as_if_nothing_had_happened(slurm, fedmpi, tmp
     assert compared.stdout.startswith("identical: 12 cases")
 
 
-def check_lives(root, after):
+def check_attempts(root, after):
     """Each disturbed case went on where it was, on two ranks, and the others ran once."""
     for name in after:
         run = load_run(root / name)
-        assert {life.ranks for life in run.lives} == {2}
+        assert {attempt.ranks for attempt in run.attempts} == {2}
         if name in (KILLED, PREEMPTED, REQUEUED, CANCELLED):
-            assert len(run.lives) == 2, name
-            assert run.lives[1].first_round > 0
+            assert len(run.attempts) == 2, name
+            assert run.attempts[1].first_round > 0
         else:
-            assert len(run.lives) == 1, name
-    hosts = load_run(root / PREEMPTED).lives[1].provenance["environment"]
+            assert len(run.attempts) == 1, name
+    hosts = load_run(root / PREEMPTED).attempts[1].provenance["environment"]
     assert hosts["SLURM_RESTART_COUNT"] == "1"
     assert hosts["SLURM_STEP_NUM_NODES"] == "2"
 

@@ -53,7 +53,7 @@ def finished_run(new_record):
 
     def make(folder, rounds=6, change=None, **options):
         with new_record(folder, rounds, **options) as record:
-            record.begin_life(0, 3, COLLECTIVES, {"host": "nowhere"})
+            record.begin_attempt(0, 3, COLLECTIVES, {"host": "nowhere"})
             for index in range(rounds):
                 results, measurements = rows(index)
                 if change:

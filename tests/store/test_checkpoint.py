@@ -196,7 +196,7 @@ def test_a_kill_between_the_two_renames_leaves_the_former_newest(tmp_path):
     saved(tmp_path, 1)
     saved(tmp_path, 2)
     os.replace(tmp_path / "manifest", tmp_path / "manifest.previous")
-    checkpoint.clear(tmp_path)  # as the next life does
+    checkpoint.clear(tmp_path)  # as the next attempt does
     assert load(tmp_path) == expected(2)
 
 

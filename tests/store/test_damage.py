@@ -23,12 +23,12 @@ def content(run):
         array = np.where(np.isnan(array), np.nan, array) if array.dtype.kind == "f" else array
         return array.dtype.str, array.shape, array.tolist() if array.dtype.kind == "U" else array.tobytes()
 
-    lives = [
-        {**vars(life), "measurements": {name: plain(data) for name, data in life.measurements.items()}}
-        for life in run.lives
+    attempts = [
+        {**vars(attempt), "measurements": {name: plain(data) for name, data in attempt.measurements.items()}}
+        for attempt in run.attempts
     ]
     parts = {part: {n: plain(a) for n, a in vars(run)[part].items()} for part in ("results", "partition")}
-    return repr({**vars(run), **parts, "lives": lives})
+    return repr({**vars(run), **parts, "attempts": attempts})
 
 
 def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path, finished_run):
@@ -71,8 +71,8 @@ def _change(path, dataset, index, value):
             b'{"host":"elsewhe"}',
             "attributes or provenance are not what was written",
         ),
-        ("rounds_completed", (), 7, "7 rounds are said to be whole, 6 have digests"),
-        ("digests/results", 5, 0, "6 rounds are said to be whole, 5 have digests"),
+        ("rounds_completed", (), 7, "it counts 7 rounds, but 6 have digests"),
+        ("digests/results", 5, 0, "it counts 6 rounds, but 5 have digests"),
         ("digests/results", 5, 1, "/rounds: round 6 is not what was written"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_round_without_its_digest_is_not_whole_yet(tmp_path, new_record, make_
     """A writer killed between rows and digest."""
     folder = tmp_path / "case"
     with new_record(folder) as record:
-        record.begin_life(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
+        record.begin_attempt(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
         for index in range(3):
             record.write_round(index, *make_rows(index))
     for name in ("digests/results", "lives/0/digests/measurements"):

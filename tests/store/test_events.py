@@ -39,7 +39,7 @@ def test_a_rebuilt_file_equals_the_lost_one_measurements_included(tmp_path, fini
     after = load_run(folder)
     assert differences(folder, folder / "run.h5.damaged") == []
     assert after.status == before.status == "complete"
-    assert after.lives[0].started == before.lives[0].started
-    assert after.lives[0].ended == before.lives[0].ended
-    for name, data in before.lives[0].measurements.items():
-        assert after.lives[0].measurements[name].tobytes() == data.tobytes(), name
+    assert after.attempts[0].started == before.attempts[0].started
+    assert after.attempts[0].ended == before.attempts[0].ended
+    for name, data in before.attempts[0].measurements.items():
+        assert after.attempts[0].measurements[name].tobytes() == data.tobytes(), name

@@ -34,7 +34,7 @@ def small_disk(tmp_path):
 def test_rounds_before_the_disk_was_full_stay_readable(small_disk, new_record, make_rows):
     folder = small_disk / "case"
     with new_record(folder, rounds=20) as record:
-        record.begin_life(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
+        record.begin_attempt(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
         for index in range(5):
             record.write_round(index, *make_rows(index))
         _fill(small_disk)
@@ -66,15 +66,15 @@ def test_a_record_that_does_not_fit_leaves_nothing(small_disk, new_record):
     assert list((small_disk / "case").iterdir()) == []
 
 
-def test_a_life_that_does_not_fit_is_refused_and_can_be_tried_again(small_disk, new_record):
+def test_an_attempt_that_does_not_fit_is_refused_and_can_be_tried_again(small_disk, new_record):
     folder = small_disk / "case"
     with new_record(folder, rounds=20) as record, pytest.raises(RunFailed, match="no space left"):
-        record.begin_life(0, 2000, ("Bcast",), {})
+        record.begin_attempt(0, 2000, ("Bcast",), {})
     run = load_run(folder)
-    assert (run.status, run.rounds_completed, run.lives) == ("failed", 0, ())
+    assert (run.status, run.rounds_completed, run.attempts) == ("failed", 0, ())
     with RunRecord.reopen(folder) as record:
-        record.begin_life(0, 2, ("Bcast",), {})
-    assert [life.ranks for life in load_run(folder).lives] == [2]
+        record.begin_attempt(0, 2, ("Bcast",), {})
+    assert [attempt.ranks for attempt in load_run(folder).attempts] == [2]
 
 
 def test_a_checkpoint_that_does_not_fit_leaves_the_former_ones(small_disk):
@@ -97,7 +97,7 @@ from fedmpi.store.schema import axis_sizes, blank_round, result_fields
 from fedmpi.tasks.graph_classification import FIELDS
 about = dict(config={}, clients=["a"], rounds=1000, partition={}, extra=FIELDS)
 record = RunRecord.create(Path(sys.argv[1]), **about)
-record.begin_life(0, 1, [], {})
+record.begin_attempt(0, 1, [], {})
 try:
     for index in range(1000):
         record.write_round(index, blank_round(result_fields(FIELDS), axis_sizes(1)), {})

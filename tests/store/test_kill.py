@@ -24,7 +24,7 @@ from fedmpi.store.schema import axis_sizes, blank_round, result_fields
 from fedmpi.tasks.graph_classification import FIELDS
 about = dict(config={}, clients=["a", "b"], partition={}, extra=FIELDS)
 record = RunRecord.create(Path(sys.argv[1]), rounds=100000, **about)
-record.begin_life(0, 2, ["Bcast"], {})
+record.begin_attempt(0, 2, ["Bcast"], {})
 for index in range(100000):
     results = blank_round(result_fields(about["extra"]), axis_sizes(2))
     results["test_loss"][:] = [index / 7, index / 11]

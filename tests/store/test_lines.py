@@ -17,7 +17,7 @@ FLIPS = 400
 
 @pytest.fixture
 def log(tmp_path, finished_run):
-    """The log of a whole run: start, life, six rounds, status."""
+    """The log of a whole run: start, attempt, six rounds, status."""
     return finished_run(tmp_path / "case") / "events.jsonl"
 
 
@@ -142,7 +142,7 @@ def test_measurements_that_are_left_out_take_no_memory(log):
     [
         ([0, 0, 1], "line 2 .*a second start"),
         ([1, 2], "line 1 .*it comes before the start"),
-        ([0, 2], "line 2 .*a round before the first life"),
+        ([0, 2], "line 2 .*a round before the first attempt"),
         ([0, 1, 2, 3, 4, 5, 8], "line 7 .*complete after 4 of 6 rounds"),
         ([0, 1, 2, 4], "line 4 .*it is of round 3, expected round 2"),
         ([0, 1, 2, 2], "line 4 .*it is of round 1, expected round 2"),

@@ -81,7 +81,7 @@ def test_on_another_host_the_heartbeat_decides(tmp_path):
         assert state(tmp_path) == "live"
 
 
-def test_the_former_life_of_a_job_that_was_queued_again_is_stale_at_once(tmp_path, monkeypatch):
+def test_the_former_attempt_of_a_job_that_was_queued_again_is_stale_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     for job, restart, found in (("4711", "0", "stale"), ("4711", "1", "live"), ("4712", "0", "live")):

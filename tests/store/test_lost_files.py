@@ -18,7 +18,7 @@ COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
 def running(tmp_path, new_record, make_rows):
     """A record with two rounds, and its folder."""
     with new_record(tmp_path / "case") as record:
-        record.begin_life(0, 3, COLLECTIVES, {"host": "nowhere"})
+        record.begin_attempt(0, 3, COLLECTIVES, {"host": "nowhere"})
         for index in range(2):
             record.write_round(index, *make_rows(index))
         yield record, tmp_path / "case"
@@ -36,7 +36,7 @@ def test_a_log_removed_during_a_run_ends_it_and_is_made_again(running, make_rows
     assert repair(folder) == "events.jsonl was rebuilt from run.h5, 2 rounds"
     with RunRecord.reopen(folder) as again:
         assert again.notice is None
-        again.begin_life(2, 3, COLLECTIVES, {})
+        again.begin_attempt(2, 3, COLLECTIVES, {})
         again.write_round(2, *make_rows(2))
     assert load_run(folder).rounds_completed == 3
 
@@ -77,7 +77,7 @@ def test_a_damaged_log_is_made_again_from_the_record(tmp_path, finished_run):
     assert len((folder / "events.jsonl.damaged").read_bytes().splitlines()) == 8
     assert repair(folder) == "run.h5 was rebuilt from the event log, 6 rounds"
     assert differences(whole, folder) == []
-    assert load_run(folder).lives[0].provenance == {"host": "nowhere"}
+    assert load_run(folder).attempts[0].provenance == {"host": "nowhere"}
 
 
 def test_where_both_are_damaged_the_run_goes_back_to_what_is_whole(tmp_path, finished_run):

@@ -17,7 +17,7 @@ def test_running_reads_as_stale_unless_a_live_process_holds_the_folder(tmp_path,
     folder = tmp_path / "case"
     with FolderLock(folder):
         with new_record(folder) as record:
-            record.begin_life(0, 1, (), {})
+            record.begin_attempt(0, 1, (), {})
         assert load_run(folder).status == "running"
     assert load_run(folder).status == "stale"
     dead = {"job": "", "host": "h", "pid": 1, "started": "no", "place": "elsewhere"}

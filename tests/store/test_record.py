@@ -28,16 +28,16 @@ def test_every_bit_comes_back(tmp_path, finished_run):
     assert run.partition["alpha/train"].tolist() == [3, 1, 2]
 
 
-def test_a_life_keeps_its_measurements_and_names(tmp_path, finished_run):
-    (life,) = load_run(finished_run(tmp_path / "case")).lives
-    assert (life.first_round, life.rounds_written, life.ranks) == (0, 6, 3)
-    assert life.phases == ("train", "evaluate", "wait", "communicate", "server", "record")
-    assert life.collectives == COLLECTIVES
-    assert life.provenance == {"host": "nowhere"}
-    assert life.measurements["phase_seconds"].shape == (6, 3, 6)
-    assert life.measurements["collective_bytes"].shape == (6, 3, 3)
-    assert life.measurements["round_seconds"].tolist() == [0.25, 1.25, 2.25, 3.25, 4.25, 5.25]
-    assert life.started and life.ended
+def test_an_attempt_keeps_its_measurements_and_names(tmp_path, finished_run):
+    (attempt,) = load_run(finished_run(tmp_path / "case")).attempts
+    assert (attempt.first_round, attempt.rounds_written, attempt.ranks) == (0, 6, 3)
+    assert attempt.phases == ("train", "evaluate", "wait", "communicate", "server", "record")
+    assert attempt.collectives == COLLECTIVES
+    assert attempt.provenance == {"host": "nowhere"}
+    assert attempt.measurements["phase_seconds"].shape == (6, 3, 6)
+    assert attempt.measurements["collective_bytes"].shape == (6, 3, 3)
+    assert attempt.measurements["round_seconds"].tolist() == [0.25, 1.25, 2.25, 3.25, 4.25, 5.25]
+    assert attempt.started and attempt.ended
 
 
 def test_events_hold_every_number_as_strict_json(tmp_path, finished_run):
@@ -55,19 +55,19 @@ def test_a_record_is_never_overwritten(tmp_path, finished_run, new_record):
         new_record(tmp_path / "case")
 
 
-def test_a_second_life_may_repeat_rounds_that_come_out_the_same(tmp_path, new_record, make_rows):
+def test_a_second_attempt_may_repeat_rounds_that_come_out_the_same(tmp_path, new_record, make_rows):
     folder = tmp_path / "case"
     with new_record(folder) as record:
-        record.begin_life(0, 3, COLLECTIVES, {})
+        record.begin_attempt(0, 3, COLLECTIVES, {})
         for index in range(4):
             record.write_round(index, *make_rows(index))
     with RunRecord.reopen(folder) as record:
         assert record.notice is None and record.rounds_completed == 4
-        record.begin_life(2, 2, (), {})
+        record.begin_attempt(2, 2, (), {})
         results, _ = make_rows(2)
         record.write_round(2, results, {"round_seconds": 9.0})
     run = load_run(folder)
-    assert [life.rounds_written for life in run.lives] == [4, 1]
+    assert [attempt.rounds_written for attempt in run.attempts] == [4, 1]
     assert run.measured("round_seconds").tolist() == [0.25, 1.25, 9.0, 3.25]
     assert run.rounds_completed == 4
 
@@ -75,7 +75,7 @@ def test_a_second_life_may_repeat_rounds_that_come_out_the_same(tmp_path, new_re
 def test_a_repeated_round_that_differs_in_one_bit_is_refused(tmp_path, finished_run, make_rows):
     folder = finished_run(tmp_path / "case")
     with RunRecord.reopen(folder) as record:
-        record.begin_life(2, 3, COLLECTIVES, {})
+        record.begin_attempt(2, 3, COLLECTIVES, {})
         results, measurements = make_rows(2)
         results["test_accuracy"][1] = np.nextafter(1 / 3, 1)
         with pytest.raises(RunFailed, match=r"round 3, client 1 \(beta\): test_accuracy .* other processor"):
@@ -85,7 +85,7 @@ def test_a_repeated_round_that_differs_in_one_bit_is_refused(tmp_path, finished_
 
 def test_a_gap_is_refused(tmp_path, new_record):
     with new_record(tmp_path / "case") as record, pytest.raises(RunFailed, match="ends after 0 rounds"):
-        record.begin_life(3, 1, (), {})
+        record.begin_attempt(3, 1, (), {})
 
 
 def test_extra_fields_are_recorded_and_survive_a_rebuild(tmp_path, new_record, make_rows):
@@ -95,14 +95,14 @@ def test_extra_fields_are_recorded_and_survive_a_rebuild(tmp_path, new_record, m
     )
     folder = tmp_path / "case"
     with new_record(folder, extra=extra) as record:
-        record.begin_life(0, 3, COLLECTIVES, {})
+        record.begin_attempt(0, 3, COLLECTIVES, {})
         results, measurements = make_rows(0, extra=extra)
         results["signature"][:] = [5, 2**64 - 1]
         record.write_round(0, results, measurements)
     (folder / "run.h5").unlink()
     RunRecord.reopen(folder).close()
     assert load_run(folder).results["signature"].tolist() == [[5, 2**64 - 1]]
-    assert np.isnan(load_run(folder).lives[0].measurements["queue_seconds"]).tolist() == [[True] * 3]
+    assert np.isnan(load_run(folder).attempts[0].measurements["queue_seconds"]).tolist() == [[True] * 3]
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "behind the log"])
@@ -137,7 +137,7 @@ def test_reopening_without_a_log_is_refused(tmp_path, finished_run):
 
 def test_a_status_and_its_reason(tmp_path, new_record):
     with new_record(tmp_path / "case") as record:
-        record.begin_life(0, 1, (), {})
+        record.begin_attempt(0, 1, (), {})
         record.finish("diverged", "round 3, client beta: loss is NaN (für immer)" + "x" * 2000)
     run = load_run(tmp_path / "case")
     assert run.status == "diverged"

@@ -4,7 +4,7 @@ import pytest
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store.chain import Chain
-from fedmpi.store.events import NAME, EventLog, Life, Start, Status, body_of
+from fedmpi.store.events import NAME, Attempt, EventLog, Start, Status, body_of
 from fedmpi.store.tail import Tail
 from fedmpi.tasks.graph_classification import FIELDS
 
@@ -46,9 +46,9 @@ def test_only_whole_new_lines_are_returned(tmp_path):
 @pytest.mark.parametrize("how", ["shorter", "another file"])
 def test_a_log_begun_anew_is_read_from_its_beginning(tmp_path, how):
     path = tmp_path / NAME
-    path.write_bytes(b"".join(lines_of(start(), Life(0, 1, (), {}, "2026-01-01T00:00:00Z"))))
+    path.write_bytes(b"".join(lines_of(start(), Attempt(0, 1, (), {}, "2026-01-01T00:00:00Z"))))
     tail = Tail(path)
-    assert kinds(tail.poll()) == ["Start", "Life"]
+    assert kinds(tail.poll()) == ["Start", "Attempt"]
     other = tmp_path / "other"
     other.write_bytes(lines_of(start(5))[0])
     if how == "shorter":

@@ -56,13 +56,13 @@ class System:
 
 
 def system_of(run: Run) -> dict[str, Any]:
-    """Return what a reader must know of the machine and software of a run's last life."""
-    given = run.lives[-1].provenance
+    """Return what a reader must know of the machine and software of a run's last attempt."""
+    given = run.attempts[-1].provenance
     mpi, source = given.get("mpi", {}), given.get("source", {})
     return {
         **{name: given[name] for name in _SYSTEM if name in given},
         "hosts": sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])}),
-        "ranks": run.lives[-1].ranks,
+        "ranks": run.attempts[-1].ranks,
         "mpi": mpi.get("library"),
         "packages": {name: each.get("version") for name, each in given.get("packages", {}).items()},
         "commit": source.get("commit"),

@@ -32,8 +32,8 @@ def suite_file(paths: Sequence[Path], runs: Sequence[Run], name: str) -> Path | 
 
 def _started_with(run: Run) -> Iterator[Path]:
     """Yield where the suite may lie that a run's recorded commands name."""
-    for life in run.lives:
-        words = life.provenance.get("command")
+    for attempt in run.attempts:
+        words = attempt.provenance.get("command")
         for word in words if isinstance(words, list) else ():
             if isinstance(word, str) and word.endswith(".toml"):
                 for folder in (Path(), *run.folder.absolute().parents):

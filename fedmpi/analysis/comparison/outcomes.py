@@ -35,7 +35,7 @@ class Outcome:
     data, partition : str
         Digests of the datasets' contents, and of who holds what.
     ranks : tuple of int
-        Of each life.
+        Of each attempt.
     system : dict
         Processor, hosts, MPI, device, threads, commit, versions.
     """
@@ -100,7 +100,7 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
         reached=target is None or summary["to_target"] is not None,
         data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
         partition=_partition(run),
-        ranks=tuple(life.ranks for life in run.lives),
+        ranks=tuple(attempt.ranks for attempt in run.attempts),
         system=_system(run),
     )
 
@@ -120,9 +120,9 @@ def _partition(run: Run) -> str:
 
 
 def _system(run: Run) -> dict[str, str]:
-    if not run.lives:
+    if not run.attempts:
         return {}
-    given = run.lives[-1].provenance
+    given = run.attempts[-1].provenance
     mpi, source = given.get("mpi", {}), given.get("source", {})
     hosts = sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])})
     return {

@@ -16,9 +16,9 @@ def seconds_of(stamp: str) -> float:
 
 
 def round_ends(run: Run) -> npt.NDArray[np.float64]:
-    """Return the end of each recorded round [R] in seconds since 1970: start of its life plus rounds."""
+    """Return the end of each recorded round [R] in seconds since 1970: start of its attempt plus rounds."""
     ends = np.zeros(run.rounds_completed)
-    for life, kept in run.kept_rounds():
-        since = np.cumsum(life.measurements["round_seconds"])
-        ends[kept + life.first_round] = seconds_of(life.started) + since[kept]
+    for attempt, kept in run.kept_rounds():
+        since = np.cumsum(attempt.measurements["round_seconds"])
+        ends[kept + attempt.first_round] = seconds_of(attempt.started) + since[kept]
     return ends

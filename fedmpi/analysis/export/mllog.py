@@ -26,7 +26,7 @@ _STATUS = {"complete": "success"}
 
 def lines(run: Run) -> Iterator[str]:
     """Yield the log of a run."""
-    started = seconds_of(run.lives[0].started) if run.lives else 0.0
+    started = seconds_of(run.attempts[0].started) if run.attempts else 0.0
     for key, value in _description(run):
         yield _line(started, "POINT_IN_TIME", key, value)
     yield _line(started, "INTERVAL_START", "init_start")
@@ -34,7 +34,7 @@ def lines(run: Run) -> Iterator[str]:
     yield _line(started, "INTERVAL_START", "run_start")
     evaluated, score = f"eval_{run.headline.name}", curve(run.results, run.headline, "val")
     begin, end = started, started
-    seconds = run.measured("round_seconds") if run.lives else np.zeros(0)
+    seconds = run.measured("round_seconds") if run.attempts else np.zeros(0)
     for number, end in enumerate(round_ends(run)):
         begin = float(end) - float(seconds[number])
         epoch = {"epoch_num": number + 1}
@@ -50,7 +50,7 @@ def lines(run: Run) -> Iterator[str]:
 
 def _description(run: Run) -> list[tuple[str, Any]]:
     config = run.config
-    provenance = run.lives[-1].provenance if run.lives else {}
+    provenance = run.attempts[-1].provenance if run.attempts else {}
     sizes = run.partition["sizes"].sum(axis=0).tolist() if "sizes" in run.partition else [0, 0, 0]
     hosts = {str(rank.get("host")) for rank in provenance.get("mpi", {}).get("ranks", [])}
     optimizer = config.get("optimizer", {})
@@ -68,7 +68,7 @@ def _description(run: Run) -> list[tuple[str, Any]]:
         ("opt_name", optimizer.get("name")),
         ("opt_base_learning_rate", optimizer.get("lr")),
         ("opt_weight_decay", optimizer.get("weight_decay")),
-        ("number_of_ranks", run.lives[-1].ranks if run.lives else 0),
+        ("number_of_ranks", run.attempts[-1].ranks if run.attempts else 0),
         ("number_of_nodes", max(len(hosts), 1)),
         ("accelerators_per_node", 0 if provenance.get("device", "cpu") == "cpu" else 1),
         ("fedmpi_clients", len(run.clients)),

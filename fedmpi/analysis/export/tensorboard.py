@@ -41,7 +41,7 @@ def write(run: Run, folder: Path) -> Path:
     OSError
         It cannot be written.
     """
-    begun = seconds_of(run.lives[0].started) if run.lives else 0.0
+    begun = seconds_of(run.attempts[0].started) if run.attempts else 0.0
     target = folder / run.folder.resolve().name / f"events.out.tfevents.{int(begun)}.fedmpi"
     version = _double(1, begun) + _bytes(3, b"brain.Event:2")
     events = (_record(_event(*each)) for each in scalars(run))
@@ -52,7 +52,7 @@ def write(run: Run, folder: Path) -> Path:
 def scalars(run: Run) -> Iterator[Scalar]:
     """Yield all scalars, round by round; what is NaN was not evaluated and is left out."""
     ends = round_ends(run)
-    times = {f"time/{name}": run.measured(name) for name in _TIMES} if run.lives else {}
+    times = {f"time/{name}": run.measured(name) for name in _TIMES} if run.attempts else {}
     by_round = times | {tag: mean_by_round(run.results[name]) for tag, name in _of_all(run).items()}
     by_client = _of_clients(run)
     for number, time in enumerate(ends):

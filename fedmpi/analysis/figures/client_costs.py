@@ -24,7 +24,7 @@ class Options(BaseModel):
 
 
 class Costs(NamedTuple):
-    """Medians over the rounds of a run's newest life without its first, a warm-up; bytes of clients over all.
+    """Medians over the rounds of a run's newest attempt but its first, a warm-up; bytes of clients over all.
 
     Attributes
     ----------
@@ -86,23 +86,23 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
 
 def costs(run: Run) -> Costs:
     """Return what a run's clients cost."""
-    number, life = len(run.clients), run.lives[-1]
+    number, attempt = len(run.clients), run.attempts[-1]
     traffic = (run.results["client_bytes_up"] + run.results["client_bytes_down"]).sum(axis=1)
     payload = _rounds(run, "collective_bytes").sum(axis=-1).max(axis=1)
-    memory = life.measurements["peak_host_bytes"].max(axis=0)
+    memory = attempt.measurements["peak_host_bytes"].max(axis=0)
     return Costs(
         number,
-        life.ranks,
+        attempt.ranks,
         1e3 * float(np.median(_rounds(run, "round_seconds"))) / number,
         1e3 * float(np.median(_rounds(run, "cpu_seconds").sum(axis=1))) / number,
         float(np.median(traffic)) / number / 1e3,
         float(np.median(payload)) / 1e3,
         float(memory[0]) / 1e9,
-        float(memory[1:].max(initial=memory[0] if life.ranks == 1 else 0)) / 1e9,
+        float(memory[1:].max(initial=memory[0] if attempt.ranks == 1 else 0)) / 1e9,
     )
 
 
 def _rounds(run: Run, name: str) -> Array:
-    """Return the newest life's rows of a measurement, without its first where there are more."""
-    rows = run.lives[-1].measurements[name]
+    """Return the newest attempt's rows of a measurement, without its first where there are more."""
+    rows = run.attempts[-1].measurements[name]
     return rows[1:] if len(rows) > 1 else rows

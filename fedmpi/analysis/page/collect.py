@@ -123,7 +123,7 @@ def digest(run: Run, target: float | None) -> Digest:
         phases=_phase_seconds(run),
         traffic=_traffic(run),
         holdings=_holdings(run),
-        provenance=run.lives[-1].provenance if run.lives else {},
+        provenance=run.attempts[-1].provenance if run.attempts else {},
     )
 
 
@@ -137,18 +137,18 @@ def _curves(run: Run) -> dict[str, Float]:
 def _phase_seconds(run: Run) -> dict[str, float]:
     """Return seconds by phase over all rounds: mean over ranks."""
     found: dict[str, float] = {}
-    for life, kept in run.kept_rounds():
-        means = life.measurements["phase_seconds"][kept].sum(axis=0).mean(axis=0)
-        for name, value in zip(life.phases, means, strict=True):
+    for attempt, kept in run.kept_rounds():
+        means = attempt.measurements["phase_seconds"][kept].sum(axis=0).mean(axis=0)
+        for name, value in zip(attempt.phases, means, strict=True):
             found[name] = found.get(name, 0.0) + float(value)
     return found
 
 
 def _traffic(run: Run) -> dict[str, float]:
     found: dict[str, float] = {}
-    for life, kept in run.kept_rounds():
-        sizes = life.measurements["collective_bytes"][kept].sum(axis=(0, 1))
-        for name, size in zip(life.collectives, sizes, strict=True):
+    for attempt, kept in run.kept_rounds():
+        sizes = attempt.measurements["collective_bytes"][kept].sum(axis=(0, 1))
+        for name, size in zip(attempt.collectives, sizes, strict=True):
             found[name] = found.get(name, 0.0) + float(size) / 1e6
     return found
 

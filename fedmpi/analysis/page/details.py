@@ -46,9 +46,9 @@ def detail(run: Run) -> Detail:
         if setting(run.config, "algorithm") != ALONE and len(np.unique(run.results["group"])) > 1:
             group = np.asarray(run.results["group"], np.int64)
             drawn.append(timeline("Clusters: who was with whom", run.clients, group))
-        if run.lives:
+        if run.attempts:
             drawn.append(_phases(run))
-            if run.lives[-1].ranks > 1:
+            if run.attempts[-1].ranks > 1:
                 drawn.append(_imbalance(run))
     name = run.folder.resolve().name
     facts = ", ".join(
@@ -60,7 +60,7 @@ def detail(run: Run) -> Detail:
         ]
     )
     reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
-    traffic = _collectives(run) if run.lives else Markup("")
+    traffic = _collectives(run) if run.attempts else Markup("")
     return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid(drawn) + traffic)
 
 
@@ -87,30 +87,30 @@ def _gradient_norms(run: Run) -> Markup:
 def _phases(run: Run) -> Markup:
     """Return seconds by phase and round, mean over ranks."""
     seconds = np.zeros((run.rounds_completed, len(PHASES)))
-    for life, kept in run.kept_rounds():
-        found = life.measurements["phase_seconds"][kept].mean(axis=1)
-        seconds[kept + life.first_round] = found
+    for attempt, kept in run.kept_rounds():
+        found = attempt.measurements["phase_seconds"][kept].mean(axis=1)
+        seconds[kept + attempt.first_round] = found
     return stack("Time by phase, mean over ranks", "seconds", PHASES, seconds)
 
 
 def _imbalance(run: Run) -> Markup:
-    """Return the seconds of each rank in each phase, over the rounds of the last life."""
-    *_, (life, kept) = run.kept_rounds()
-    seconds = life.measurements["phase_seconds"][kept].sum(axis=0)
-    chosen = thinned(life.ranks, _MOST_RANKS)
+    """Return the seconds of each rank in each phase, over the rounds of the last attempt."""
+    *_, (attempt, kept) = run.kept_rounds()
+    seconds = attempt.measurements["phase_seconds"][kept].sum(axis=0)
+    chosen = thinned(attempt.ranks, _MOST_RANKS)
     names = [f"rank {rank}" for rank in chosen.tolist()]
-    title = "Seconds by rank and phase" + (", last life" if len(run.lives) > 1 else "")
-    return heat_map(title, "s", names, life.phases, seconds[chosen])
+    title = "Seconds by rank and phase" + (", last attempt" if len(run.attempts) > 1 else "")
+    return heat_map(title, "s", names, attempt.phases, seconds[chosen])
 
 
 def _collectives(run: Run) -> Markup:
     found: dict[str, list[float]] = {}
-    for life, kept in run.kept_rounds():
+    for attempt, kept in run.kept_rounds():
         calls, sizes, seconds = (
-            life.measurements[f"collective_{name}"][kept].sum(axis=0)
+            attempt.measurements[f"collective_{name}"][kept].sum(axis=0)
             for name in ("calls", "bytes", "seconds")
         )
-        for place, name in enumerate(life.collectives):
+        for place, name in enumerate(attempt.collectives):
             sums = found.setdefault(name, [0.0, 0.0, 0.0])
             sums[0] += float(calls[:, place].max())
             sums[1] += float(sizes[:, place].sum()) / 1e6

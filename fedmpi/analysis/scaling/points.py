@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedmpi.analysis.figures.cells import key
 from fedmpi.analysis.summary import setting
-from fedmpi.store.reader import LifeRecord, Run
+from fedmpi.store.reader import AttemptRecord, Run
 from fedmpi.store.schema import Array
 
 Float = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Point:
-    """One run: medians over the rounds of its longest life, the first round left out where there are more.
+    """One run: medians over the rounds of its longest attempt, the first round left out where there are more.
 
     Attributes
     ----------
@@ -117,31 +117,33 @@ class Point:
 
 def point(run: Run) -> Point | None:
     """Return what scaling needs of a run; None if it has no round."""
-    life, kept = max(run.kept_rounds(), key=lambda pair: len(pair[1]), default=(None, np.zeros(0, np.int64)))
-    if life is None or not len(kept):
+    attempt, kept = max(
+        run.kept_rounds(), key=lambda pair: len(pair[1]), default=(None, np.zeros(0, np.int64))
+    )
+    if attempt is None or not len(kept):
         return None
     rows = kept[1:] if len(kept) > 1 else kept
-    results = {name: values[rows + life.first_round] for name, values in run.results.items()}
-    measured = {name: values[rows] for name, values in life.measurements.items()}
-    phases = {name: measured["phase_seconds"][:, :, place] for place, name in enumerate(life.phases)}
-    provenance = life.provenance
+    results = {name: values[rows + attempt.first_round] for name, values in run.results.items()}
+    measured = {name: values[rows] for name, values in attempt.measurements.items()}
+    phases = {name: measured["phase_seconds"][:, :, place] for place, name in enumerate(attempt.phases)}
+    provenance = attempt.provenance
     placed = provenance.get("rank_of_client")
     return Point(
         folder=run.folder,
         config=run.config,
         clients=len(run.clients),
-        ranks=life.ranks,
+        ranks=attempt.ranks,
         placement=np.asarray(placed if placed is not None else np.zeros(len(run.clients)), np.int64),
         round_seconds=np.asarray(measured["round_seconds"], np.float64),
         work=_work(results, measured),
         evaluate=np.median(phases["evaluate"], axis=0),
         server=float(np.median(phases["server"][:, 0])),
         record=float(np.median(phases["record"][:, 0])),
-        collectives=_messages(life, measured),
+        collectives=_messages(attempt, measured),
         cores=_cores(provenance),
         rates=_rates(results, measured),
-        started=life.started,
-        ended=life.ended,
+        started=attempt.started,
+        ended=attempt.ended,
     )
 
 
@@ -159,9 +161,9 @@ def _work(results: Mapping[str, Array], measured: Mapping[str, Array]) -> Work:
     )
 
 
-def _messages(life: LifeRecord, measured: Mapping[str, Array]) -> dict[str, Messages]:
+def _messages(attempt: AttemptRecord, measured: Mapping[str, Array]) -> dict[str, Messages]:
     found = {}
-    for place, name in enumerate(life.collectives):
+    for place, name in enumerate(attempt.collectives):
         calls, sizes, seconds = (
             measured[f"collective_{kind}"][:, :, place] for kind in ("calls", "bytes", "seconds")
         )

@@ -45,8 +45,17 @@ class Levels:
 def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False, apart: Int | None = None) -> Levels:
     """Refine colours `depth` times and return the matrices from one depth to the next.
 
-    With `by_graph` nodes of different graphs have different colours, for layers in which a node's
-    output depends on its whole graph; likewise nodes with different numbers in `apart` [N].
+    Parameters
+    ----------
+    graphs : GraphSet
+        G graphs with N nodes.
+    depth : int
+        Layers of the network.
+    by_graph : bool, optional
+        Nodes of different graphs get different colours, for layers in which a node's output depends on
+        its whole graph.
+    apart : int64 [N], optional
+        Nodes with different numbers get different colours.
     """
     topology, colours, width = graphs.topology, graphs.node_row, len(graphs.feature_rows)
     graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))

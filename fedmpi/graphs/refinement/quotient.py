@@ -86,7 +86,18 @@ def _closed_sums(row_ptr: Int, columns: Int, words: Words) -> Words:
 
 
 def neighbourhoods(topology: Topology, nodes: Int, class_of_node: Int, width: int) -> Csr:
-    """Return for each of `nodes` how often each class occurs in its closed neighbourhood."""
+    """Return for each of `nodes` how often each class occurs in its closed neighbourhood.
+
+    Parameters
+    ----------
+    topology : Topology
+        N nodes.
+    nodes : int64 [n]
+        Nodes whose neighbourhoods are counted: the rows.
+    class_of_node : int64 [N]
+    width : int
+        Number of classes: the columns.
+    """
     degrees = np.diff(topology.row_ptr)[nodes]
     edges = gather_ranges(topology.row_ptr[nodes], degrees)
     rows = np.concatenate([np.repeat(np.arange(len(nodes)), degrees), np.arange(len(nodes))])

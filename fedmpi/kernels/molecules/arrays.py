@@ -18,7 +18,7 @@ STREAMS = (1, 3, 4)
 """Random streams of a step that each kind reads."""
 
 CLASSES, LABELS, NUMBERS = range(3)
-"""Kinds of targets: one class, yes-or-no labels, numbers; NaN where one is missing."""
+"""Kinds of targets: graph classification, binary labels, regression; NaN where one is missing."""
 
 
 class Molecules(NamedTuple):
@@ -229,8 +229,8 @@ class Spot(NamedTuple):
     all_nodes: int
 
 
-class Found(NamedTuple):
-    """What is noted of each graph, in the order of the plan.
+class GraphResults(NamedTuple):
+    """Results of the graphs, in the order of the plan.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ from fedmpi.kernels.molecules.arrays import (
     SAGE,
     STREAMS,
     Floats,
-    Found,
+    GraphResults,
     Longs,
     Molecules,
     Network,
@@ -122,7 +122,7 @@ class FastMolecules:
         streams: Sequence[DropoutStreams],
         descent: Descent,
         moments: Moments,
-    ) -> Found:
+    ) -> GraphResults:
         """Take a step for each batch; parameters, gradient and moments become those after the last.
 
         Parameters
@@ -136,30 +136,30 @@ class FastMolecules:
         moments : Moments
             Of the optimizer.
         """
-        plan, found = self._plan(batches, streams)
+        plan, results = self._plan(batches, streams)
         network, trained = self._load(), slice(len(moments.mean))
         for flat, vector in zip(moments, self._moments, strict=True):
             self._layout.pack(flat, vector)
-        steps.train(graphs, plan, self._drop, network, descent, *self._moments, self._work, found)
+        steps.train(graphs, plan, self._drop, network, descent, *self._moments, self._work, results)
         for flat, vector in zip(moments, self._moments, strict=True):
             self._layout.unpack(vector, flat)
         self._layout.unpack(network.vector, self._model.parameters.numpy()[trained])
         self._layout.unpack(network.gradient, self._model.gradient.numpy()[trained])
-        return found
+        return results
 
-    def step(self, graphs: Molecules, batch: Longs, streams: DropoutStreams) -> Found:
+    def step(self, graphs: Molecules, batch: Longs, streams: DropoutStreams) -> GraphResults:
         """Set the model's gradient to that of the mean loss of a batch."""
-        plan, found = self._plan([batch], [streams])
+        plan, results = self._plan([batch], [streams])
         network = self._load()
-        steps.set_gradient(graphs, plan, 0, self._drop, network, self._work, found)
+        steps.set_gradient(graphs, plan, 0, self._drop, network, self._work, results)
         self._layout.unpack(network.gradient, self._model.gradient.numpy())
-        return found
+        return results
 
-    def evaluate(self, graphs: Molecules, parts: Sequence[Longs]) -> Found:
+    def evaluate(self, graphs: Molecules, parts: Sequence[Longs]) -> GraphResults:
         """Run the graphs of each part forward, without dropout."""
-        plan, found = self._plan(parts, None)
-        steps.evaluate(graphs, plan, self._drop, self._load(), self._work, found)
-        return found
+        plan, results = self._plan(parts, None)
+        steps.evaluate(graphs, plan, self._drop, self._load(), self._work, results)
+        return results
 
     def flops(self, counts: GraphCounts, *, training: bool) -> int:
         """Return the FLOPs of the compiled passes over these graphs, with what padding adds."""
@@ -170,19 +170,21 @@ class FastMolecules:
         self._layout.pack(self._model.parameters.numpy(), self._network.vector)
         return self._network
 
-    def _plan(self, batches: Sequence[Longs], streams: Sequence[DropoutStreams] | None) -> tuple[Plan, Found]:
+    def _plan(
+        self, batches: Sequence[Longs], streams: Sequence[DropoutStreams] | None
+    ) -> tuple[Plan, GraphResults]:
         count = STREAMS[self._network.kind]
         if streams is None:
             keys = np.tile(np.array(fixed_keys(count), np.int64), (len(batches), 1))
         else:
             keys = np.array([each.keys(count) for each in streams], np.int64).reshape(-1, count)
         order = np.concatenate([np.zeros(0, np.int64), *batches])
-        found = Found(
+        results = GraphResults(
             np.zeros(len(order)),
             np.zeros((len(order), self._network.outputs), np.float32),
             np.zeros((len(order) if streams is None else 0, self._options.graph), np.float32),
         )
-        return Plan(order, pointers([len(batch) for batch in batches]), keys.view(np.uint64)), found
+        return Plan(order, pointers([len(batch) for batch in batches]), keys.view(np.uint64)), results
 
     def _make_room(self, nodes: int, entries: int) -> None:
         if nodes > self._room[0] or entries > self._room[1]:

@@ -53,7 +53,18 @@ def forward(
 
 @compiled
 def back(graphs: Molecules, spot: Spot, network: Network, work: Work) -> None:
-    """Add the gradients of a graph's two layers, from `nodes_gradient`."""
+    """Add the gradients of a graph's two layers, from `nodes_gradient`.
+
+    Parameters
+    ----------
+    graphs : Molecules
+    spot : Spot
+        The graph.
+    network : Network
+        Its gradients are added to.
+    work : Work
+        As the graph's forward pass left it, with `nodes_gradient` set.
+    """
     count, gradients = spot.num_nodes, network.gradients
     one, other = work.attention, work.last_attention
     _elu_back(work.nodes_gradient, count, work.joined)

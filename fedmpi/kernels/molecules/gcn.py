@@ -36,7 +36,13 @@ def forward(
 
 @compiled
 def back(graphs: Molecules, spot: Spot, network: Network, work: Work) -> None:
-    """Add the gradients of a graph's two layers, from `nodes_gradient`."""
+    """Add the gradients of a graph's two layers, from `nodes_gradient`.
+
+    Parameters
+    ----------
+    graphs, spot, network, work
+        As for `fedmpi.kernels.molecules.gat.back`.
+    """
     first, count = spot.first, spot.num_nodes
     combine(
         graphs.back_pointers, graphs.back_columns, graphs.back_weights, work.nodes_gradient, first, count,

@@ -20,7 +20,17 @@ from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, Molecules, Network,
 
 @compiled
 def pool(graphs: Molecules, first: int, count: int, network: Network, work: Work) -> None:
-    """Set `pooled` to the mean over nodes of two layers on what is `joined`; the features are set here."""
+    """Set `pooled` to the mean over a graph's nodes of the readout's first two layers.
+
+    Parameters
+    ----------
+    graphs : Molecules
+    first, count : int
+        The graph's first node, and how many it has.
+    network : Network
+    work : Work
+        `joined` has the nodes' states; their features are filled in here.
+    """
     weights, features = network.weights, graphs.features
     states = work.joined.shape[1] - features.shape[1]
     for i in range(count):
@@ -46,25 +56,34 @@ def read_out(network: Network, work: Work) -> None:
 
 @compiled
 def judge(kind: int, targets: npt.NDArray[np.float64], outputs: int, share: float, work: Work) -> float:
-    """Return a graph's loss over its `outputs` logits; set `logits_gradient` to its gradient times `share`.
+    """Return a graph's loss, and set `logits_gradient`.
 
-    Classes have the negative log-likelihood, labels the binary cross-entropy of those that are there,
-    numbers the squared error.
+    Parameters
+    ----------
+    kind : int
+        `CLASSES` (negative log-likelihood), `LABELS` (binary cross-entropy of the labels that are not
+        NaN) or `NUMBERS` (squared error).
+    targets : float64 [T]
+    outputs : int
+        Number of logits that count; the others are padding.
+    share : float
+        Factor of the gradient: 1 / labels of the batch.
+    work : Work
     """
     logits, gradient, total = work.logits[0], work.logits_gradient[0], 0.0
     if kind == CLASSES:
         return _judge_class(int(targets[0]), outputs, share, logits, gradient)
     for task in range(len(targets)):
-        wanted, found = targets[task], np.float64(logits[task])
+        wanted, logit = targets[task], np.float64(logits[task])
         if np.isnan(wanted):
             gradient[task] = np.float32(0.0)
         elif kind == LABELS:
-            small = np.exp(-abs(found))
-            total += (found if found > 0.0 else 0.0) - found * wanted + np.log1p(small)
-            likely = (1.0 if found >= 0.0 else small) / (1.0 + small)
+            small = np.exp(-abs(logit))
+            total += (logit if logit > 0.0 else 0.0) - logit * wanted + np.log1p(small)
+            likely = (1.0 if logit >= 0.0 else small) / (1.0 + small)
             gradient[task] = np.float32((likely - wanted) * share)
         else:
-            error = found - wanted
+            error = logit - wanted
             total += error * error
             gradient[task] = np.float32(2.0 * error * share)
     return total

@@ -75,6 +75,16 @@ def executed(network: Network, width: int, counts: GraphCounts, *, training: boo
 
     A sum over neighbours takes a product and an addition per entry and column; the features need no
     gradient, in the first layer as in the readout.
+
+    Parameters
+    ----------
+    network : Network
+        Its padded widths.
+    width : int
+        Of the features.
+    counts : GraphCounts
+    training : bool
+        Forward and backward, or forward alone.
     """
     weights, nodes = network.weights, counts.nodes
     rows = 3 * nodes if network.kind == SAGE else nodes

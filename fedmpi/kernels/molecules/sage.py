@@ -1,7 +1,7 @@
 """GraphSAGE of one graph: two layers over two neighbours drawn of each node, and back.
 
-The first layer is asked for every node and for the two that are drawn of each: rows 0 to n - 1, and 2 i
-and 2 i + 1 behind them for node i.
+The first layer computes every node (rows 0 to n - 1) and the two neighbours drawn of each (rows n + 2 i
+and n + 2 i + 1 for node i).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.products import Floats
 from fedmpi.graphs.streams import Drop, Words
 from fedmpi.kernels.molecules import gat, gcn, readout, sage
-from fedmpi.kernels.molecules.arrays import GCN, SAGE, Found, Molecules, Network, Plan, Spot, Work
+from fedmpi.kernels.molecules.arrays import GCN, SAGE, GraphResults, Molecules, Network, Plan, Spot, Work
 from fedmpi.kernels.vectors import Descent, descend
 
 
@@ -22,7 +22,7 @@ def train(
     mean: Floats,
     square: Floats,
     work: Work,
-    found: Found,
+    results: GraphResults,
 ) -> None:
     """Take a step for each batch of a plan; the gradient is left as that of the last.
 
@@ -32,16 +32,24 @@ def train(
         Moments of the optimizer.
     """
     for step in range(len(plan.starts) - 1):
-        set_gradient(graphs, plan, step, drop, network, work, found)
+        set_gradient(graphs, plan, step, drop, network, work, results)
         descend(descent, step, network.vector, network.gradient, mean, square)
 
 
 @compiled
 def set_gradient(
-    graphs: Molecules, plan: Plan, step: int, drop: Drop, network: Network, work: Work, found: Found
+    graphs: Molecules, plan: Plan, step: int, drop: Drop, network: Network, work: Work, results: GraphResults
 ) -> None:
-    """Set the gradient to that of the mean loss over the labels of a batch, dropout on."""
-    _turn(network)
+    """Set the network's gradient to that of a batch's mean loss over its labels, with dropout.
+
+    Parameters
+    ----------
+    step : int
+        Number of the batch in the plan.
+    graphs, plan, drop, network, work, results
+        As for `train`.
+    """
+    _update_transposed(network)
     network.gradient[:] = np.float32(0.0)
     labels = 0
     for number in range(plan.starts[step], plan.starts[step + 1]):
@@ -51,7 +59,7 @@ def set_gradient(
     for number in range(plan.starts[step], plan.starts[step + 1]):
         spot = _next(graphs, plan.order[number], spot)
         _forward(graphs, spot, plan.streams[step], drop, True, network, work)
-        _note(graphs, plan.order[number], number, share, network, work, found)
+        _record(graphs, plan.order[number], number, share, network, work, results)
         readout.read_out_back(spot.num_nodes, network, work)
         if network.kind == GCN:
             gcn.back(graphs, spot, network, work)
@@ -62,16 +70,24 @@ def set_gradient(
 
 
 @compiled
-def evaluate(graphs: Molecules, plan: Plan, drop: Drop, network: Network, work: Work, found: Found) -> None:
-    """Find losses, outputs and what is pooled of the graphs of a plan, without dropout."""
+def evaluate(
+    graphs: Molecules, plan: Plan, drop: Drop, network: Network, work: Work, results: GraphResults
+) -> None:
+    """Write losses, outputs and pooled rows of a plan's graphs to `results`, without dropout.
+
+    Parameters
+    ----------
+    graphs, plan, drop, network, work, results
+        As for `train`.
+    """
     for step in range(len(plan.starts) - 1):
         spot = _before(graphs, plan, step)
         for number in range(plan.starts[step], plan.starts[step + 1]):
             spot = _next(graphs, plan.order[number], spot)
             _forward(graphs, spot, plan.streams[step], drop, False, network, work)
-            for j in range(found.pooled.shape[1]):
-                found.pooled[number, j] = work.pooled[0, j]
-            _note(graphs, plan.order[number], number, 0.0, network, work, found)
+            for j in range(results.pooled.shape[1]):
+                results.pooled[number, j] = work.pooled[0, j]
+            _record(graphs, plan.order[number], number, 0.0, network, work, results)
 
 
 @compiled
@@ -84,7 +100,7 @@ def _forward(
     network: Network,
     work: Work,
 ) -> None:
-    """Bring a graph to its logits."""
+    """Compute a graph's logits."""
     if network.kind == GCN:
         gcn.forward(graphs, spot, streams, drop, training, network, work)
     elif network.kind == SAGE:
@@ -115,19 +131,25 @@ def _next(graphs: Molecules, graph: np.int64, spot: Spot) -> Spot:
 
 
 @compiled
-def _note(
-    graphs: Molecules, graph: int, number: int, share: float, network: Network, work: Work, found: Found
+def _record(
+    graphs: Molecules,
+    graph: int,
+    number: int,
+    share: float,
+    network: Network,
+    work: Work,
+    results: GraphResults,
 ) -> None:
-    """Write down a graph's loss and outputs, and the gradient of its logits."""
+    """Store a graph's loss and outputs, and the gradient of its logits."""
     targets = graphs.targets[graph]
-    found.losses[number] = readout.judge(network.task, targets, network.outputs, share, work)
+    results.losses[number] = readout.judge(network.task, targets, network.outputs, share, work)
     for task in range(network.outputs):
-        found.outputs[number, task] = work.logits[0, task]
+        results.outputs[number, task] = work.logits[0, task]
 
 
 @compiled
-def _turn(network: Network) -> None:
-    """Bring the transposed matrices up to date."""
+def _update_transposed(network: Network) -> None:
+    """Set the transposed matrices from the weights."""
     weights, transposed = network.weights, network.transposed
     _transpose(weights.second, transposed.second)
     _transpose(weights.inner, transposed.inner)

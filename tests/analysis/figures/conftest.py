@@ -34,7 +34,7 @@ def record(tmp_path):
         with RunRecord.create(
             folder, config=config, clients=clients, rounds=rounds, partition={}, extra=extra
         ) as run:
-            run.begin_life(0, 1, ["Bcast"], {})
+            run.begin_attempt(0, 1, ["Bcast"], {})
             for index in range(rounds):
                 rows = {name: np.asarray(values)[index] for name, values in results.items()}
                 run.write_round(index, *_rows(len(clients), rows, extra))

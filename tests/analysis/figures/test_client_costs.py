@@ -18,15 +18,15 @@ def run(record):
     def make(clients):
         names = [f"client-{number}" for number in range(clients)]
         made = record({}, clients=names, client_bytes_up=[[3000] * clients] * 3)
-        life = made.lives[-1]
+        attempt = made.attempts[-1]
         measured = {
-            **life.measurements,
+            **attempt.measurements,
             "round_seconds": np.array([10.0, 1.0, 1.0]) * clients / 100,
             "cpu_seconds": np.array([[20.0], [2.0], [2.0]]) * clients / 100,
             "collective_bytes": np.full((3, 1, 1), 4000),
             "peak_host_bytes": np.full((3, 1), 10**9),
         }
-        return replace(made, lives=(replace(life, measurements=measured),))
+        return replace(made, attempts=(replace(attempt, measurements=measured),))
 
     return make
 
@@ -49,6 +49,6 @@ def test_runs_that_do_not_compare_are_refused(run, draw):
     with pytest.raises(BadInput, match="as many clients"):
         draw("client-costs", [run(4), run(4)])
     other = run(20)
-    other = replace(other, lives=(replace(other.lives[-1], ranks=3),))
+    other = replace(other, attempts=(replace(other.attempts[-1], ranks=3),))
     with pytest.raises(BadInput, match="numbers of ranks"):
         draw("client-costs", [run(4), other])

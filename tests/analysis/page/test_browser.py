@@ -33,7 +33,7 @@ def _record(folder, algorithm, seed, generator):
     }
     about = {"config": config, "clients": clients, "rounds": 12, "partition": partition}
     with RunRecord.create(folder, **about, extra=FIELDS["accuracy"]) as record:
-        record.begin_life(0, 2, ["Bcast", "Reduce"], {"cpu_model": "made up"})
+        record.begin_attempt(0, 2, ["Bcast", "Reduce"], {"cpu_model": "made up"})
         for index in range(12):
             results = blank_round(result_fields(FIELDS["accuracy"]), axis_sizes(4))
             measured = blank_round(measurement_fields(), axis_sizes(4, 2, 2))

@@ -1,4 +1,4 @@
-"""What a run keeps in its folder: the record, which is rank 0's, and checkpoints, which are every rank's."""
+"""The run folder: the record, written by rank 0, and checkpoints, written by every rank."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Opening:
     notice: str
 
 
-class Keeper:
-    """Writes what a run leaves behind.
+class RunFolder:
+    """The folder of a run, open for writing.
 
-    A failure here (disk full, replay mismatch) is one rank's and ends the whole job; what was recorded so
-    far stays readable.
+    A failure on one rank (disk full, replay mismatch) ends the whole job; the rounds recorded so far stay
+    readable.
     """
 
     def __init__(self, case: Case, folder: Path, world: World, where: Whereabouts) -> None:
@@ -53,7 +53,7 @@ class Keeper:
         self._locked: HeldFolder | None = None
         self._held: HeldFolder | None = None
 
-    def __enter__(self) -> Keeper:
+    def __enter__(self) -> RunFolder:
         return self
 
     def __exit__(
@@ -169,11 +169,11 @@ class Keeper:
             begun=start.time,
         )
 
-    def begin_life(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
-        """Record who computes from here on."""
+    def begin_attempt(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
+        """Record the start of this attempt."""
         if self._held is not None:
             with self._held.writing() as record:
-                record.begin_life(first_round, self._world.size, collectives, provenance)
+                record.begin_attempt(first_round, self._world.size, collectives, provenance)
 
     def write(self, report: RoundReport) -> None:
         """Record a round."""
