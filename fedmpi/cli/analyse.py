@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import typer
 
 from fedmpi.case.schema import Case
-from fedmpi.cli.options import Data
+from fedmpi.cli.options import Data, Json, OneCase, Set, SuiteName
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
@@ -31,6 +33,27 @@ from fedmpi.heterogeneity.statistics import statistics as count
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import check_suite
 
+Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
+AnalysisSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
+]
+AsPublished = Annotated[
+    bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
+]
+
+
+@dataclass(frozen=True)
+class Walks:
+    """The anonymous walks by which structures are compared."""
+
+    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4
+    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None
+    seed: AnalysisSeed = 0
+
+    def options(self) -> WalkOptions:
+        """Return them checked."""
+        return WalkOptions(self.length, self.walks, self.seed)
+
 
 def _load(data: Data, options: DatasetOptions) -> tuple[RawGraphs, ...]:
     """Prepare and load the datasets behind a name."""
@@ -48,11 +71,15 @@ def _named(data: Data, names: Sequence[str]) -> list[RawGraphs]:
 
 
 def properties(
-    names: Sequence[str], data: Data, seed: int = 0, as_published: bool = False, as_json: bool = False
+    data: Data,
+    names: Datasets = None,
+    seed: AnalysisSeed = 0,
+    as_published: AsPublished = False,
+    as_json: Json = False,
 ) -> int:
-    """Print Table 1: properties of graphs beside random ones; the paper's four datasets by default."""
+    """Graph properties beside those of random graphs (GCFL, Table 1)."""
     rows: list[Comparison] = []
-    for raw in _named(data, list(names) or list(published.TABLE_1)):
+    for raw in _named(data, names or list(published.TABLE_1)):
         rows.extend(compare(raw, seed, as_published))
     if as_json:
         return print_json(
@@ -73,8 +100,8 @@ def _property_cells(row: Comparison) -> tuple[str, ...]:
     return (row.dataset, row.property, f"{row.real:.4f}", f"{row.random:.4f}", *chances, *paper)
 
 
-def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
-    """Print Table 5: sizes of datasets; the paper's thirteen by default."""
+def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int:
+    """Sizes of datasets (GCFL, Table 5)."""
     rows = [count(raw) for name in names or published.TABLE_5 for raw in _named(data, [name])]
     if as_json:
         return print_json({"statistics": [asdict(row) for row in rows]})
@@ -99,24 +126,21 @@ def _statistics_cells(row: Statistics) -> tuple[str, ...]:
 
 
 def heterogeneity(
-    names: Sequence[str],
-    data: Data,
-    options: WalkOptions,
-    as_published: bool = False,
-    as_json: bool = False,
+    data: Data, walks: Walks, names: Datasets = None, as_published: AsPublished = False, as_json: Json = False
 ) -> int:
-    """Print Table 2: heterogeneity within the one dataset named, or across several.
+    """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2).
 
     Without a name: the paper's five columns.
     """
+    options = walks.options()
     columns = [tuple(names)] if names else list(published.TABLE_2)
     rows = [measure_heterogeneity(_named(data, column), options, as_published) for column in columns]
     if as_json:
         settings = {**asdict(options), "as_published": as_published}
         return print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
     headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
-    walks = options.walks or "by the bound"
-    title = f"Heterogeneity (walk length {options.length}, walks per graph {walks}, seed {options.seed})"
+    number = options.walks or "by the bound"
+    title = f"Heterogeneity (walk length {options.length}, walks per graph {number}, seed {options.seed})"
     return _print(PlainTable(title, headings, 1).with_lines(map(_heterogeneity_cells, rows)))
 
 
@@ -133,10 +157,10 @@ def _spread(spread: Spread) -> str:
 
 
 def leakage(
-    target: str, data: Data, case: str | None = None, overrides: Sequence[str] = (), as_json: bool = False
+    target: SuiteName, data: Data, case: OneCase = None, set_: Set = None, as_json: Json = False
 ) -> int:
-    """Print for a suite's partitions, or one case's, which test graphs have a twin in training sets."""
-    wanted = _distinct_partitions(_cases(target, case, overrides))
+    """Test graphs that have an isomorphic twin in a training set, by partition of a suite."""
+    wanted = _distinct_partitions(_cases(target, case, set_ or []))
     found = []
     for each in wanted:
         raws = _load(data, each.dataset)

@@ -6,29 +6,30 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Scopes, TableMaker, clustered
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.stored import read_run
 from fedmpi.analysis.summary import setting
+from fedmpi.cli.analyse import Walks
+from fedmpi.cli.options import Data, Json, Runs
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
-from fedmpi.datasets.source import DataSource
 from fedmpi.heterogeneity.clusters import DRAWS, Control, Level
 from fedmpi.heterogeneity.distances import WalkOptions
 
 _KINDS = ("structure", "features")
 
 
-def clusters(paths: Sequence[Path], source: DataSource, options: WalkOptions, as_json: bool = False) -> int:
-    """Print the heterogeneity before clustering, within clusters, and within random ones; returns 0."""
-    maker = TableMaker(source, options)
-    found = [clustered(read_run(path), maker) for place in paths for path in run_paths(place)]
+def clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int:
+    """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3)."""
+    options = walks.options()
+    maker = TableMaker(data.source(), options)
+    found = [clustered(read_run(path), maker) for place in runs for path in run_paths(place)]
     if as_json:
-        runs = [_record(run) for run in found]
-        return print_json({**asdict(options), "random_partitions": DRAWS, "runs": runs})
+        records = [_record(run) for run in found]
+        return print_json({**asdict(options), "random_partitions": DRAWS, "runs": records})
     screen = console(sys.stdout)
     screen.print(_final_table(found, options))
     for run in found:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from fedmpi.comm.world import World
     from fedmpi.registry.check import Checked
 
-app = Commands(
-    help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.", no_args_is_help=True
-)
+app = Commands({}, help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.")
 
 _SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
 """Those of GCFL's five repetitions, in their order, and more."""

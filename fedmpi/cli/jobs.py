@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from fedmpi.jobs.order import Ordered
     from fedmpi.jobs.plan import Wishes
 
-app = Commands(
-    help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.", no_args_is_help=True
-)
+app = Commands({}, help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.")
 
 Target = Annotated[str, typer.Argument(help="A suite that was submitted, or the folder of its cases.")]
 

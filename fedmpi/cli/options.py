@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from fedmpi.datasets.source import DataSource
@@ -80,8 +82,36 @@ class SweepOptions(SuiteOptions):
     ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1
 
 
+class _ByModule(TyperGroup):
+    """Commands that are imported when they are asked for: the program starts fast, and needs no torch."""
+
+    places: Mapping[str, str]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; its help is the first paragraph of its function's docstring."""
+        if cmd_name not in self.places:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self.places[cmd_name].partition(".")
+        function = getattr(importlib.import_module(f"fedmpi.cli.{module}"), name)
+        alone = Commands({}, add_completion=False)
+        alone.command(cmd_name, help=str(inspect.getdoc(function)).partition("\n\n")[0])(function)
+        return typer.main.get_command(alone)
+
+
 class Commands(typer.Typer):
-    """Commands that are called with groups of options; on the command line each field is an option."""
+    """Commands that are called with groups of options; on the command line each field is an option.
+
+    Parameters
+    ----------
+    places : mapping
+        Module of this package and function, by the command's name; further ones are added by `command`.
+    """
+
+    def __init__(self, places: Mapping[str, str], **settings: Any) -> None:
+        group = type("_Group", (_ByModule,), {"places": places})
+        super().__init__(cls=group, no_args_is_help=True, **settings)
+        for name in places:
+            super().command(name)(lambda: None)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
         """Return what adds a function as a command."""
