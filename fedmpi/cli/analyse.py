@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from fedmpi.case.schema import Case
-from fedmpi.cli.options import Data, Json, OneCase, Set, SuiteName
+from fedmpi.cli.options import AnalysisSeed, Data, Json, OneCase, Set, SuiteName, Walks
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
@@ -23,7 +23,7 @@ from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity import published
-from fedmpi.heterogeneity.distances import Heterogeneity, Spread, WalkOptions
+from fedmpi.heterogeneity.distances import Heterogeneity, Spread
 from fedmpi.heterogeneity.distances import heterogeneity as measure_heterogeneity
 from fedmpi.heterogeneity.leakage import Leakage
 from fedmpi.heterogeneity.leakage import leakage as find_leakage
@@ -34,25 +34,9 @@ from fedmpi.partition.partition import make
 from fedmpi.registry.check import check_suite
 
 Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
-AnalysisSeed = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
-]
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
 ]
-
-
-@dataclass(frozen=True)
-class Walks:
-    """The anonymous walks by which structures are compared."""
-
-    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4
-    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None
-    seed: AnalysisSeed = 0
-
-    def options(self) -> WalkOptions:
-        """Return them checked."""
-        return WalkOptions(self.length, self.walks, self.seed)
 
 
 def _load(data: Data, options: DatasetOptions) -> tuple[RawGraphs, ...]:

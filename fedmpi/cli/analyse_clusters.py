@@ -12,8 +12,7 @@ from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Scop
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.stored import read_run
 from fedmpi.analysis.summary import setting
-from fedmpi.cli.analyse import Walks
-from fedmpi.cli.options import Data, Json, Runs
+from fedmpi.cli.options import Data, Json, Runs, Walks
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.heterogeneity.clusters import DRAWS, Control, Level

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from fedmpi.datasets.source import DataSource
+    from fedmpi.heterogeneity.distances import WalkOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,6 +37,9 @@ OneCase = Annotated[str | None, typer.Option(help="Only this case: its number (f
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
 Image = Annotated[
     Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default beside the cases or here.")
+]
+AnalysisSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
 ]
 Budget = Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")]
 
@@ -80,6 +84,21 @@ class SweepOptions(SuiteOptions):
 
     workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1
     ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1
+
+
+@dataclass(frozen=True)
+class Walks:
+    """The anonymous walks by which structures are compared."""
+
+    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4
+    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None
+    seed: AnalysisSeed = 0
+
+    def options(self) -> WalkOptions:
+        """Return them checked."""
+        from fedmpi.heterogeneity.distances import WalkOptions
+
+        return WalkOptions(self.length, self.walks, self.seed)
 
 
 class _ByModule(TyperGroup):

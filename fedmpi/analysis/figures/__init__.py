@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
@@ -39,6 +39,12 @@ KINDS: dict[str, str] = {
 
 FORMATS = (".svg", ".pdf", ".png")
 """Suffixes that an image may have."""
+
+
+class KindOptions(BaseModel):
+    """What the options of every kind refuse: unknown names, and numbers that are none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Kind(Protocol):

@@ -16,13 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from fedmpi.analysis.cells import run_titles
 from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Int, TableMaker, clustered
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import titles, without
-from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
-from fedmpi.analysis.summary import setting
+from fedmpi.analysis.figures import KindOptions, style
+from fedmpi.analysis.names import COLOURS, dataset_name
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.clusters import DRAWS, PairTable, control, within_one
@@ -41,7 +40,7 @@ Row = tuple[str, dict[str, Compared]]
 """Label, and each kind's figure."""
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``within-clusters``.
 
     Attributes
@@ -50,8 +49,6 @@ class Options(BaseModel):
         Steps of the anonymous walks, walks per graph (by default by the bound), and the seed of walks,
         drawn pairs and random partitions.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     length: int = 4
     walks: int | None = None
@@ -73,15 +70,9 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     maker = TableMaker(source or DataSource.from_environment(), walks)
     found = [clustered(run, maker) for run in runs]
     rows = [_rows(each, maker) for each in found]
-    names = [
-        f"{algorithm_name(setting(run.config, 'algorithm'))} on "
-        f"{dataset_name(setting(run.config, 'dataset'))}, seed {run.config['seed']}"
-        for run in runs
-    ]
-    headings = titles(names, [without(run.config, "suite", "name", "seed") for run in runs])
     lines = max(sum(1.0 + 0.3 * label.count("\n") for label, _ in panel) for panel in rows)
     figure, axes = style.panels(len(runs), height=0.85 + _ROW * lines)
-    for axis, each, heading, panel in zip(axes, found, headings, rows, strict=True):
+    for axis, each, heading, panel in zip(axes, found, run_titles(runs), rows, strict=True):
         _panel(axis, panel, each.before)
         axis.set_title(heading, loc="left")
     _legend(figure)

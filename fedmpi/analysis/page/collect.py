@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis import scores
-from fedmpi.analysis.figures.cells import without
+from fedmpi.analysis.cells import without
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fedmpi.analysis.cells import key, titles
 from fedmpi.analysis.estimates import Estimate, estimate
-from fedmpi.analysis.figures.cells import key, titles
 from fedmpi.analysis.names import (
     algorithm_name,
     algorithm_place,

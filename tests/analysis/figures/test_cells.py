@@ -1,6 +1,6 @@
 import pytest
 
-from fedmpi.analysis.figures.cells import by_rule, cells, seeds_text, titles, without
+from fedmpi.analysis.cells import by_rule, cells, seeds_text, titles, without
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
 
