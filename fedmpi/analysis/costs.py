@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from fedmpi.metrics.targets import Cost
 from fedmpi.store.reader import Run
+from fedmpi.store.schema import Array
 
 
 def by_round(run: Run) -> Cost:
@@ -26,16 +28,16 @@ def by_round(run: Run) -> Cost:
 
 def figures(run: Run) -> dict[str, float]:
     """Return what a run cost by name."""
-    cost, executed = by_round(run), _total(run, "executed_flops")
+    cost, executed, by_phase = by_round(run), _total(run, "executed_flops"), phases(run)
     work = float(cost.model_flops.sum())
-    busy = sum(seconds for name, (_, seconds) in phases(run).items() if name in _BUSY) or math.nan
+    busy = sum(seconds for name, (_, seconds) in by_phase.items() if name in _BUSY) or math.nan
     peaks = [life.measurements["peak_host_bytes"].max(initial=0) for life in run.lives]
     return {
         "total_seconds": float(cost.seconds.sum()),
         "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
         "overhead_seconds_median": _overhead(run),
         "repeated_rounds": sum(life.rounds_written for life in run.lives) - run.rounds_completed,
-        **{f"{name}_seconds": slowest for name, (slowest, _) in phases(run).items()},
+        **{f"{name}_seconds": slowest for name, (slowest, _) in by_phase.items()},
         "cpu_seconds": _total(run, "cpu_seconds"),
         "model_gflop": work / 1e9,
         "executed_gflop": executed / 1e9,
@@ -53,13 +55,24 @@ _BUSY = ("train", "evaluate")
 
 def phases(run: Run) -> dict[str, tuple[float, float]]:
     """Return seconds by phase over all rounds: of the slowest rank of each, and of all ranks together."""
-    found: dict[str, tuple[float, float]] = {}
+    slowest = by_name(run, "phase_seconds", lambda seconds: seconds.max(axis=1, initial=0.0).sum(axis=0))
+    total = by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=(0, 1)))
+    return {name: (slowest[name], total[name]) for name in slowest}
+
+
+def by_name(run: Run, measurement: str, take: Callable[[Array], Array]) -> dict[str, float]:
+    """Return sums over lives of a measurement by phase or by collective.
+
+    Parameters
+    ----------
+    take : callable
+        Returns what counts of a life's kept rounds [rounds, ranks, names], by name.
+    """
+    found: dict[str, float] = {}
     for life, kept in run.kept_rounds():
-        seconds = life.measurements["phase_seconds"][kept]
-        slowest, total = seconds.max(axis=1, initial=0.0).sum(axis=0), seconds.sum(axis=(0, 1))
-        for place, name in enumerate(life.phases):
-            before = found.get(name, (0.0, 0.0))
-            found[name] = (before[0] + float(slowest[place]), before[1] + float(total[place]))
+        names = life.phases if measurement == "phase_seconds" else life.collectives
+        for name, value in zip(names, take(life.measurements[measurement][kept]), strict=True):
+            found[name] = found.get(name, 0.0) + float(value)
     return found
 
 

@@ -16,9 +16,11 @@ _Text = Annotated[str, Field(max_length=4096)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class _Named(BaseModel):
+class _Part(BaseModel):
     model_config = ConfigDict(strict=True)
 
+
+class _Named(_Part):
     name: _Text
 
 
@@ -26,10 +28,8 @@ class _Partition(_Named):
     seed: _Count = 0
 
 
-class _Kinds(BaseModel):
+class _Kinds(_Part):
     """Of what kind a setting is that analyses read, where the configuration has it."""
-
-    model_config = ConfigDict(strict=True)
 
     suite: _Text = ""
     name: _Text = ""
@@ -42,28 +42,20 @@ class _Kinds(BaseModel):
     algorithm: _Named | _Text = ""
 
 
-class _Source(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Source(_Part):
     commit: _Text = ""
 
 
-class _Rank(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Rank(_Part):
     cores: list[_Count] = []
 
 
-class _Mpi(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Mpi(_Part):
     ranks: list[_Rank] = []
 
 
-class _Origin(BaseModel):
+class _Origin(_Part):
     """Of what kind the parts of a life's provenance are that analyses read."""
-
-    model_config = ConfigDict(strict=True)
 
     source: _Source = _Source()
     mpi: _Mpi = _Mpi()

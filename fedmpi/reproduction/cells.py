@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
@@ -105,10 +106,7 @@ def _column(published: Published) -> tuple[str, str, str]:
 
 def _grouped(found: Sequence[Compared], family: Callable[[Published], tuple[str, ...]]) -> list[list[int]]:
     """Return the places of figures by family."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place, each in enumerate(found):
-        groups.setdefault(family(each.published), []).append(place)
-    return list(groups.values())
+    return list(grouped(range(len(found)), lambda place: family(found[place].published)).values())
 
 
 def _measured(published: Published, reference: Published | None, results: Results) -> Compared:

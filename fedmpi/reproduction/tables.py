@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
@@ -49,8 +50,7 @@ def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what became of the averages, a line per reading."""
     averages = [each for each in found if each.published.metric == "average"]
     lines = []
-    for reading in dict.fromkeys(each.published.reading for each in averages):
-        members = [each for each in averages if each.published.reading == reading]
+    for reading, members in grouped(averages, lambda each: each.published.reading).items():
         words = [
             in_words([each.judged[rule].corrected for each in members], refused(members)) for rule in rules
         ]
@@ -125,9 +125,8 @@ def counts_table(found: Sequence[Compared]) -> str:
     """Return how many figures are confirmed, refuted, undecided and open, with and without the correction."""
     rows = []
     word = refused(found)
-    families = dict.fromkeys((each.published.place, each.published.metric) for each in found)
-    for table, metric in families:
-        members = [each for each in found if (each.published.place, each.published.metric) == (table, metric)]
+    families = grouped(found, lambda each: (each.published.place, each.published.metric))
+    for (table, metric), members in families.items():
         for rule in RULES:
             answers = [each.judged[rule] for each in members]
             corrected, alone = (

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.clock import seconds_of
 from fedmpi.store.reader import Run
-
-
-def seconds_of(stamp: str) -> float:
-    """Return a UTC stamp of the record as seconds since 1970."""
-    return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
 
 
 def round_ends(run: Run) -> npt.NDArray[np.float64]:

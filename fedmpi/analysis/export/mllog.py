@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedmpi.analysis.export.clock import round_ends, seconds_of
+from fedmpi.analysis.export.clock import round_ends
 from fedmpi.analysis.scores import curve
 from fedmpi.analysis.summary import setting
+from fedmpi.clock import seconds_of
 from fedmpi.store.reader import Run
 
 Kind = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from markupsafe import Markup
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
 from fedmpi.analysis.page.collect import ALONE, Float
 from fedmpi.analysis.page.sections import Section, leaders
@@ -37,10 +38,7 @@ _MEANINGS = {
 
 def by_metric(settings: Iterable[Setting]) -> list[list[Setting]]:
     """Return settings in groups of one headline."""
-    found: dict[str, list[Setting]] = {}
-    for each in settings:
-        found.setdefault(each.metric.name, []).append(each)
-    return list(found.values())
+    return list(grouped(settings, lambda each: each.metric.name).values())
 
 
 def lines(settings: Sequence[Setting]) -> list[Line]:
