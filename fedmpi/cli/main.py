@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 import fedmpi
-from fedmpi.cli import bench, jobs, output
+from fedmpi.cli import output
 from fedmpi.cli.ending import exit_code
-from fedmpi.cli.options import Commands
+from fedmpi.cli.options import commands
 from fedmpi.cli.usage import refuse_unreadable
 from fedmpi.comm import interrupt
 
-app = Commands(
+app = commands(
     {
         "run": "run.run",
         "sweep": "sweep.sweep",
@@ -41,11 +41,11 @@ app = Commands(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data_app = Commands(
+data_app = commands(
     {"list": "data.show", "fetch": "data.fetch", "verify": "data.verify"},
     help="Real datasets: list, fetch, verify.",
 )
-analyse_app = Commands(
+analyse_app = commands(
     {
         "properties": "analyse.properties",
         "statistics": "analyse.statistics",
@@ -55,10 +55,34 @@ analyse_app = Commands(
     },
     help="Statistics of graphs and datasets; leakage between splits.",
 )
+bench_app = commands(
+    {
+        "train": "bench.train",
+        "cores": "bench.cores",
+        "ranks": "bench.ranks",
+        "comm": "bench.comm",
+        "record": "bench.record",
+        "data": "bench.data_",
+        "peers": "bench.peers",
+    },
+    help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
+)
+jobs_app = commands(
+    {
+        "plan": "jobs.plan",
+        "render": "jobs.render",
+        "submit": "jobs.submit",
+        "status": "jobs.status",
+        "resume": "jobs.resume",
+        "cancel": "jobs.cancel",
+        "systems": "jobs.systems",
+    },
+    help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
+)
 app.add_typer(data_app, name="data")
 app.add_typer(analyse_app, name="analyse")
-app.add_typer(bench.app, name="bench")
-app.add_typer(jobs.app, name="jobs")
+app.add_typer(bench_app, name="bench")
+app.add_typer(jobs_app, name="jobs")
 
 
 def _version(wanted: bool) -> None:

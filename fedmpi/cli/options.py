@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -16,8 +17,6 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from fedmpi.datasets.source import DataSource
     from fedmpi.heterogeneity.distances import WalkOptions
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
@@ -107,40 +106,30 @@ class _ByModule(TyperGroup):
     places: Mapping[str, str]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; its help is the first paragraph of its function's docstring."""
+        """Return a command; its help is its function's docstring without the sections."""
         if cmd_name not in self.places:
             return super().get_command(ctx, cmd_name)
         module, _, name = self.places[cmd_name].partition(".")
         function = getattr(importlib.import_module(f"fedmpi.cli.{module}"), name)
-        alone = Commands({}, add_completion=False)
-        alone.command(cmd_name, help=str(inspect.getdoc(function)).partition("\n\n")[0])(function)
+        help_text = re.split(r"\n\n\w+\n-+\n", str(inspect.getdoc(function)))[0]
+        alone = typer.Typer(add_completion=False)
+        alone.command(cmd_name, help=help_text)(_by_field(function))
         return typer.main.get_command(alone)
 
 
-class Commands(typer.Typer):
-    """Commands that are called with groups of options; on the command line each field is an option.
+def commands(places: Mapping[str, str], **settings: Any) -> typer.Typer:
+    """Return commands that are called with groups of options; on the command line each field is an option.
 
     Parameters
     ----------
     places : mapping
-        Module of this package and function, by the command's name; further ones are added by `command`.
+        Module of this package and function, by the command's name.
     """
-
-    def __init__(self, places: Mapping[str, str], **settings: Any) -> None:
-        group = type("_Group", (_ByModule,), {"places": places})
-        super().__init__(cls=group, no_args_is_help=True, **settings)
-        for name in places:
-            super().command(name)(lambda: None)
-
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
-        """Return what adds a function as a command."""
-        add = super().command(name, **settings)
-
-        def added(function: Command) -> Command:
-            add(_by_field(function))
-            return function
-
-        return added
+    group = type("_Group", (_ByModule,), {"places": places})
+    app = typer.Typer(cls=group, no_args_is_help=True, **settings)
+    for name in places:
+        app.command(name)(lambda: None)
+    return app
 
 
 def _by_field(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ def reproduction(
 ) -> int:
     """Write from stored rows what became of published figures: confirmed, refuted, undecided, open.
 
-    In folders of rows, what is named as the table is left out.
+    In folders of rows a file with the table's name is left out.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def select(
 ) -> int:
     """Name the best settings of a sweep by validation data, and run them again with other seeds.
 
-    The overrides say which of a suite's cases to select from; the other options are for the winners.
+    --set says which of a suite's cases to select from; the other options are for the winners.
 
     Returns
     -------

@@ -13,25 +13,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from fedmpi.config import locations
-from fedmpi.reproduction import (
-    clusterings,
-    leakage,
-    openings,
-    pairs,
-    scores,
-    splits,
-    tables,
-    verdicts,
-)
+from fedmpi.reproduction import clusterings, leakage, openings, pairs, scores, splits, tables, verdicts
 from fedmpi.reproduction.ablation import ablation_table
-from fedmpi.reproduction.cells import (
-    AS_PUBLISHED,
-    BY_VALIDATION,
-    HEADLINE,
-    MARGIN,
-    Compared,
-    compare,
-)
+from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, MARGIN, Compared, compare
 from fedmpi.reproduction.changes import changes_table
 from fedmpi.reproduction.published import Claim, Published, read, read_claims
 from fedmpi.reproduction.results import Results
@@ -202,16 +186,12 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
 
 def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
     members = [each for each in found if each.published.place == name]
-    notes = {each.published.cell: each for each in members if each.published.note}.values()
+    noted = {each.published.cell: each for each in members if each.published.note}.values()
     return {
         "name": name,
         "suite": members[0].published.suite,
         "accuracies": tables.accuracy_table(members, paper.rules),
         "spreads": tables.spread_text(members, paper.rules),
         "gains": tables.gains_table(members, paper.rules),
-        "notes": [
-            f"{each.published.row}, {each.published.column}: {each.published.note}."
-            for each in notes
-            if not each.published.reading
-        ],
+        "notes": tables.notes([each for each in noted if not each.published.reading]),
     }
