@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import Array
@@ -89,3 +90,12 @@ def _overhead(run: Run) -> float:
 
 def _total(run: Run, name: str) -> float:
     return float(sum(life.measurements[name][kept].sum() for life, kept in run.kept_rounds()))
+
+
+def round_ends(run: Run) -> Array:
+    """Return the end of each recorded round [R] in seconds since 1970: start of its life plus rounds."""
+    ends = np.zeros(run.rounds_completed)
+    for life, kept in run.kept_rounds():
+        since = np.cumsum(life.measurements["round_seconds"])
+        ends[kept + life.first_round] = seconds_of(life.started) + since[kept]
+    return ends

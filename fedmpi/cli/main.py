@@ -10,9 +10,8 @@ import typer
 
 import fedmpi
 from fedmpi.cli import output
-from fedmpi.cli.ending import exit_code
+from fedmpi.cli.ending import exit_code, refuse_unreadable
 from fedmpi.cli.options import commands
-from fedmpi.cli.usage import refuse_unreadable
 from fedmpi.comm import interrupt
 
 app = commands(

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedmpi.analysis import rows
+from fedmpi.analysis.columns import Figures, client_columns, run_columns, task_columns
 from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.entries import Column, Entry
 from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Runs
-from fedmpi.cli.tables import client_table, run_table, task_table
+from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json, say, write
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
@@ -28,6 +31,8 @@ from fedmpi.visible import complain_of, visible_lines
 if TYPE_CHECKING:
     from fedmpi.analysis.page.build import Page
 
+_HINT = "a wider terminal, `| less -S` or --html FILE shows them"
+_MOST_TASKS = 30
 _MOST_NAMED = 3
 """Suites that a title names."""
 
@@ -160,3 +165,36 @@ def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files
         done = make_whole(folder)
     say(f"{folder}: {done}")
     return 0
+
+
+def run_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+    """Return one line per run; `metrics` are all that these runs have."""
+    return _table(run_columns(rows, metrics), rows)
+
+
+def client_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+    """Return one line per client of a run."""
+    return _table(client_columns(rows, metrics), rows)
+
+
+def task_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+    """Return one line per label column of a run with all its metrics, of at most 30 columns."""
+    table = _table(task_columns(rows, metrics), rows[:_MOST_TASKS])
+    if len(rows) > _MOST_TASKS:
+        table.caption = f"... {len(rows) - _MOST_TASKS} more tasks"
+    return table
+
+
+def _table(columns: Sequence[Column[Figures]], rows: Sequence[Figures]) -> PlainTable:
+    spare = sorted((each for each in columns if each.spare), key=lambda each: -each.spare)
+    left = next(
+        (place for place, each in enumerate(columns) if not all(_is_text(each.entry(row)) for row in rows)), 0
+    )
+    table = PlainTable(
+        "", [each.heading for each in columns], left, [each.heading for each in spare], hint=_HINT
+    )
+    return table.with_lines([each.entry(row).text for each in columns] for row in rows)
+
+
+def _is_text(entry: Entry) -> bool:
+    return entry.value == entry.text

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedmpi.analysis.export.clock import round_ends
+from fedmpi.analysis.costs import round_ends
 from fedmpi.analysis.scores import curve
 from fedmpi.analysis.summary import setting
 from fedmpi.clock import seconds_of

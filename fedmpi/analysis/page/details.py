@@ -19,8 +19,7 @@ from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
-from fedmpi.analysis.page.sections import Section, areas_legend, grid
-from fedmpi.analysis.page.tables import listed, table
+from fedmpi.analysis.page.sections import Section, areas_legend, grid, listed, table
 from fedmpi.analysis.scores import splitting_groups
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits

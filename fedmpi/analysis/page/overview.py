@@ -10,9 +10,8 @@ from markupsafe import Markup
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
 from fedmpi.analysis.page.collect import ALONE, Float
-from fedmpi.analysis.page.sections import Section, leaders
+from fedmpi.analysis.page.sections import Section, leaders, table
 from fedmpi.analysis.page.settings import Cell, Setting
-from fedmpi.analysis.page.tables import table
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
 
