@@ -78,7 +78,7 @@ class RunProgress:
     @property
     def planned(self) -> int:
         """Rounds of the whole run."""
-        return self.start.rounds if self.start is not None else 0
+        return self.start.rounds if self.start else 0
 
     @property
     def clients(self) -> tuple[str, ...]:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from fedmpi.config.documents import short
+from fedmpi.errors import BadInput
+
 if TYPE_CHECKING:
     from fedmpi.datasets.source import DataSource
     from fedmpi.heterogeneity.distances import WalkOptions
@@ -98,6 +101,14 @@ class Walks:
         from fedmpi.heterogeneity.distances import WalkOptions
 
         return WalkOptions(self.length, self.walks, self.seed)
+
+
+def whole_numbers(text: str, pattern: re.Pattern[str], option: str, advice: str) -> list[int]:
+    """Return an option's "1,2,3" as numbers; BadInput where one is not of the pattern."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(pattern.fullmatch(part) for part in parts):
+        raise BadInput(f"{option} {short(text)}: {advice}")
+    return [int(part) for part in parts]
 
 
 class _ByModule(TyperGroup):

@@ -15,10 +15,9 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scaling.model import Model
 from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
-from fedmpi.cli.options import Json, Runs
+from fedmpi.cli.options import Json, Runs, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import Screen, console, print_json, say
-from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
 from fedmpi.visible import complain_of
 
@@ -27,12 +26,8 @@ _RANKS = re.compile(r"[1-9][0-9]{0,4}")
 
 def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
     """Return an option's "8,16" as numbers of ranks."""
-    if text is None:
-        return []
-    parts = [part.strip() for part in text.split(",")]
-    if not all(_RANKS.fullmatch(part) for part in parts):
-        raise BadInput(f"{option} {short(text)}: give numbers of ranks up to 99,999, such as 8,16,64")
-    return [int(part) for part in parts]
+    advice = "give numbers of ranks up to 99,999, such as 8,16,64"
+    return [] if text is None else whole_numbers(text, _RANKS, option, advice)
 
 
 def scaling(

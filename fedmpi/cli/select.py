@@ -16,12 +16,11 @@ import typer
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
-from fedmpi.cli.options import SweepOptions
+from fedmpi.cli.options import SweepOptions, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, say
 from fedmpi.cli.terminal import write as write_file
 from fedmpi.config import locations
-from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -123,10 +122,7 @@ def seed_list(text: str) -> list[int]:
     BadInput
         Something else than whole numbers of at most 18 digits.
     """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(_SEED.fullmatch(part) for part in parts):
-        raise BadInput(f"--seeds {short(text)}: give whole numbers with commas, such as 1,2,3")
-    return [int(part) for part in parts]
+    return whole_numbers(text, _SEED, "--seeds", "give whole numbers with commas, such as 1,2,3")
 
 
 _FIGURES = ("metric", "val", "test", "tried", "best test of any")

@@ -12,37 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from fedmpi.analysis.cells import Cell, by_rule, cells, seeds_text, titled
 from fedmpi.analysis.clusterings import datasets_of
-from fedmpi.analysis.figures import KindOptions, style
+from fedmpi.analysis.figures import WalkKindOptions, style
 from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.analysis.scores import LAST
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
-from fedmpi.heterogeneity.distances import STRUCTURE, Float, Spread, WalkOptions, spread
+from fedmpi.heterogeneity.distances import STRUCTURE, Float, Spread, spread
 from fedmpi.heterogeneity.walks import embed
 from fedmpi.store.reader import Run
 
 
-class Options(KindOptions):
+class Options(WalkKindOptions):
     """Options of ``pair-heterogeneity``.
 
     Attributes
     ----------
     dataset : str
         The dataset whose accuracy is drawn; a run has it and one other, or it alone.
-    length, walks, seed : int
-        Steps of the anonymous walks, walks per graph (by default by the bound), and the seed of walks
-        and drawn pairs.
     """
 
     dataset: str = "PROTEINS"
-    length: int = 4
-    walks: int | None = None
-    seed: int = Field(0, ge=0)
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,7 @@ class _Distances:
     """Structure heterogeneity between two datasets; each dataset's walks are drawn once."""
 
     def __init__(self, options: Options, source: DataSource) -> None:
-        self._walks = WalkOptions(options.length, options.walks, options.seed)
+        self._walks = options.walk_options()
         self._source = source
         self._shares: dict[str, Float] = {}
 
