@@ -105,6 +105,17 @@ def read_run(path: Path) -> Run:
     return replace(run, config=_Stored(run.config, run.folder))
 
 
+def hosts(provenance: Mapping[str, Any]) -> list[str]:
+    """Return the names of the ranks' hosts, sorted."""
+    return sorted({str(rank.get("host")) for rank in provenance.get("mpi", {}).get("ranks", [])})
+
+
+def commit(provenance: Mapping[str, Any], without: str, letters: int | None = None) -> str:
+    """Return the commit, or `without` where there was no checkout, and whether it had changes."""
+    source = provenance.get("source", {})
+    return str(source.get("commit", without))[:letters] + (" with changes" if source.get("dirty") else "")
+
+
 def _refuse_other_kinds(run: Run, what: str, kinds: type[BaseModel], given: dict[str, Any]) -> None:
     try:
         kinds.model_validate(given)

@@ -25,7 +25,7 @@ from fedmpi.errors import BadInput
 from fedmpi.heterogeneity import published
 from fedmpi.heterogeneity.distances import Heterogeneity, Spread
 from fedmpi.heterogeneity.distances import heterogeneity as measure_heterogeneity
-from fedmpi.heterogeneity.leakage import Leakage
+from fedmpi.heterogeneity.leakage import ClientLeakage, Leakage
 from fedmpi.heterogeneity.leakage import leakage as find_leakage
 from fedmpi.heterogeneity.properties import Comparison, compare
 from fedmpi.heterogeneity.statistics import Statistics
@@ -94,19 +94,11 @@ def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int
     return _print(table.with_lines(map(_statistics_cells, rows)))
 
 
-def _statistics_cells(row: Statistics) -> tuple[str, ...]:
+def _statistics_cells(row: Statistics) -> tuple[object, ...]:
     theirs = published.TABLE_5.get(row.name)
     paper = "{} / {:.2f} / {:.2f} / {} / {}".format(*theirs) if theirs else ""
     averages = (f"{row.nodes:.2f}", f"{row.edges:.2f}")
-    return (
-        row.name,
-        str(row.graphs),
-        *averages,
-        str(row.classes),
-        row.features,
-        str(row.feature_width),
-        paper,
-    )
+    return (row.name, row.graphs, *averages, row.classes, row.features, row.feature_width, paper)
 
 
 def heterogeneity(
@@ -184,27 +176,23 @@ def _leakage_table(case: Case, result: Leakage) -> PlainTable:
     title = f"{case.dataset.name}, {case.partition.name}; distinct graphs: {distinct}"
     headings = ("client", "dataset", "test graphs", "twin in own training", "in another's", "in none")
     table = PlainTable(title, headings, 2)
-    sums = [0, 0, 0, 0]
-    for client in result.clients:
-        counts = [len(client.own), *(int(mask.sum()) for mask in (client.own, client.other, client.clean))]
-        table.add_line(client.client, client.dataset, *map(str, counts))
-        sums = [total + number for total, number in zip(sums, counts, strict=True)]
+    counts = [_twins(client) for client in result.clients]
+    for client, found in zip(result.clients, counts, strict=True):
+        table.add_line(client.client, client.dataset, *found.values())
     table.add_section()
-    table.add_line("all", "", *map(str, sums))
+    table.add_line("all", "", *(sum(found[name] for found in counts) for name in counts[0]))
     return table
+
+
+def _twins(client: ClientLeakage) -> dict[str, int]:
+    """Return how many test graphs a client has, and of how many there is a twin where."""
+    masks = {"own": client.own, "other": client.other, "none": client.clean}
+    return {"test": len(client.own), **{name: int(mask.sum()) for name, mask in masks.items()}}
 
 
 def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
     clients = [
-        {
-            "client": client.client,
-            "dataset": client.dataset,
-            "test": len(client.own),
-            "own": int(client.own.sum()),
-            "other": int(client.other.sum()),
-            "none": int(client.clean.sum()),
-        }
-        for client in result.clients
+        {"client": client.client, "dataset": client.dataset, **_twins(client)} for client in result.clients
     ]
     return {
         "dataset": case.dataset.name,

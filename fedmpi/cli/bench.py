@@ -174,7 +174,7 @@ def record(
     return _show(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
 
 
-def data_(
+def data(
     names: Annotated[
         list[str] | None,
         typer.Argument(help="Datasets or groups of the mirror; default PROTEINS NCI1 gcfl/molecules."),

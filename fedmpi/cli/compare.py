@@ -87,7 +87,13 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed."""
+    """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed.
+
+    Returns
+    -------
+    int
+        0; 1 if a check failed; 2 if anything was left out (named on the standard error).
+    """
     if identical:
         if len(runs) != 2:
             raise BadInput("compare --identical: name two runs or two suites' folders")
@@ -103,13 +109,7 @@ def compare(
 
 
 def _compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
-    """Compare every further path with the first.
-
-    Returns
-    -------
-    int
-        0; 1 if a check failed; 2 if anything was left out (named on the standard error).
-    """
+    """Compare every further path with the first."""
     if len(paths) < 2:
         raise BadInput(
             "compare: name two runs, suites or folders, or more; the first is what others are set against"
@@ -194,16 +194,8 @@ def _table(title: str, found: Sequence[Ratio]) -> Any:
         of, _, rule = merit.title.partition(", ")
         title, above = rule if of == above else merit.title, of
         values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
-        table.add_line(
-            title,
-            merit.better,
-            *values,
-            _number(each.ratio, 3),
-            _interval(each),
-            _difference(each),
-            str(each.pairs),
-            each.verdict,
-        )
+        compared = (_number(each.ratio, 3), _interval(each), _difference(each))
+        table.add_line(title, merit.better, *values, *compared, each.pairs, each.verdict)
     return table
 
 

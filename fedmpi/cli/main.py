@@ -46,36 +46,17 @@ data_app = commands(
 )
 analyse_app = commands(
     {
-        "properties": "analyse.properties",
-        "statistics": "analyse.statistics",
-        "heterogeneity": "analyse.heterogeneity",
-        "leakage": "analyse.leakage",
+        **{name: f"analyse.{name}" for name in ("properties", "statistics", "heterogeneity", "leakage")},
         "clusters": "analyse_clusters.clusters",
     },
     help="Statistics of graphs and datasets; leakage between splits.",
 )
 bench_app = commands(
-    {
-        "train": "bench.train",
-        "cores": "bench.cores",
-        "ranks": "bench.ranks",
-        "comm": "bench.comm",
-        "record": "bench.record",
-        "data": "bench.data_",
-        "peers": "bench.peers",
-    },
+    {name: f"bench.{name}" for name in ("train", "cores", "ranks", "comm", "record", "data", "peers")},
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
 )
 jobs_app = commands(
-    {
-        "plan": "jobs.plan",
-        "render": "jobs.render",
-        "submit": "jobs.submit",
-        "status": "jobs.status",
-        "resume": "jobs.resume",
-        "cancel": "jobs.cancel",
-        "systems": "jobs.systems",
-    },
+    {name: f"jobs.{name}" for name in ("plan", "render", "submit", "status", "resume", "cancel", "systems")},
     help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
 )
 app.add_typer(data_app, name="data")

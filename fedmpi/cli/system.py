@@ -81,15 +81,9 @@ def _cells(row: SystemRow) -> tuple[str, ...]:
         return "-" if value is None else f"{value / 1e3:,.1f}K"
 
     return (
-        row.dataset,
-        row.algorithm,
-        row.model,
-        str(row.ranks),
-        seconds(row.round_s),
+        *(row.dataset, row.algorithm, row.model, str(row.ranks), seconds(row.round_s)),
         f"{row.train_step_ms:.2f}",
-        seconds(row.published_s),
-        seconds(row.without_sleeps_s),
-        seconds(row.with_sleeps_s),
+        *map(seconds, (row.published_s, row.without_sleeps_s, row.with_sleeps_s)),
         f"{row.parameters:,}",
         thousands(row.published_flops) + ("*" if row.slip else ""),
         thousands(row.flops),

@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from fedmpi.analysis import rows
 from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.stored import hosts
 from fedmpi.config import suite as suites
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -50,12 +51,12 @@ Check it with `fedmpi verify BUNDLE`; look at it with `fedmpi report DIR --html 
 def system_of(run: Run) -> dict[str, Any]:
     """Return what a reader must know of the machine and software of a run's last life."""
     given = run.lives[-1].provenance
-    mpi, source = given.get("mpi", {}), given.get("source", {})
+    source = given.get("source", {})
     return {
         **{name: given[name] for name in _SYSTEM if name in given},
-        "hosts": sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])}),
+        "hosts": hosts(given),
         "ranks": run.lives[-1].ranks,
-        "mpi": mpi.get("library"),
+        "mpi": given.get("mpi", {}).get("library"),
         "packages": {name: each.get("version") for name, each in given.get("packages", {}).items()},
         "commit": source.get("commit"),
         "dirty": source.get("dirty"),

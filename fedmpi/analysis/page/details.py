@@ -21,6 +21,7 @@ from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, listed, table
 from fedmpi.analysis.scores import splitting_groups
+from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
@@ -185,13 +186,13 @@ def provenance(digests: Sequence[Digest]) -> Section:
 
 def _origin(run: Digest) -> dict[str, Any]:
     given = run.provenance
-    source, mpi = given.get("source", {}), given.get("mpi", {})
+    mpi = given.get("mpi", {})
     packages = {name: each.get("version") for name, each in given.get("packages", {}).items()}
     return {
-        "commit": source.get("commit", "no checkout") + (" with changes" if source.get("dirty") else ""),
+        "commit": commit(given, "no checkout"),
         "numerics version": run.config["numerics_version"],
         "MPI": f"{mpi.get('library', '-')}, {mpi.get('size', '-')} ranks",
-        "hosts": ", ".join(sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])})),
+        "hosts": ", ".join(hosts(given)),
         **{name: given[name] for name in _ORIGIN if name in given},
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }
