@@ -12,6 +12,11 @@ def utc_stamp() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def seconds_of(stamp: str) -> float:
+    """Return such a stamp as seconds since 1970."""
+    return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
+
+
 @dataclass
 class Stopwatch:
     """Time since it was made or last restarted: `wall` and this process's `cpu`, in seconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,9 @@ from fedmpi.heterogeneity.distances import WalkOptions
 from fedmpi.store.reader import Run
 
 Int = npt.NDArray[np.int64]
+
+KINDS = ("structure", "features")
+"""Kinds of heterogeneity."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Clustering:
         Cluster of each client.
     clusters : tuple of tuple of str
         Names of the clients, the largest cluster first.
-    structure, features : Scopes
+    scopes : mapping
+        By kind of heterogeneity, of `KINDS`.
     agreement : Agreement or None
         With the datasets' domains; None where these are fewer than two, or not known.
     """
@@ -76,8 +80,7 @@ class Clustering:
     round: int
     group: Int
     clusters: tuple[tuple[str, ...], ...]
-    structure: Scopes
-    features: Scopes
+    scopes: Mapping[str, Scopes]
     agreement: Agreement | None
 
 
@@ -204,8 +207,7 @@ def clustered(run: Run, maker: TableMaker) -> ClusteredRun:
             round=number,
             group=group,
             clusters=named(run.clients, group),
-            structure=_scopes(tables.structure, group, seed),
-            features=_scopes(tables.features, group, seed),
+            scopes={kind: _scopes(getattr(tables, kind), group, seed) for kind in KINDS},
             agreement=agreement(group, domains, seed) if domains else None,
         )
 

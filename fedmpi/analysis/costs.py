@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
 from fedmpi.store.reader import Run
+from fedmpi.store.schema import Array
 
 
 def by_round(run: Run) -> Cost:
@@ -26,16 +29,16 @@ def by_round(run: Run) -> Cost:
 
 def figures(run: Run) -> dict[str, float]:
     """Return what a run cost by name."""
-    cost, executed = by_round(run), _total(run, "executed_flops")
+    cost, executed, by_phase = by_round(run), _total(run, "executed_flops"), phases(run)
     work = float(cost.model_flops.sum())
-    busy = sum(seconds for name, (_, seconds) in phases(run).items() if name in _BUSY) or math.nan
+    busy = sum(seconds for name, (_, seconds) in by_phase.items() if name in _BUSY) or math.nan
     peaks = [attempt.measurements["peak_host_bytes"].max(initial=0) for attempt in run.attempts]
     return {
         "total_seconds": float(cost.seconds.sum()),
         "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
         "overhead_seconds_median": _overhead(run),
         "repeated_rounds": sum(attempt.rounds_written for attempt in run.attempts) - run.rounds_completed,
-        **{f"{name}_seconds": slowest for name, (slowest, _) in phases(run).items()},
+        **{f"{name}_seconds": slowest for name, (slowest, _) in by_phase.items()},
         "cpu_seconds": _total(run, "cpu_seconds"),
         "model_gflop": work / 1e9,
         "executed_gflop": executed / 1e9,
@@ -53,13 +56,24 @@ _BUSY = ("train", "evaluate")
 
 def phases(run: Run) -> dict[str, tuple[float, float]]:
     """Return seconds by phase over all rounds: of the slowest rank of each, and of all ranks together."""
-    found: dict[str, tuple[float, float]] = {}
+    slowest = by_name(run, "phase_seconds", lambda seconds: seconds.max(axis=1, initial=0.0).sum(axis=0))
+    total = by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=(0, 1)))
+    return {name: (slowest[name], total[name]) for name in slowest}
+
+
+def by_name(run: Run, measurement: str, take: Callable[[Array], Array]) -> dict[str, float]:
+    """Return sums over attempts of a measurement by phase or by collective.
+
+    Parameters
+    ----------
+    take : callable
+        Returns what counts of an attempt's kept rounds [rounds, ranks, names], by name.
+    """
+    found: dict[str, float] = {}
     for attempt, kept in run.kept_rounds():
-        seconds = attempt.measurements["phase_seconds"][kept]
-        slowest, total = seconds.max(axis=1, initial=0.0).sum(axis=0), seconds.sum(axis=(0, 1))
-        for place, name in enumerate(attempt.phases):
-            before = found.get(name, (0.0, 0.0))
-            found[name] = (before[0] + float(slowest[place]), before[1] + float(total[place]))
+        names = attempt.phases if measurement == "phase_seconds" else attempt.collectives
+        for name, value in zip(names, take(attempt.measurements[measurement][kept]), strict=True):
+            found[name] = found.get(name, 0.0) + float(value)
     return found
 
 
@@ -76,3 +90,12 @@ def _overhead(run: Run) -> float:
 
 def _total(run: Run, name: str) -> float:
     return float(sum(attempt.measurements[name][kept].sum() for attempt, kept in run.kept_rounds()))
+
+
+def round_ends(run: Run) -> Array:
+    """Return the end of each recorded round [R] in seconds since 1970: start of its attempt plus rounds."""
+    ends = np.zeros(run.rounds_completed)
+    for attempt, kept in run.kept_rounds():
+        since = np.cumsum(attempt.measurements["round_seconds"])
+        ends[kept + attempt.first_round] = seconds_of(attempt.started) + since[kept]
+    return ends

@@ -163,10 +163,7 @@ def _joined(runs: Iterable[Run], columns: Callable[[Run], Columns]) -> DataFrame
 
 def _rounds(run: Run) -> Columns:
     done, count = run.rounds_completed, len(run.clients)
-    columns: Columns = {
-        "round": np.repeat(np.arange(1, done + 1), count),
-        "client": np.tile(np.array(run.clients), done),
-    }
+    columns = _crossed(round=np.arange(1, done + 1), client=np.array(run.clients))
     apart = {"test_correct", *task_fields(run).values()}
     for name, values in run.results.items():
         if values.shape == (done, count) and name not in apart:
@@ -180,11 +177,8 @@ def _rounds(run: Run) -> Columns:
 
 
 def _tasks(run: Run) -> Columns:
-    done, names = run.rounds_completed, np.array(task_names(run), str)
-    columns: Columns = {
-        "round": np.repeat(np.arange(1, done + 1), len(names)),
-        "task": np.tile(names, done),
-    }
+    names = np.array(task_names(run), str)
+    columns = _crossed(round=np.arange(1, run.rounds_completed + 1), task=names)
     return columns | {name: values.ravel() for name, values in by_task(run).items()}
 
 
@@ -203,10 +197,7 @@ def _ranks(run: Run) -> Columns:
     for attempt, kept in run.kept_rounds():
         found = {name: attempt.measurements[name][kept] for name in _BY_RANK}
         phases = attempt.measurements["phase_seconds"][kept]
-        columns: Columns = {
-            "round": np.repeat(kept + attempt.first_round + 1, attempt.ranks),
-            "rank": np.tile(np.arange(attempt.ranks), len(kept)),
-        }
+        columns = _crossed(round=kept + attempt.first_round + 1, rank=np.arange(attempt.ranks))
         columns |= {
             f"{name}_seconds": phases[:, :, place].ravel() for place, name in enumerate(attempt.phases)
         }
@@ -220,16 +211,21 @@ _BY_RANK = ("cpu_seconds", "executed_flops", "peak_host_bytes", "peak_device_byt
 def _collectives(run: Run) -> Columns:
     pieces: list[Columns] = []
     for attempt, kept in run.kept_rounds():
-        count = len(attempt.collectives)
-        columns: Columns = {
-            "round": np.repeat(kept + attempt.first_round + 1, attempt.ranks * count),
-            "rank": np.tile(np.repeat(np.arange(attempt.ranks), count), len(kept)),
-            "collective": np.tile(np.array(attempt.collectives), len(kept) * attempt.ranks),
-        }
+        columns = _crossed(
+            round=kept + attempt.first_round + 1,
+            rank=np.arange(attempt.ranks),
+            collective=np.array(attempt.collectives),
+        )
         for name in ("calls", "bytes", "seconds"):
             columns[name] = attempt.measurements[f"collective_{name}"][kept].ravel()
         pieces.append(columns)
     return _stacked(pieces)
+
+
+def _crossed(**axes: Array) -> Columns:
+    """Return a column for each axis, and a row for every combination of their values."""
+    crossed = np.meshgrid(*axes.values(), indexing="ij")
+    return {name: values.ravel() for name, values in zip(axes, crossed, strict=True)}
 
 
 def _stacked(pieces: list[Columns]) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
@@ -81,7 +82,7 @@ class RunProgress:
     @property
     def planned(self) -> int:
         """Rounds of the whole run."""
-        return self.start.rounds if self.start is not None else 0
+        return self.start.rounds if self.start else 0
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -122,9 +123,6 @@ class RunProgress:
         history = self.history("group")
         if not len(history):
             return []
-        last = history[-1].tolist()
-        found = [
-            [c for c, group in zip(self.clients, last, strict=True) if group == g]
-            for g in dict.fromkeys(last)
-        ]
+        by_cluster = grouped(range(len(self.clients)), lambda place: history[-1, place])
+        found = [[self.clients[place] for place in places] for places in by_cluster.values()]
         return sorted(found, key=len, reverse=True)

@@ -53,12 +53,17 @@ def values(run: Run, metric: Metric, rule: str = LAST) -> Float:
     rule : str
         One of `rules` of the metric.
     """
-    return _selected(run, metric, rule, _columns(run.results[metric.field()]))
+    return _selected(run, metric, rule, columns(run.results[metric.field()]))
 
 
 def score(run: Run, metric: Metric, rule: str = LAST) -> float:
     """Return the run's value: the mean over clients where each has one of its own; NaN if there is none."""
     return clients.mean(values(run, metric, rule))
+
+
+def columns(stored: npt.NDArray[Any]) -> Float:
+    """Return what is stored by round as [R, n], or [R, 1] where it is of the whole run."""
+    return np.asarray(stored if stored.ndim > 1 else stored[:, None], np.float64)
 
 
 def best_rounds(run: Run, metric: Metric) -> Int:
@@ -67,7 +72,7 @@ def best_rounds(run: Run, metric: Metric) -> Int:
     Equal values of clients are told apart by the validation loss; the earliest of what is still equal counts.
     """
     loss = run.results.get("val_loss") if metric.scope == "client" else None
-    return selection.best_rounds(metric.sign * _columns(run.results[metric.field("val")]), loss)
+    return selection.best_rounds(metric.sign * columns(run.results[metric.field("val")]), loss)
 
 
 def by_client(run: Run, metric: Metric) -> Float | None:
@@ -146,14 +151,9 @@ def last_evaluated(run: Run) -> int | None:
     return int(rounds[-1]) if len(rounds) else None
 
 
-def _columns(stored: npt.NDArray[Any]) -> Float:
-    """Return what is stored by round as [R, n], or [R, 1] where it is of the whole run."""
-    return np.asarray(stored if stored.ndim > 1 else stored[:, None], np.float64)
-
-
 def _selected(run: Run, metric: Metric, rule: str, scores: Float) -> Float:
     """Return those of some values [R, n] that a rule selects [n]; the metric's own say in which rounds."""
-    own = _columns(run.results[metric.field()])
+    own = columns(run.results[metric.field()])
     if rule == LAST:
         return selection.at_rounds(scores, selection.last_rounds(own))
     if rule == BEST:

@@ -16,9 +16,11 @@ _Text = Annotated[str, Field(max_length=4096)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class _Named(BaseModel):
+class _Part(BaseModel):
     model_config = ConfigDict(strict=True)
 
+
+class _Named(_Part):
     name: _Text
 
 
@@ -26,10 +28,8 @@ class _Partition(_Named):
     seed: _Count = 0
 
 
-class _Kinds(BaseModel):
+class _Kinds(_Part):
     """Of what kind a setting is that analyses read, where the configuration has it."""
-
-    model_config = ConfigDict(strict=True)
 
     suite: _Text = ""
     name: _Text = ""
@@ -42,28 +42,20 @@ class _Kinds(BaseModel):
     algorithm: _Named | _Text = ""
 
 
-class _Source(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Source(_Part):
     commit: _Text = ""
 
 
-class _Rank(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Rank(_Part):
     cores: list[_Count] = []
 
 
-class _Mpi(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Mpi(_Part):
     ranks: list[_Rank] = []
 
 
-class _Origin(BaseModel):
+class _Origin(_Part):
     """Of what kind the parts of an attempt's provenance are that analyses read."""
-
-    model_config = ConfigDict(strict=True)
 
     source: _Source = _Source()
     mpi: _Mpi = _Mpi()
@@ -111,6 +103,17 @@ def read_run(path: Path) -> Run:
             if len(attempt.provenance.get(name) or run.clients) != len(run.clients):
                 raise BadInput(f"{run.folder}: its provenance has {name} of other clients than its own")
     return replace(run, config=_Stored(run.config, run.folder))
+
+
+def hosts(provenance: Mapping[str, Any]) -> list[str]:
+    """Return the names of the ranks' hosts, sorted."""
+    return sorted({str(rank.get("host")) for rank in provenance.get("mpi", {}).get("ranks", [])})
+
+
+def commit(provenance: Mapping[str, Any], without: str, letters: int | None = None) -> str:
+    """Return the commit, or `without` where there was no checkout, and whether it had changes."""
+    source = provenance.get("source", {})
+    return str(source.get("commit", without))[:letters] + (" with changes" if source.get("dirty") else "")
 
 
 def _refuse_other_kinds(run: Run, what: str, kinds: type[BaseModel], given: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedmpi.analysis import scores
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.options import option_text
 from fedmpi.errors import BadInput
 from fedmpi.metrics import selection
@@ -72,10 +73,8 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
     BadInput
         A run has no such setting, none is complete, or none of a group has a validation score.
     """
-    groups: dict[tuple[str, ...], list[Run]] = {}
-    for run in runs:
-        if run.status == "complete":
-            groups.setdefault(tuple(_setting(run, key) for key in by), []).append(run)
+    complete = [run for run in runs if run.status == "complete"]
+    groups = grouped(complete, lambda run: tuple(_setting(run, key) for key in by))
     if not groups:
         raise BadInput("no complete runs to select from; run the suite first: fedmpi sweep SUITE")
     return [_winner(group, members) for group, members in groups.items()]
@@ -121,9 +120,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
 
 def _winner(group: tuple[str, ...], members: Sequence[Run]) -> Winner:
     metric = members[0].headline
-    settings: dict[str, list[Run]] = {}
-    for run in members:
-        settings.setdefault(option_text(run.config), []).append(run)
+    settings = grouped(members, lambda run: option_text(run.config))
     found = {text: _mean(tried, "val") for text, tried in settings.items()}
     options = max(found, key=lambda text: _rank(metric, found[text]))
     if math.isnan(found[options]):

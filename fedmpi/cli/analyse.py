@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from fedmpi.case.schema import Case
-from fedmpi.cli.options import Data
+from fedmpi.cli.options import AnalysisSeed, Data, Json, OneCase, Set, SuiteName, Walks
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
@@ -21,15 +23,20 @@ from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity import published
-from fedmpi.heterogeneity.distances import Heterogeneity, Spread, WalkOptions
+from fedmpi.heterogeneity.distances import Heterogeneity, Spread
 from fedmpi.heterogeneity.distances import heterogeneity as measure_heterogeneity
-from fedmpi.heterogeneity.leakage import Leakage
+from fedmpi.heterogeneity.leakage import ClientLeakage, Leakage
 from fedmpi.heterogeneity.leakage import leakage as find_leakage
 from fedmpi.heterogeneity.properties import Comparison, compare
 from fedmpi.heterogeneity.statistics import Statistics
 from fedmpi.heterogeneity.statistics import statistics as count
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import check_suite
+
+Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
+AsPublished = Annotated[
+    bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
+]
 
 
 def _load(data: Data, options: DatasetOptions) -> tuple[RawGraphs, ...]:
@@ -48,11 +55,15 @@ def _named(data: Data, names: Sequence[str]) -> list[RawGraphs]:
 
 
 def properties(
-    names: Sequence[str], data: Data, seed: int = 0, as_published: bool = False, as_json: bool = False
+    data: Data,
+    names: Datasets = None,
+    seed: AnalysisSeed = 0,
+    as_published: AsPublished = False,
+    as_json: Json = False,
 ) -> int:
-    """Print Table 1: properties of graphs beside random ones; the paper's four datasets by default."""
+    """Graph properties beside those of random graphs (GCFL, Table 1)."""
     rows: list[Comparison] = []
-    for raw in _named(data, list(names) or list(published.TABLE_1)):
+    for raw in _named(data, names or list(published.TABLE_1)):
         rows.extend(compare(raw, seed, as_published))
     if as_json:
         return print_json(
@@ -73,8 +84,8 @@ def _property_cells(row: Comparison) -> tuple[str, ...]:
     return (row.dataset, row.property, f"{row.real:.4f}", f"{row.random:.4f}", *chances, *paper)
 
 
-def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
-    """Print Table 5: sizes of datasets; the paper's thirteen by default."""
+def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int:
+    """Sizes of datasets (GCFL, Table 5)."""
     rows = [count(raw) for name in names or published.TABLE_5 for raw in _named(data, [name])]
     if as_json:
         return print_json({"statistics": [asdict(row) for row in rows]})
@@ -83,40 +94,29 @@ def statistics(names: Sequence[str], data: Data, as_json: bool = False) -> int:
     return _print(table.with_lines(map(_statistics_cells, rows)))
 
 
-def _statistics_cells(row: Statistics) -> tuple[str, ...]:
+def _statistics_cells(row: Statistics) -> tuple[object, ...]:
     theirs = published.TABLE_5.get(row.name)
     paper = "{} / {:.2f} / {:.2f} / {} / {}".format(*theirs) if theirs else ""
     averages = (f"{row.nodes:.2f}", f"{row.edges:.2f}")
-    return (
-        row.name,
-        str(row.graphs),
-        *averages,
-        str(row.classes),
-        row.features,
-        str(row.feature_width),
-        paper,
-    )
+    return (row.name, row.graphs, *averages, row.classes, row.features, row.feature_width, paper)
 
 
 def heterogeneity(
-    names: Sequence[str],
-    data: Data,
-    options: WalkOptions,
-    as_published: bool = False,
-    as_json: bool = False,
+    data: Data, walks: Walks, names: Datasets = None, as_published: AsPublished = False, as_json: Json = False
 ) -> int:
-    """Print Table 2: heterogeneity within the one dataset named, or across several.
+    """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2).
 
     Without a name: the paper's five columns.
     """
+    options = walks.options()
     columns = [tuple(names)] if names else list(published.TABLE_2)
     rows = [measure_heterogeneity(_named(data, column), options, as_published) for column in columns]
     if as_json:
         settings = {**asdict(options), "as_published": as_published}
         return print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
     headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
-    walks = options.walks or "by the bound"
-    title = f"Heterogeneity (walk length {options.length}, walks per graph {walks}, seed {options.seed})"
+    number = options.walks or "by the bound"
+    title = f"Heterogeneity (walk length {options.length}, walks per graph {number}, seed {options.seed})"
     return _print(PlainTable(title, headings, 1).with_lines(map(_heterogeneity_cells, rows)))
 
 
@@ -133,10 +133,10 @@ def _spread(spread: Spread) -> str:
 
 
 def leakage(
-    target: str, data: Data, case: str | None = None, overrides: Sequence[str] = (), as_json: bool = False
+    target: SuiteName, data: Data, case: OneCase = None, set_: Set = None, as_json: Json = False
 ) -> int:
-    """Print for a suite's partitions, or one case's, which test graphs have a twin in training sets."""
-    wanted = _distinct_partitions(_cases(target, case, overrides))
+    """Test graphs that have an isomorphic twin in a training set, by partition of a suite."""
+    wanted = _distinct_partitions(_cases(target, case, set_ or []))
     found = []
     for each in wanted:
         raws = _load(data, each.dataset)
@@ -176,27 +176,23 @@ def _leakage_table(case: Case, result: Leakage) -> PlainTable:
     title = f"{case.dataset.name}, {case.partition.name}; distinct graphs: {distinct}"
     headings = ("client", "dataset", "test graphs", "twin in own training", "in another's", "in none")
     table = PlainTable(title, headings, 2)
-    sums = [0, 0, 0, 0]
-    for client in result.clients:
-        counts = [len(client.own), *(int(mask.sum()) for mask in (client.own, client.other, client.clean))]
-        table.add_line(client.client, client.dataset, *map(str, counts))
-        sums = [total + number for total, number in zip(sums, counts, strict=True)]
+    counts = [_twins(client) for client in result.clients]
+    for client, found in zip(result.clients, counts, strict=True):
+        table.add_line(client.client, client.dataset, *found.values())
     table.add_section()
-    table.add_line("all", "", *map(str, sums))
+    table.add_line("all", "", *(sum(found[name] for found in counts) for name in counts[0]))
     return table
+
+
+def _twins(client: ClientLeakage) -> dict[str, int]:
+    """Return how many test graphs a client has, and of how many there is a twin where."""
+    masks = {"own": client.own, "other": client.other, "none": client.clean}
+    return {"test": len(client.own), **{name: int(mask.sum()) for name, mask in masks.items()}}
 
 
 def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
     clients = [
-        {
-            "client": client.client,
-            "dataset": client.dataset,
-            "test": len(client.own),
-            "own": int(client.own.sum()),
-            "other": int(client.other.sum()),
-            "none": int(client.clean.sum()),
-        }
-        for client in result.clients
+        {"client": client.client, "dataset": client.dataset, **_twins(client)} for client in result.clients
     ]
     return {
         "dataset": case.dataset.name,

@@ -6,29 +6,27 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Scopes, TableMaker, clustered
+from fedmpi.analysis.clusterings import KINDS, ClusteredRun, Clustering, Compared, TableMaker, clustered
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.stored import read_run
 from fedmpi.analysis.summary import setting
+from fedmpi.cli.options import Data, Json, Runs, Walks
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
-from fedmpi.datasets.source import DataSource
 from fedmpi.heterogeneity.clusters import DRAWS, Control, Level
 from fedmpi.heterogeneity.distances import WalkOptions
 
-_KINDS = ("structure", "features")
 
-
-def clusters(paths: Sequence[Path], source: DataSource, options: WalkOptions, as_json: bool = False) -> int:
-    """Print the heterogeneity before clustering, within clusters, and within random ones; returns 0."""
-    maker = TableMaker(source, options)
-    found = [clustered(read_run(path), maker) for place in paths for path in run_paths(place)]
+def clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int:
+    """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3)."""
+    options = walks.options()
+    maker = TableMaker(data.source(), options)
+    found = [clustered(read_run(path), maker) for place in runs for path in run_paths(place)]
     if as_json:
-        runs = [_record(run) for run in found]
-        return print_json({**asdict(options), "random_partitions": DRAWS, "runs": runs})
+        records = [_record(run) for run in found]
+        return print_json({**asdict(options), "random_partitions": DRAWS, "runs": records})
     screen = console(sys.stdout)
     screen.print(_final_table(found, options))
     for run in found:
@@ -52,8 +50,8 @@ def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> PlainTa
     headings = ("run", "kind", *measured, f"different clients: {measured[0]}", *measured[1:])
     table = PlainTable(title, headings, 2)
     for run in found:
-        for kind in _KINDS:
-            before, after = _scopes(run.before, kind), _scopes(run.clusterings[-1], kind)
+        for kind in KINDS:
+            before, after = run.before.scopes[kind], run.clusterings[-1].scopes[kind]
             cells: list[str] = []
             for start, end in ((before.every, after.every), (before.different, after.different)):
                 cells += [_level(start.found), *_compared(end)]
@@ -67,7 +65,7 @@ def _largest_error(found: Sequence[ClusteredRun]) -> float:
         compared.found.standard_error
         for run in found
         for each in (run.before, *run.clusterings)
-        for scopes in (each.structure, each.features)
+        for scopes in each.scopes.values()
         for compared in (scopes.every, scopes.different)
         if compared.found.pairs
     ]
@@ -84,13 +82,9 @@ def _rounds_table(found: Sequence[ClusteredRun]) -> PlainTable:
     for run in found:
         for each in run.clusterings:
             sizes = " ".join(str(len(cluster)) for cluster in each.clusters)
-            compared = (_compared(each.structure.every), _compared(each.features.every))
-            table.add_line(_case(run), str(each.round), sizes, *compared[0], *compared[1], *_agreement(each))
+            compared = [cell for kind in KINDS for cell in _compared(each.scopes[kind].every)]
+            table.add_line(_case(run), each.round, sizes, *compared, *_agreement(each))
     return table
-
-
-def _scopes(clustering: Clustering, kind: str) -> Scopes:
-    return clustering.structure if kind == "structure" else clustering.features
 
 
 def _level(level: Level) -> str:
@@ -144,11 +138,8 @@ def _record(found: ClusteredRun) -> dict[str, Any]:
         "rounds": run.rounds_completed,
         "left_out": found.left_out,
         "before": {
-            kind: {
-                "every": asdict(_scopes(found.before, kind).every.found),
-                "different": asdict(_scopes(found.before, kind).different.found),
-            }
-            for kind in _KINDS
+            kind: {"every": asdict(scopes.every.found), "different": asdict(scopes.different.found)}
+            for kind, scopes in found.before.scopes.items()
         },
         "clusterings": [_clustering_record(each) for each in found.clusterings],
     }
@@ -158,7 +149,6 @@ def _clustering_record(clustering: Clustering) -> dict[str, Any]:
     return {
         "round": clustering.round,
         "clusters": clustering.clusters,
-        "structure": asdict(clustering.structure),
-        "features": asdict(clustering.features),
+        **{kind: asdict(scopes) for kind, scopes in clustering.scopes.items()},
         "agreement": asdict(clustering.agreement) if clustering.agreement else None,
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedmpi.cli.options import Commands, Data, Json, Mirror, Set
+from fedmpi.cli.options import Data, Json, Mirror, Set
 from fedmpi.cli.scaling import rank_numbers
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from fedmpi.benchmarks.samples import Report
     from fedmpi.comm.world import World
     from fedmpi.registry.check import Checked
-
-app = Commands(
-    help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.", no_args_is_help=True
-)
 
 _SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
 """Those of GCFL's five repetitions, in their order, and more."""
@@ -41,7 +37,6 @@ _RANKS_PER_CORE = 32
 """More ranks on a core measure the system's scheduler alone."""
 
 
-@app.command()
 def train(
     data: Data,
     suite: OneCase = None,
@@ -65,7 +60,6 @@ def train(
     return _show(report, as_json, checkout, {"threads": checked.case.threads})
 
 
-@app.command()
 def cores(
     data: Data,
     suite: OneCase = None,
@@ -92,7 +86,6 @@ def cores(
     return _show(report, as_json, checkout, {"threads": checked.case.threads})
 
 
-@app.command()
 def ranks(
     data: Data,
     suite: OneCase = None,
@@ -135,7 +128,6 @@ def ranks(
     )
 
 
-@app.command()
 def comm(
     sizes: Annotated[
         list[int] | None,
@@ -165,7 +157,6 @@ def comm(
     return _show(report, as_json, checkout, {"threads": 1, "mpi": facts}) if world.is_root else 0
 
 
-@app.command()
 def record(
     clients: Annotated[
         list[int] | None,
@@ -183,8 +174,7 @@ def record(
     return _show(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
 
 
-@app.command("data")
-def data_(
+def data(
     names: Annotated[
         list[str] | None,
         typer.Argument(help="Datasets or groups of the mirror; default PROTEINS NCI1 gcfl/molecules."),
@@ -201,7 +191,6 @@ def data_(
     return _show(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
 
 
-@app.command()
 def peers(
     data: Data,
     settings: Annotated[

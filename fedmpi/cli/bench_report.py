@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from fedmpi.analysis.stored import commit
 from fedmpi.benchmarks.samples import Report, Samples
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
@@ -53,10 +54,9 @@ def _readable(samples: Samples) -> tuple[str, float]:
 
 
 def _origin(provenance: dict[str, Any]) -> str:
-    source = provenance["source"]
-    commit = source.get("commit", "no checkout")[:12] + (" with changes" if source.get("dirty") else "")
     versions = [f"{name} {found['version']}" for name, found in provenance["packages"].items()]
     cores = f"{len(provenance['affinity'])} of {provenance['cores']} cores"
     others = provenance.get("cores_of_others", 0)
     beside = f" ({others:g} of them busy with other programs: no quiet machine)" if others else ""
-    return f"{provenance['cpu_model']}, {cores}{beside}; {commit}; {', '.join(versions)}"
+    made_by = commit(provenance, "no checkout", 12)
+    return f"{provenance['cpu_model']}, {cores}{beside}; {made_by}; {', '.join(versions)}"

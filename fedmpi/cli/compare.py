@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.text import Text
 
 from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
@@ -19,7 +20,9 @@ from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side
 from fedmpi.analysis.pairing import compare_identical
+from fedmpi.cli.options import Json
 from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.report import check_target
 from fedmpi.cli.terminal import Screen, console, print_json, say
 from fedmpi.errors import BadInput
 from fedmpi.visible import complain_of
@@ -31,6 +34,14 @@ _ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
     (re.compile(r"(\d+(?:\.\d+)?)"), "absolute", 1.0),
 )
 _SPARE_OF_CASES = ("total s B / A", "pairs", "s to target B / A", "s/round B / A", "judged by")
+Tolerance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1pt|1%|0.01",
+        help="Without a target: how much worse than the reference's accuracy, ROC-AUC or RMSE is still "
+        "valid: points, a share of it, or a number; default 1pt, of RMSE 1%.",
+    ),
+]
 _CASE_FIGURES = ("round_seconds_median", "total_seconds", "seconds_to_target")
 
 
@@ -55,14 +66,50 @@ def allowance(text: str | None, option: str) -> Allowance | None:
     )
 
 
-def compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
-    """Compare every further path with the first.
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Runs, suites or folders; the first is the reference.")],
+    identical: Annotated[
+        bool, typer.Option("--identical", help="Results must be equal bit for bit; of two sides.")
+    ] = False,
+    target: Annotated[
+        float | None,
+        typer.Option(help="Validation accuracy (0 to 1), ROC-AUC or RMSE that makes a run valid."),
+    ] = None,
+    tolerance: Tolerance = None,
+    fail_if_slower: Annotated[
+        str | None, typer.Option(metavar="10%", help="Exit code 1 if slower than the reference by more.")
+    ] = None,
+    fail_if_less_accurate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="1pt|1%|0.01", help="Exit code 1 if accuracy, ROC-AUC or RMSE is worse by more."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed.
 
     Returns
     -------
     int
         0; 1 if a check failed; 2 if anything was left out (named on the standard error).
     """
+    if identical:
+        if len(runs) != 2:
+            raise BadInput("compare --identical: name two runs or two suites' folders")
+        return say_identical(*runs)
+    check_target(target)
+    limits = Limits(
+        target,
+        allowance(tolerance, "--tolerance"),
+        None if fail_if_slower is None else share(fail_if_slower, "--fail-if-slower"),
+        allowance(fail_if_less_accurate, "--fail-if-less-accurate"),
+    )
+    return _compare(runs, limits, as_json)
+
+
+def _compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
+    """Compare every further path with the first."""
     if len(paths) < 2:
         raise BadInput(
             "compare: name two runs, suites or folders, or more; the first is what others are set against"
@@ -147,16 +194,8 @@ def _table(title: str, found: Sequence[Ratio]) -> Any:
         of, _, rule = merit.title.partition(", ")
         title, above = rule if of == above else merit.title, of
         values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
-        table.add_line(
-            title,
-            merit.better,
-            *values,
-            _number(each.ratio, 3),
-            _interval(each),
-            _difference(each),
-            str(each.pairs),
-            each.verdict,
-        )
+        compared = (_number(each.ratio, 3), _interval(each), _difference(each))
+        table.add_line(title, merit.better, *values, *compared, each.pairs, each.verdict)
     return table
 
 
@@ -236,7 +275,7 @@ def _ratio_record(each: Ratio) -> dict[str, Any]:
     return {"figure": merit["name"], "better": merit["better"], **values, "verdict": each.verdict}
 
 
-def identical(first: Path, second: Path) -> int:
+def say_identical(first: Path, second: Path) -> int:
     """Say whether the results of two runs, or of two suites, are identical bit for bit.
 
     Returns

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from fedmpi.cli.options import Cache, Mirror, Plugin
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
@@ -16,11 +19,13 @@ from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
 
+Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 
-def show(cache: Path | None, mirror: Path | None, plugins: Sequence[Path]) -> int:
-    """Print the known datasets and groups."""
-    load_plugins(plugins)
-    source, screen = DataSource.from_environment(cache, mirror), console(sys.stdout)
+
+def show(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
+    """List the known datasets and groups, and whether they are at hand."""
+    load_plugins(plugin or [])
+    source, screen = DataSource.from_environment(data, mirror), console(sys.stdout)
     groups = PlainTable("Groups: one client per dataset", ("name", "datasets"), 1, wrapped=("datasets",))
     every = families()
     for family in every:
@@ -41,10 +46,10 @@ def show(cache: Path | None, mirror: Path | None, plugins: Sequence[Path]) -> in
     return 0
 
 
-def fetch(names: Sequence[str], cache: Path | None, mirror: Path | None, plugins: Sequence[Path] = ()) -> int:
-    """Prepare datasets, groups, or all that suites need."""
-    load_plugins(plugins)
-    source = DataSource.from_environment(cache, mirror)
+def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
+    """Download (or take from the mirror), check and prepare datasets: on a cluster, on the login node."""
+    load_plugins(plugin or [])
+    source = DataSource.from_environment(data, mirror)
     for name in _datasets(names):
         for member in source.members(name):
             source.check(member)
@@ -60,10 +65,10 @@ def _refusals(name: str, refused: Sequence[str]) -> list[str]:
     return [f"{name}: {len(refused)} rows left out", *(f"  {line}" for line in refused)] if refused else []
 
 
-def verify(names: Sequence[str], cache: Path | None, plugins: Sequence[Path] = ()) -> int:
-    """Recompute digests of prepared datasets; say of each what was checked."""
-    load_plugins(plugins)
-    source = DataSource.from_environment(cache)
+def verify(names: Names, data: Cache = None, plugin: Plugin = None) -> int:
+    """Compute the content digests of prepared datasets anew and compare them."""
+    load_plugins(plugin or [])
+    source = DataSource.from_environment(data)
     for name in _datasets(names):
         for member in source.members(name):
             say(f"{member}: ok, {_checked(member, source)}")

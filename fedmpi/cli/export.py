@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.export import mllog
+from fedmpi.analysis.export import mllog as logs
 from fedmpi.analysis.export import tensorboard as events
+from fedmpi.cli.options import Runs
 from fedmpi.cli.terminal import say
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
@@ -15,19 +18,23 @@ from fedmpi.store.reader import Run
 from fedmpi.visible import complain_of
 
 
-def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None) -> int:
-    """Write event files, one folder per run, and logs, one file per run.
+def export(
+    runs: Runs,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard event files.")] = None,
+    mllog: Annotated[Path | None, typer.Option(help="Folder for logs in MLPerf's :::MLLOG format.")] = None,
+) -> int:
+    """Write runs in the formats of TensorBoard and MLPerf.
 
     Returns
     -------
     int
         0, or 2 if anything was left out (named on the standard error).
     """
-    if tensorboard is None and mlperf is None:
+    if tensorboard is None and mllog is None:
         raise BadInput("export: say --tensorboard FOLDER, --mllog FOLDER, or both")
     complaints: list[str] = []
     count = 0
-    for run in each_run(paths, complaints):
+    for run in each_run(runs, complaints):
         if not run.rounds_completed:
             complaints.append(f"{run.folder}: no round is finished, left out")
             continue
@@ -35,16 +42,16 @@ def export(paths: Sequence[Path], tensorboard: Path | None, mlperf: Path | None)
         try:
             if tensorboard is not None:
                 events.write(run, tensorboard)
-            if mlperf is not None:
-                _write_log(run, mlperf)
+            if mllog is not None:
+                _write_log(run, mllog)
         except OSError as error:
-            place = error.filename or tensorboard or mlperf
+            place = error.filename or tensorboard or mllog
             raise BadInput(f"{place}: cannot write it ({error.strerror})") from error
-    say(f"{count} runs exported to {', '.join(str(place) for place in (tensorboard, mlperf) if place)}")
+    say(f"{count} runs exported to {', '.join(str(place) for place in (tensorboard, mllog) if place)}")
     complain_of(complaints)
     return 2 if complaints else 0
 
 
 def _write_log(run: Run, folder: Path) -> None:
-    text = "\n".join(mllog.lines(run)) + "\n"
+    text = "\n".join(logs.lines(run)) + "\n"
     disk.write_whole(folder / f"{run.folder.resolve().name}.txt", text)

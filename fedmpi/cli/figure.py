@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from pydantic import BaseModel
 
 from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis import figures
 from fedmpi.analysis.discovery import each_run, run_paths
 from fedmpi.analysis.stored import read_run
-from fedmpi.cli.options import SweepOptions
+from fedmpi.cli.options import Budget, Data, Image, Runs, SuiteName, SweepOptions
 from fedmpi.cli.terminal import say
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
@@ -33,20 +34,15 @@ _MOST_NAMED = 3
 
 
 def figure(
-    suite_name: str, options: SweepOptions, budget: float | None, reuse: Sequence[Path], image: Path | None
+    suite: SuiteName,
+    options: SweepOptions,
+    budget: Budget = None,
+    reuse: Annotated[
+        list[Path] | None, typer.Option(help="Folder with finished runs to take cases from; may be repeated.")
+    ] = None,
+    image: Image = None,
 ) -> int:
-    """Run what is missing of a suite, then draw its ``[figure]`` from what is complete.
-
-    Parameters
-    ----------
-    suite_name : str
-    options : SweepOptions
-    budget : float or None
-        Minutes after which no case runs on.
-    reuse : sequence of Path
-        Folders with finished runs to take cases from.
-    image : Path or None
-        The picture; by default beside the cases.
+    """Run what is missing of a suite, then draw its figure; resumable.
 
     Returns
     -------
@@ -57,13 +53,13 @@ def figure(
     from fedmpi.cli.sweep import run_missing
     from fedmpi.registry.kinds import load_plugins
 
-    path = locations.find(suite_name)
-    suite = read(path, options.overrides)
-    kind, drawing = _figure_of(suite)
-    target = image or (options.out or locations.RUNS / suite.name) / "figure.svg"
+    path = locations.find(suite)
+    found = read(path, options.overrides)
+    kind, drawing = _figure_of(found)
+    target = image or (options.out or locations.RUNS / found.name) / "figure.svg"
     figures.check_image(target)
     load_plugins(options.plugins)
-    plan = _reused(plan_suite(suite, options.out, resume=True), reuse)
+    plan = _reused(plan_suite(found, options.out, resume=True), reuse or [])
     check_writable(target.parent)
     code = run_missing(plan, path, options, budget)
     _draw_plan(plan, _Picture(kind, drawing, options.source(), target))
@@ -146,30 +142,38 @@ def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
 
 
 def plot(
-    kind_name: str, paths: Sequence[Path], image: Path | None, settings: Sequence[str], source: DataSource
+    kind: Annotated[str, typer.Argument(help="Kind of figure, such as losses; docs/figures.md lists them.")],
+    runs: Runs,
+    data: Data,
+    image: Image = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the kind; may be repeated.")
+    ] = None,
 ) -> int:
-    """Draw a kind of figure from runs, or the runs below folders.
+    """Draw a figure from finished runs.
 
     Returns
     -------
     int
         0, or 2 if anything was left out (named on the standard error).
     """
-    kind = figures.load(kind_name)
-    options = figures.check_options(kind, dict(_option(text) for text in settings), "--option ")
-    target = image or Path(f"{kind_name}.svg")
+    drawing = figures.load(kind)
+    options = figures.check_options(drawing, dict(_option(text) for text in option or []), "--option ")
+    target = image or Path(f"{kind}.svg")
     figures.check_image(target)
     complaints: list[str] = []
-    runs = list(each_run(paths, complaints))
+    found = list(each_run(runs, complaints))
     complaints += [
         f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out"
-        for run in runs
+        for run in found
         if run.status != "complete"
     ]
     complain_of(complaints)
-    complete = [run for run in runs if run.status == "complete"]
+    complete = [run for run in found if run.status == "complete"]
     if complete or not complaints:
-        _Picture(kind, options, source, target).draw(complete, [_short(line) for line in complaints])
+        _Picture(drawing, options, data.source(), target).draw(
+            complete, [_short(line) for line in complaints]
+        )
     return 2 if complaints else 0
 
 

@@ -6,6 +6,9 @@ import json
 import os
 import sys
 from importlib import metadata
+from typing import Annotated
+
+import typer
 
 from fedmpi import NUMERICS_VERSION, __version__
 from fedmpi.cli.terminal import say
@@ -17,7 +20,17 @@ from fedmpi.registry.kinds import KINDS
 from fedmpi.store.provenance import PACKAGES, collect
 
 
-def info() -> int:
+def info(
+    mpi: Annotated[bool, typer.Option("--mpi", help="Start MPI and test each collective.")] = False,
+    device: Annotated[
+        str, typer.Option(help="With --mpi: cuda tests collectives in the GPUs' memory too.")
+    ] = "cpu",
+) -> int:
+    """Print what to paste into a bug report; with --mpi under mpiexec, a self-test of the launch."""
+    return _self_test(device) if mpi else _facts()
+
+
+def _facts() -> int:
     """Print versions, machine and settings that cost time, without importing torch or MPI."""
     launch.set_defaults(1)
     versions = {}
@@ -33,7 +46,7 @@ def info() -> int:
     return 0
 
 
-def mpi(device: str = "cpu") -> int:
+def _self_test(device: str) -> int:
     """Start MPI, show the ranks and test each collective; exit code 1 when one gives a wrong sum.
 
     With another device than the CPU also collectives in its memory.

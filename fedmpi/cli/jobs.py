@@ -5,21 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from fedmpi.cli.options import Cache, Commands, Json, Out, Plugin, Set, SuiteName
-from fedmpi.cli.terminal import say
-from fedmpi.errors import BadInput
-
-if TYPE_CHECKING:
-    from fedmpi.jobs.order import Ordered
-    from fedmpi.jobs.plan import Wishes
-
-app = Commands(
-    help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.", no_args_is_help=True
+from fedmpi.cli.jobs_report import (
+    say_held,
+    show_plan,
+    show_states,
+    show_submitted,
+    show_systems,
+    state_facts,
 )
+from fedmpi.cli.options import Cache, Json, Out, Plugin, Set, SuiteName
+from fedmpi.cli.terminal import print_json, say
+from fedmpi.errors import BadInput
+from fedmpi.jobs import slurm, submission
+from fedmpi.jobs.order import Ordered, changed, reopen, request
+from fedmpi.jobs.plan import Wishes
+from fedmpi.jobs.status import ask, ask_or_refuse, states, tasks_of
+from fedmpi.jobs.submission import earlier
 
 Target = Annotated[str, typer.Argument(help="A suite that was submitted, or the folder of its cases.")]
 
@@ -44,8 +49,6 @@ class Shape:
 
     def wishes(self) -> Wishes:
         """Return them as the plan takes them."""
-        from fedmpi.jobs.plan import Wishes
-
         return Wishes(self.ranks, self.tasks, self.at_once, self.minutes)
 
 
@@ -66,13 +69,10 @@ class Order(Shape, _System):
 
     def of(self, suite: str, data: Path | None = None) -> Ordered:
         """Return what is ordered of a suite, checked."""
-        from fedmpi.jobs.order import Ordered, request
-
         asked = request(suite, self.system, self.set_ or [], self.plugin or [], data, self.wishes())
         return Ordered(asked, self.out)
 
 
-@app.command()
 def plan(
     suite: SuiteName,
     order: Order,
@@ -82,14 +82,11 @@ def plan(
     as_json: Json = False,
 ) -> int:
     """Show cases, ranks, nodes and estimated time of a suite against a system's limits."""
-    from fedmpi.cli.jobs_report import show_plan
-
     ordered = order.of(suite)
     show_plan(ordered, ordered.plan(records=records or []), as_json)
     return 0
 
 
-@app.command()
 def render(
     suite: SuiteName,
     order: Order,
@@ -100,8 +97,6 @@ def render(
     data: Cache = None,
 ) -> int:
     """Write the job scripts and the lists of cases, to be read, edited and submitted by hand."""
-    from fedmpi.jobs import submission
-
     ordered = order.of(suite, data)
     texts = ordered.rendered(to.absolute(), template)
     try:
@@ -114,17 +109,12 @@ def render(
     return 0
 
 
-@app.command()
 def submit(
     suite: SuiteName,
     order: Order,
     data: Cache = None,
 ) -> int:
     """Submit what is missing of a suite as arrays of tasks, and a report after them."""
-    from fedmpi.cli.jobs_report import show_submitted
-    from fedmpi.jobs.status import ask_or_refuse
-    from fedmpi.jobs.submission import earlier
-
     ordered = order.of(suite, data)
     active = ask_or_refuse(earlier(ordered.root)).active_jobs()
     if active:
@@ -136,7 +126,6 @@ def submit(
     return 0
 
 
-@app.command()
 def status(
     target: Target,
     out: Out = None,
@@ -147,11 +136,6 @@ def status(
 
     Exit code 0: all are done; 75: cases run or wait; 1: some have failed and none is on its way.
     """
-    from fedmpi.cli.jobs_report import show_states, state_facts
-    from fedmpi.cli.terminal import print_json
-    from fedmpi.jobs.order import reopen
-    from fedmpi.jobs.status import ask, states
-
     ordered, before = reopen(target, out)
     queue = ask(before)
     found = states(ordered.items, before, queue)
@@ -164,7 +148,6 @@ def status(
     return 75 if any(state.active or state.word == "running" for state in found) else 1
 
 
-@app.command()
 def resume(
     target: Target,
     shape: Shape,
@@ -172,10 +155,6 @@ def resume(
     out: Out = None,
 ) -> int:
     """Submit again what is neither complete nor in the queue; complete cases never run again."""
-    from fedmpi.cli.jobs_report import say_held, show_submitted
-    from fedmpi.jobs.order import changed, reopen
-    from fedmpi.jobs.status import ask_or_refuse, states
-
     ordered, before = reopen(target, out)
     found = states(ordered.items, before, ask_or_refuse(before))
     say_held(found)
@@ -184,7 +163,6 @@ def resume(
     return 0
 
 
-@app.command()
 def cancel(
     target: Target,
     case: Annotated[
@@ -193,10 +171,6 @@ def cancel(
     out: Out = None,
 ) -> int:
     """Cancel the jobs of a suite that are in the queue, or the tasks of single cases."""
-    from fedmpi.jobs import slurm
-    from fedmpi.jobs.order import reopen
-    from fedmpi.jobs.status import ask_or_refuse, states, tasks_of
-
     ordered, before = reopen(target, out)
     queue = ask_or_refuse(before)
     targets = queue.active_jobs()
@@ -210,12 +184,9 @@ def cancel(
     return 0
 
 
-@app.command()
 def systems(
     fields: Annotated[bool, typer.Option("--fields", help="Every field of a system file.")] = False,
 ) -> int:
     """List the bundled machines, or the fields of their files."""
-    from fedmpi.cli.jobs_report import show_systems
-
     show_systems(fields)
     return 0

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from fedmpi.config.documents import short
+from fedmpi.errors import BadInput
 
 if TYPE_CHECKING:
     from fedmpi.datasets.source import DataSource
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+    from fedmpi.heterogeneity.distances import WalkOptions
 
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
@@ -34,6 +39,9 @@ OneCase = Annotated[str | None, typer.Option(help="Only this case: its number (f
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
 Image = Annotated[
     Path | None, typer.Option(help="Picture: .svg, .pdf or .png; default beside the cases or here.")
+]
+AnalysisSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of random graphs, walks and drawn pairs.")
 ]
 Budget = Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")]
 
@@ -80,18 +88,59 @@ class SweepOptions(SuiteOptions):
     ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1
 
 
-class Commands(typer.Typer):
-    """Commands that are called with groups of options; on the command line each field is an option."""
+@dataclass(frozen=True)
+class Walks:
+    """The anonymous walks by which structures are compared."""
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
-        """Return what adds a function as a command."""
-        add = super().command(name, **settings)
+    length: Annotated[int, typer.Option(help="Steps of the anonymous walks.")] = 4
+    walks: Annotated[int | None, typer.Option(help="Walks per graph; default by the bound.")] = None
+    seed: AnalysisSeed = 0
 
-        def added(function: Command) -> Command:
-            add(_by_field(function))
-            return function
+    def options(self) -> WalkOptions:
+        """Return them checked."""
+        from fedmpi.heterogeneity.distances import WalkOptions
 
-        return added
+        return WalkOptions(self.length, self.walks, self.seed)
+
+
+def whole_numbers(text: str, pattern: re.Pattern[str], option: str, advice: str) -> list[int]:
+    """Return an option's "1,2,3" as numbers; BadInput where one is not of the pattern."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(pattern.fullmatch(part) for part in parts):
+        raise BadInput(f"{option} {short(text)}: {advice}")
+    return [int(part) for part in parts]
+
+
+class _ByModule(TyperGroup):
+    """Commands that are imported when they are asked for: the program starts fast, and needs no torch."""
+
+    places: Mapping[str, str]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; its help is its function's docstring without the sections."""
+        if cmd_name not in self.places:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self.places[cmd_name].partition(".")
+        function = getattr(importlib.import_module(f"fedmpi.cli.{module}"), name)
+        help_text = re.split(r"\n\n\w+\n-+\n", str(inspect.getdoc(function)))[0]
+        alone = typer.Typer(add_completion=False)
+        alone.command(cmd_name, help=help_text)(_by_field(function))
+        return typer.main.get_command(alone)
+
+
+def commands(places: Mapping[str, str], **settings: Any) -> typer.Typer:
+    """Return commands that are called with groups of options; on the command line each field is an option.
+
+    Parameters
+    ----------
+    places : mapping
+        Module of this package and function, by the command's name.
+    """
+    group = type("_Group", (_ByModule,), {"places": places})
+    app = typer.Typer(cls=group, no_args_is_help=True, **settings)
+    for name in places:
+        app.command(name)(lambda: None)
+    return app
 
 
 def _by_field(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -168,16 +168,14 @@ def _beside(columns: Sequence[_Column], blocks: Sequence[Sequence[str]], widths:
 
 def _final_widths(kept: Sequence[_Column], room: int) -> list[int]:
     """Return how wide each column is; names are shortened where nothing else helps."""
-    found = _shortened([column.least for column in kept], [_may_shrink(column) for column in kept], room)
+    found = _shortened(
+        [column.least for column in kept], [column.is_text and not column.wrapped for column in kept], room
+    )
     for place, column in enumerate(kept):
         left = room - sum(found) - _GAP * (len(found) - 1)
         if column.wrapped and left > 0:
             found[place] = min(column.content, found[place] + left)
     return found
-
-
-def _may_shrink(column: _Column) -> bool:
-    return column.is_text and not column.wrapped
 
 
 def _width(columns: Sequence[_Column]) -> int:

@@ -8,15 +8,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fedmpi.analysis import rows
+from fedmpi.analysis.columns import Figures, client_columns, run_columns, task_columns
 from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.entries import Column, Entry
 from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
-from fedmpi.cli.tables import client_table, run_table, task_table
+from fedmpi.cli.options import Json, Runs
+from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json, say, write
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import Metric
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
@@ -25,6 +31,8 @@ from fedmpi.visible import complain_of, visible_lines
 if TYPE_CHECKING:
     from fedmpi.analysis.page.build import Page
 
+_HINT = "a wider terminal, `| less -S` or --html FILE shows them"
+_MOST_TASKS = 30
 _MOST_NAMED = 3
 """Suites that a title names."""
 
@@ -33,10 +41,17 @@ _MOST_NAMED = 3
 class Formats:
     """Which texts are wanted, and the machine's rates for the page."""
 
-    html: Path | None = None
-    markdown: bool = False
-    latex: bool = False
-    machine: Path | None = None
+    html: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Write a self-contained page with all charts.")
+    ] = None
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a Markdown table: a line per dataset and algorithm.")
+    ] = False
+    latex: Annotated[bool, typer.Option("--latex", help="Print the same for LaTeX (booktabs).")] = False
+    machine: Annotated[
+        Path | None,
+        typer.Option(help="With --html: what `fedmpi bench train --json` printed, for rooflines."),
+    ] = None
 
     def __bool__(self) -> bool:
         return self.html is not None or self.markdown or self.latex or self.machine is not None
@@ -52,25 +67,15 @@ def check_target(target: float | None) -> None:
 
 
 def report(
-    paths: Sequence[Path],
-    target: float | None = None,
-    as_json: bool = False,
-    csv: Path | None = None,
+    runs: Runs,
+    target: Annotated[
+        float | None, typer.Option(help="Accuracy (0 to 1), ROC-AUC or RMSE for the to-target figures.")
+    ] = None,
+    as_json: Json = False,
+    csv: Annotated[Path | None, typer.Option(help="Also write one row per complete run and client.")] = None,
     formats: Formats = NO_FORMATS,
 ) -> int:
-    """Print the figures of runs, or write what `formats` asks for.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Folders that are no run stand for the runs below them.
-    target : float or None
-        Value of the headline, for the to-target figures.
-    as_json : bool
-        In place of the table.
-    csv : Path or None
-        Where complete runs are also written, one row per run and client.
-    formats : Formats
+    """Print a table of finished or running cases, or write a page about them.
 
     Returns
     -------
@@ -78,8 +83,8 @@ def report(
         0, or 2 if anything was left out, of the averages too (named on the standard error).
     """
     check_target(target)
-    code = _write_formats(paths, target, formats) if formats else 0
-    return max(code, _print(paths, target, as_json, csv)) if as_json or csv or not formats else code
+    code = _write_formats(runs, target, formats) if formats else 0
+    return max(code, _print(runs, target, as_json, csv)) if as_json or csv or not formats else code
 
 
 def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path | None) -> int:
@@ -149,11 +154,47 @@ def _title(page: Page) -> str:
     )
 
 
-def repair(folder: Path) -> int:
-    """Make a run's `run.h5` again from its event log, or the log from `run.h5`; what was there is kept."""
+def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files are damaged.")]) -> int:
+    """Rebuild run.h5 from events.jsonl, or events.jsonl from run.h5.
+
+    What was there is kept.
+    """
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such run folder")
     with FolderLock(folder):
         done = make_whole(folder)
     say(f"{folder}: {done}")
     return 0
+
+
+def run_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+    """Return one line per run; `metrics` are all that these runs have."""
+    return _table(run_columns(rows, metrics), rows)
+
+
+def client_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+    """Return one line per client of a run."""
+    return _table(client_columns(rows, metrics), rows)
+
+
+def task_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+    """Return one line per label column of a run with all its metrics, of at most 30 columns."""
+    table = _table(task_columns(rows, metrics), rows[:_MOST_TASKS])
+    if len(rows) > _MOST_TASKS:
+        table.caption = f"... {len(rows) - _MOST_TASKS} more tasks"
+    return table
+
+
+def _table(columns: Sequence[Column[Figures]], rows: Sequence[Figures]) -> PlainTable:
+    spare = sorted((each for each in columns if each.spare), key=lambda each: -each.spare)
+    left = next(
+        (place for place, each in enumerate(columns) if not all(_is_text(each.entry(row)) for row in rows)), 0
+    )
+    table = PlainTable(
+        "", [each.heading for each in columns], left, [each.heading for each in spare], hint=_HINT
+    )
+    return table.with_lines([each.entry(row).text for each in columns] for row in rows)
+
+
+def _is_text(entry: Entry) -> bool:
+    return entry.value == entry.text

@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from fedmpi.analysis import rows
+import typer
+
+from fedmpi.analysis.rows import read
 from fedmpi.cli.terminal import say, write
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.cells import as_csv
-from fedmpi.reproduction.document import cells, document
+from fedmpi.reproduction.document import cells as all_cells
+from fedmpi.reproduction.document import document as text_of
 from fedmpi.reproduction.results import Results
 
 
-def reproduction(paths: Sequence[Path], table: Path, page: Path) -> int:
-    """Write the table of published cells and the document about them from stored rows.
+def reproduction(
+    rows: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files of `fedmpi report --csv`, or folders of such; default results/reference."),
+    ] = None,
+    cells: Annotated[
+        Path, typer.Option(help="The table to write: a row per published cell and metric.")
+    ] = Path("results/reference/cells.csv"),
+    document: Annotated[Path, typer.Option(help="The document to write.")] = Path("docs/reproduction.md"),
+) -> int:
+    """Write from stored rows what became of published figures: confirmed, refuted, undecided, open.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files made by ``fedmpi report --csv``, or folders of such; what is named as `table` is left out there.
-    table, page : Path
-        What is written: CSV and Markdown.
-
-    Returns
-    -------
-    int
-        0
+    In folders of rows a file with the table's name is left out.
 
     Raises
     ------
     BadInput
         There are no rows, rows that do not fit together, or no place to write to.
     """
-    listed = [row for path in _files(paths, table) for row in rows.read(path)]
+    paths = rows or [Path("results/reference")]
+    listed = [row for path in _files(paths, cells) for row in read(path)]
     if not listed:
         raise BadInput(f"{', '.join(map(str, paths))}: no rows; make some with fedmpi report --csv")
     results = Results(listed)
-    found = cells(results)
-    for target, text in ((table, as_csv(found)), (page, document(results, found))):
+    found = all_cells(results)
+    for target, text in ((cells, as_csv(found)), (document, text_of(results, found))):
         write(target, text)
         say(f"wrote {target}")
     return 0

@@ -7,11 +7,13 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fedmpi.case.folders import OtherVersion, holds_run, refuse_other_config
 from fedmpi.cli import output
-from fedmpi.cli.options import SuiteOptions
+from fedmpi.cli.options import OneCase, SuiteOptions
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.start import load_world
@@ -46,22 +48,30 @@ class Planned:
     other: str = ""
 
 
-def run(target: str, case: str | None, options: SuiteOptions, *, resume: bool, only_list: bool) -> int:
-    """Run cases and return the exit code."""
+def run(
+    target: Annotated[
+        str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")
+    ],
+    options: SuiteOptions,
+    case: OneCase = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
+) -> int:
+    """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped."""
     load_plugins(options.plugins)
     if resume and holds_run(Path(target)):
-        if options.overrides or case is not None or options.out is not None or only_list:
+        if options.overrides or case is not None or options.out is not None or list_:
             raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
         plan = _plan_folder(Path(target))
     elif holds_run(Path(target)):
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
     else:
         suite = read(locations.find(target), options.overrides)
-        ranks = launch.planned_size() if only_list else launch.expected_size()
-        if only_list and suite.mode and ranks is None:
+        ranks = launch.planned_size() if list_ else launch.expected_size()
+        if list_ and suite.mode and ranks is None:
             return _list_mode(suite)
-        plan = plan_suite(suite, options.out, resume=resume or only_list, case=case, ranks=ranks or 1)
-        if only_list:
+        plan = plan_suite(suite, options.out, resume=resume or list_, case=case, ranks=ranks or 1)
+        if list_:
             return _list(suite, plan)
         refuse_other_versions(plan)
     source = options.source()

@@ -7,15 +7,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scaling.model import Model
 from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
+from fedmpi.cli.options import Json, Runs, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import Screen, console, print_json, say
-from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
 from fedmpi.visible import complain_of
 
@@ -24,27 +26,31 @@ _RANKS = re.compile(r"[1-9][0-9]{0,4}")
 
 def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
     """Return an option's "8,16" as numbers of ranks."""
-    if text is None:
-        return []
-    parts = [part.strip() for part in text.split(",")]
-    if not all(_RANKS.fullmatch(part) for part in parts):
-        raise BadInput(f"{option} {short(text)}: give numbers of ranks up to 99,999, such as 8,16,64")
-    return [int(part) for part in parts]
+    advice = "give numbers of ranks up to 99,999, such as 8,16,64"
+    return [] if text is None else whole_numbers(text, _RANKS, option, advice)
 
 
 def scaling(
-    paths: Sequence[Path], with_server: bool, predict: str | None, image: Path | None, as_json: bool
+    runs: Runs,
+    without_server: Annotated[
+        bool, typer.Option("--without-server", help="Efficiency divides by the ranks that host clients.")
+    ] = False,
+    predict: Annotated[
+        str | None, typer.Option(metavar="8,16", help="Numbers of ranks to predict rounds per second for.")
+    ] = None,
+    image: Annotated[Path | None, typer.Option(help="Also draw them: .svg, .pdf or .png.")] = None,
+    as_json: Json = False,
 ) -> int:
-    """Print scaling tables of runs; draw them with `image`.
+    """Strong, weak and throughput scaling of runs, and what a fitted model predicts.
 
     Returns
     -------
     int
         0, or 2 if anything was left out (named on the standard error).
     """
-    wanted = rank_numbers(predict)
+    wanted, with_server = rank_numbers(predict), not without_server
     complaints: list[str] = []
-    points = _points(paths, complaints)
+    points = _points(runs, complaints)
     if not points:
         raise BadInput("; ".join(complaints) or "scaling: name at least one run")
     found = strong(points, with_server, wanted) + weak(points, with_server)

@@ -9,15 +9,18 @@ from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from shlex import quote
+from typing import Annotated
+
+import typer
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
-from fedmpi.cli.options import SweepOptions
+from fedmpi.cli.options import SweepOptions, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, say, write
+from fedmpi.cli.terminal import console, say
+from fedmpi.cli.terminal import write as write_file
 from fedmpi.config import locations
-from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -29,24 +32,23 @@ _SEED = re.compile(r"[0-9]{1,18}")
 
 
 def select(
-    target: Path, options: SweepOptions, by: str, seeds: str | None, suite: Path | None, rerun: bool
+    runs: Annotated[Path, typer.Argument(help="Suite or folder of finished runs.")],
+    options: SweepOptions,
+    by: Annotated[
+        str, typer.Option(help="Settings by which runs are grouped, with commas.")
+    ] = "dataset.name,model.name,algorithm.name",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Seeds of the suite of winners, with commas; default: three that the sweep has not."
+        ),
+    ] = None,
+    write: Annotated[Path | None, typer.Option(help="Suite of the winners to write.")] = None,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Run the winners with these seeds.")] = False,
 ) -> int:
-    """Print the winners; write the suite of them, and run it, where asked.
+    """Name the best settings of a sweep by validation data, and run them again with other seeds.
 
-    Parameters
-    ----------
-    target : Path
-        Suite or folder of finished runs.
-    options : SweepOptions
-        Its overrides say which of a suite's cases to select from; the rest is for the winners.
-    by : str
-        Settings by which runs are grouped, with commas.
-    seeds : str or None
-        Of the suite of winners, with commas; by default `free_seeds`.
-    suite : Path or None
-        Where to write the suite of the winners.
-    rerun : bool
-        Whether they run.
+    --set says which of a suite's cases to select from; the other options are for the winners.
 
     Returns
     -------
@@ -56,21 +58,21 @@ def select(
     numbers = None if seeds is None else seed_list(seeds)
     load_plugins(options.plugins)
     complaints: list[str] = []
-    folders, cases = _folders(target, options.overrides)
-    runs = list(each_run(folders, complaints))
+    folders, cases = _folders(runs, options.overrides)
+    members = list(each_run(folders, complaints))
     complain_of(complaints)
     axes = by.split(",")
-    found = winners(runs, axes)
+    found = winners(members, axes)
     console(sys.stdout).print(_table(found, axes))
     if not all(each.metric.held_out for each in found):
         say("Nothing was held out: settings were chosen by all labels. Report other seeds.")
-    complete = sum(run.status == "complete" for run in runs)
-    if complete < (cases or len(runs)):
-        say(f"{complete} of {cases or len(runs)} cases are complete; the winners are of these.")
-    name = f"{runs[0].config['suite']}-winners"
-    suite = suite or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
+    complete = sum(run.status == "complete" for run in members)
+    if complete < (cases or len(members)):
+        say(f"{complete} of {cases or len(members)} cases are complete; the winners are of these.")
+    name = f"{members[0].config['suite']}-winners"
+    suite = write or (Path(f"{name.replace('/', '-')}.toml") if rerun else None)
     if suite is not None:
-        _write_suite(suite, as_suite(found, name, numbers or free_seeds(runs)), options.plugins)
+        _write_suite(suite, as_suite(found, name, numbers or free_seeds(members)), options.plugins)
     if rerun and suite is not None:
         from fedmpi.cli.sweep import sweep
 
@@ -79,7 +81,7 @@ def select(
 
 
 def _write_suite(suite: Path, text: str, plugins: Sequence[Path]) -> None:
-    write(suite, text)
+    write_file(suite, text)
     own = "".join(f" --plugin {quote(str(path))}" for path in plugins)
     say(f"wrote {suite}; fedmpi sweep {suite}{own} runs it")
 
@@ -120,10 +122,7 @@ def seed_list(text: str) -> list[int]:
     BadInput
         Something else than whole numbers of at most 18 digits.
     """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(_SEED.fullmatch(part) for part in parts):
-        raise BadInput(f"--seeds {short(text)}: give whole numbers with commas, such as 1,2,3")
-    return [int(part) for part in parts]
+    return whole_numbers(text, _SEED, "--seeds", "give whole numbers with commas, such as 1,2,3")
 
 
 _FIGURES = ("metric", "val", "test", "tried", "best test of any")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from typing import Annotated
+
+import typer
 
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console
@@ -12,14 +14,19 @@ from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
 
 
-def suites(words: Sequence[str]) -> int:
-    """Print name, number of cases and description of the bundled suites that every word is found in.
+def suites(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Only those that name or description say this of, e.g. fclg.")
+    ] = None,
+) -> int:
+    """List the bundled suites: cases, description.
 
     Raises
     ------
     BadInput
         There is none.
     """
+    words = words or []
     table = PlainTable("", ["suite", "cases", "description"], 1, wrapped=("description",))
     for name in locations.bundled():
         suite = read(locations.find(name))

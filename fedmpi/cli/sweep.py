@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from fedmpi.cli import output
-from fedmpi.cli.options import SuiteOptions, SweepOptions
+from fedmpi.cli.options import Budget, SuiteName, SuiteOptions, SweepOptions
 from fedmpi.cli.run import Planned, check_places, is_done, plan_suite, refuse_other_versions
 from fedmpi.cli.terminal import console
 from fedmpi.comm.launch import mpiexec
@@ -52,8 +52,8 @@ class _Running:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def sweep(suite_name: str, options: SweepOptions, budget: float | None = None) -> int:
-    """Run what is missing of a suite, for at most `budget` minutes.
+def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int:
+    """Run a suite's missing cases on this machine side by side, in priority order; resumable.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def sweep(suite_name: str, options: SweepOptions, budget: float | None = None) -
         0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
     """
     load_plugins(options.plugins)
-    path = locations.find(suite_name)
+    path = locations.find(suite)
     plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
     return run_missing(plan, path, options, budget)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.cli.options import SweepOptions
@@ -28,19 +31,24 @@ _NOTES = (
 )
 
 
-def system(target: str, options: SweepOptions) -> int:
-    """Run what is missing of a suite, then print its table; a folder's runs are printed as they are.
+def system(
+    options: SweepOptions,
+    runs: Annotated[str, typer.Argument(help="Suite, or folder of finished runs.")] = "fedgraphnn/table6",
+) -> int:
+    """Print FedGraphNN's Table 6 for this machine: seconds, FLOPs, parameters, and what its sleeps cost.
+
+    What is missing of a suite is run first; a folder's runs are printed as they are.
 
     Returns
     -------
     int
         What `fedmpi sweep` returns.
     """
-    code, folder = 0, Path(target)
+    code, folder = 0, Path(runs)
     if not folder.is_dir():
         from fedmpi.cli.sweep import run_missing
 
-        path = locations.find(target)
+        path = locations.find(runs)
         load_plugins(options.plugins)
         suite = read(path, options.overrides)
         plan = plan_suite(suite, options.out, resume=True)
@@ -48,7 +56,7 @@ def system(target: str, options: SweepOptions) -> int:
         folder = options.out or locations.RUNS / suite.name
     found = system_rows(each_run([folder], []))
     if not found:
-        raise BadInput(f"{target}: no complete run of a fedgraphnn/ model")
+        raise BadInput(f"{runs}: no complete run of a fedgraphnn/ model")
     table = PlainTable("Table 6 of FedGraphNN on this machine", _HEADINGS, left=3)
     console(sys.stdout).print(table.with_lines(map(_cells, found)))
     for line in _NOTES:
@@ -73,15 +81,9 @@ def _cells(row: SystemRow) -> tuple[str, ...]:
         return "-" if value is None else f"{value / 1e3:,.1f}K"
 
     return (
-        row.dataset,
-        row.algorithm,
-        row.model,
-        str(row.ranks),
-        seconds(row.round_s),
+        *(row.dataset, row.algorithm, row.model, str(row.ranks), seconds(row.round_s)),
         f"{row.train_step_ms:.2f}",
-        seconds(row.published_s),
-        seconds(row.without_sleeps_s),
-        seconds(row.with_sleeps_s),
+        *map(seconds, (row.published_s, row.without_sleeps_s, row.with_sleeps_s)),
         f"{row.parameters:,}",
         thousands(row.published_flops) + ("*" if row.slip else ""),
         thousands(row.flops),

@@ -8,8 +8,10 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -89,8 +91,12 @@ def _last_change(folder: Path) -> float:
         return 0.0
 
 
-def watch(path: Path, interval: float, once: bool) -> int:
-    """Show a running job until it ends or the user has seen enough (Ctrl-C).
+def watch(
+    run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs: the one written to last.")],
+    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Show how far it is, and stop.")] = False,
+) -> int:
+    """Watch a running job: rounds, accuracies, clusters, rate and estimated end.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def watch(path: Path, interval: float, once: bool) -> int:
     """
     if interval <= 0:
         raise BadInput(f"--interval {interval:g}: give a number of seconds above 0")
-    watched = Watch(path)
+    watched = Watch(run)
     screen = console(sys.stdout)
     try:
         if once:

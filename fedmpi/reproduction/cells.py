@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
@@ -60,11 +61,11 @@ class Compared:
     published: Published
     cell: Cell
     missing: list[Repetition]
-    ours: Mapping[str, Estimate | None]
-    client: Mapping[str, str]
-    alike: Mapping[str, float]
-    differences: Mapping[str, Estimate | None]
-    judged: Mapping[str, Judgement]
+    ours: dict[str, Estimate | None]
+    client: dict[str, str]
+    alike: dict[str, float]
+    differences: dict[str, Estimate | None]
+    judged: dict[str, Judgement]
 
 
 def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
@@ -79,14 +80,17 @@ def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
     """
     references = {_column(each): each for each in figures if each.row == REFERENCE}
     found = [_measured(each, references.get(_column(each)), results) for each in figures]
-    for places in _grouped(found, lambda one: (*_column(one), one.metric)):
-        for rule in RULES:
-            _subtract(found, places, rule)
-    for places in _grouped(found, lambda one: (one.paper, one.place, one.metric)):
-        for rule in RULES:
-            answers = judge([_question(found[place], rule) for place in places])
-            for place, answer in zip(places, answers, strict=True):
-                found[place] = replace(found[place], judged={**found[place].judged, rule: answer})
+    methods = grouped(found, lambda each: (*_column(each.published), each.published.metric))
+    families = grouped(
+        found, lambda each: (each.published.paper, each.published.place, each.published.metric)
+    )
+    for rule in RULES:
+        for members in methods.values():
+            _subtract(members, rule)
+        for members in families.values():
+            answers = judge([_question(each, rule) for each in members])
+            for each, answer in zip(members, answers, strict=True):
+                each.judged[rule] = answer
     return found
 
 
@@ -101,14 +105,6 @@ def as_csv(found: Sequence[Compared]) -> str:
 
 def _column(published: Published) -> tuple[str, str, str]:
     return published.paper, published.place, published.column
-
-
-def _grouped(found: Sequence[Compared], family: Callable[[Published], tuple[str, ...]]) -> list[list[int]]:
-    """Return the places of figures by family."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place, each in enumerate(found):
-        groups.setdefault(family(each.published), []).append(place)
-    return list(groups.values())
 
 
 def _measured(published: Published, reference: Published | None, results: Results) -> Compared:
@@ -130,25 +126,20 @@ def _measured(published: Published, reference: Published | None, results: Result
     return Compared(published, cell, missing, ours, client, {}, {}, {})
 
 
-def _subtract(found: list[Compared], places: Sequence[int], rule: str) -> None:
+def _subtract(members: Sequence[Compared], rule: str) -> None:
     """Set the differences of a column's methods to the published figures, and whether they deviate alike.
 
     Smallest gains and ratios are no means: each keeps the error of its own bootstrap.
     """
-    members = [found[place] for place in places]
     ours, alike = [each.ours[rule] for each in members], math.nan
     if members[0].published.metric not in ("min gain", "ratio"):
         ours, alike = pool(ours), bartlett(ours)
-    for place, each, estimate in zip(places, members, ours, strict=True):
+    for each, estimate in zip(members, ours, strict=True):
         published = each.published
         difference = None
         if estimate is not None:
             difference = estimate.against(published.value, published.seeds, published.deviation)
-        found[place] = replace(
-            each,
-            alike={**each.alike, rule: alike},
-            differences={**each.differences, rule: difference},
-        )
+        each.alike[rule], each.differences[rule] = alike, difference
 
 
 def _question(each: Compared, rule: str) -> Question:

@@ -119,8 +119,8 @@ def _clients(book: Book, claim: Claim) -> int:
     return book.figure(claim, claim.cases, "ratio").clients or 1
 
 
-def _printed_lead(book: Book, claim: Claim) -> str:
-    ours, other = (book.figure(claim, cases, "average") for cases in (claim.cases, claim.against))
+def _printed_lead(book: Book, claim: Claim, metric: str = "average") -> str:
+    ours, other = (book.figure(claim, cases, metric) for cases in (claim.cases, claim.against))
     return f"{ours.value - other.value:+.4f} ({ours.printed} against {other.printed})"
 
 
@@ -179,11 +179,6 @@ def _improved_text(book: Book, claim: Claim, ours: Estimate) -> str:
     return f"{round(ours.value * clients)}/{clients}"
 
 
-def _printed_least(book: Book, claim: Claim) -> str:
-    ours, other = (book.figure(claim, cases, "min gain") for cases in (claim.cases, claim.against))
-    return f"{ours.value - other.value:+.4f} ({ours.printed} against {other.printed})"
-
-
 def _signed(book: Book, claim: Claim, ours: Estimate) -> str:
     return signed(ours)
 
@@ -235,7 +230,7 @@ BY_KIND: Mapping[str, Kind] = {
     ),
     "least": Kind(
         "Smallest gain of a client, over another method's",
-        _printed_least,
+        lambda book, claim: _printed_lead(book, claim, "min gain"),
         lambda book, claim: (book.lead(claim, "min gain") - MARGIN, math.inf),
         lambda book, claim, column: measures.least_lead(book.trio(claim), column),
         _signed,

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import HEADLINE, MARGIN, Compared
 from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge
 from fedmpi.reproduction.published import CLUSTERING
 from fedmpi.reproduction.results import Cell, Results
 from fedmpi.reproduction.statistics import Estimate
-from fedmpi.reproduction.tables import markdown, number, refused, signed, spread_text
+from fedmpi.reproduction.tables import answered, markdown, number, refused, row, signed, spread_text
 
 _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range", "ours - paper", "holds?")
 
@@ -22,20 +23,16 @@ _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range",
 def in_short(found: Sequence[Compared]) -> str:
     """Return what became of the published scores and leads, a line per reading and metric."""
     lines = []
-    readings = dict.fromkeys(each.published.reading for each in found)
+    readings = grouped(found, lambda each: each.published.reading)
     for reading, metric in product(readings, CLUSTERING):
-        members = [
-            each for each in found if (each.published.reading, each.published.metric) == (reading, metric)
-        ]
-        names = list(dict.fromkeys(each.published.table for each in members))
-        word = refused(members)
-        answers = in_words([each.judged[HEADLINE].corrected for each in members], word)
-        text = f"of {len(members)} published figures {answers}"
-        of_tables = [[each for each in members if each.published.table == name] for name in names]
-        gaps = [answer.corrected for table in of_tables for *_, answer in _gaps(table)]
+        members = [each for each in readings[reading] if each.published.metric == metric]
+        of_tables = grouped(members, lambda each: each.published.table)
+        text = f"of {len(members)} published figures {answered(members, HEADLINE)}"
+        gaps = [answer.corrected for table in of_tables.values() for *_, answer in _gaps(table)]
         if gaps:
-            text += f"; of {len(gaps)} leads of {members[0].published.paper} {in_words(gaps, word)}"
-        title = f"{' and '.join(names)}{f', {reading}' if reading else ''}"
+            leading = in_words(gaps, refused(members))
+            text += f"; of {len(gaps)} leads of {members[0].published.paper} {leading}"
+        title = f"{' and '.join(of_tables)}{f', {reading}' if reading else ''}"
         lines.append(f"- {title}, {metric}: {text}.")
     return "\n".join(lines) + "\n"
 
@@ -43,14 +40,13 @@ def in_short(found: Sequence[Compared]) -> str:
 def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
     """Return a published table's name and suite, and its figures by metric."""
     members = [each for each in found if each.published.place == name]
+    by_metric = grouped(members, lambda each: each.published.metric)
     metrics = [
         {
             "metric": metric,
-            "figures": markdown(
-                _HEADINGS, [_row(each) for each in members if each.published.metric == metric]
-            ),
-            "leads": leads([each for each in members if each.published.metric == metric]),
-            "spreads": spread_text([each for each in members if each.published.metric == metric], [HEADLINE]),
+            "figures": markdown(_HEADINGS, map(_row, by_metric[metric])),
+            "leads": leads(by_metric[metric]),
+            "spreads": spread_text(by_metric[metric], [HEADLINE]),
         }
         for metric in CLUSTERING
     ]
@@ -143,13 +139,10 @@ def _lead(own: Compared, other: Compared) -> tuple[float, Estimate | None]:
 
 
 def _row(each: Compared) -> list[str]:
-    published, ours = each.published, each.ours[HEADLINE]
-    printed = published.printed if published.spread is None else f"{published.printed} (±{published.spread})"
+    ours = each.ours[HEADLINE]
     spread, extent = "-", "-"
     if ours is not None:
-        values = each.cell.values(CLUSTERING[published.metric])
+        values = each.cell.values(CLUSTERING[each.published.metric])
         extent = f"{values.min():.4f} to {values.max():.4f}"
         spread = f"{ours.std:.4f}" if ours.freedom else "-"
-    place = [published.column, published.row, printed, str(len(each.cell.runs))]
-    difference = signed(each.differences[HEADLINE])
-    return [*place, number(ours), spread, extent, difference, str(each.judged[HEADLINE])]
+    return row(each, [number(ours), spread, extent], [HEADLINE])

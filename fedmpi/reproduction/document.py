@@ -13,26 +13,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from fedmpi.config import locations
-from fedmpi.reproduction import (
-    clusterings,
-    leakage,
-    openings,
-    pairs,
-    scores,
-    splits,
-    tables,
-    verdicts,
-)
-from fedmpi.reproduction.ablation import ablation_table
-from fedmpi.reproduction.cells import (
-    AS_PUBLISHED,
-    BY_VALIDATION,
-    HEADLINE,
-    MARGIN,
-    Compared,
-    compare,
-)
-from fedmpi.reproduction.changes import changes_table
+from fedmpi.reproduction import clusterings, openings, scores, studies, tables, verdicts
+from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, MARGIN, Compared, compare
 from fedmpi.reproduction.published import Claim, Published, read, read_claims
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
@@ -174,16 +156,16 @@ def _tables(paper: Paper, found: Sequence[Compared], results: Results) -> dict[s
 def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
     """Return the same of a paper with other splits and ablation, and theirs."""
     figures, claims = paper.figures(), paper.claims()
-    reference = [cell for suite in paper.tables for cell in pairs.cells_of(results, suite)]
+    reference = [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
     return {
         **_tables(paper, found, results),
-        "leads": pairs.lead_table(reference),
-        "gains": pairs.gain_table(reference),
-        "spreads": pairs.spread_table(reference, figures, results),
-        "split_accuracies": splits.accuracy_table(results, paper.tables[0], paper.splits),
-        "split_leads": splits.lead_table(results, paper.splits, claims, figures),
-        "switches": ablation_table(results, paper.ablation, paper.tables[0]),
-        "without_twins": leakage.clean_table(reference),
+        "leads": studies.lead_table(reference),
+        "gains": studies.gain_table(reference),
+        "spreads": studies.spread_table(reference, figures, results),
+        "split_accuracies": studies.split_accuracies(results, paper.tables[0], paper.splits),
+        "split_leads": studies.split_leads(results, paper.splits, claims, figures),
+        "switches": studies.ablation_table(results, paper.ablation, paper.tables[0]),
+        "without_twins": studies.clean_table(reference),
     }
 
 
@@ -194,7 +176,7 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
     return {
         "in_short": kind.in_short(found),
         "tables": [kind.table(found, name) for name in names],
-        "changes": changes_table(results, paper.ablation, found) if paper.ablation else "",
+        "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
         "queue": openings.queue_table(results, paper.tables),
     }
@@ -202,16 +184,12 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
 
 def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
     members = [each for each in found if each.published.place == name]
-    notes = {each.published.cell: each for each in members if each.published.note}.values()
+    noted = {each.published.cell: each for each in members if each.published.note}.values()
     return {
         "name": name,
         "suite": members[0].published.suite,
         "accuracies": tables.accuracy_table(members, paper.rules),
         "spreads": tables.spread_text(members, paper.rules),
         "gains": tables.gains_table(members, paper.rules),
-        "notes": [
-            f"{each.published.row}, {each.published.column}: {each.published.note}."
-            for each in notes
-            if not each.published.reading
-        ],
+        "notes": tables.notes([each for each in noted if not each.published.reading]),
     }

@@ -6,6 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.names import dataset_name
 from fedmpi.partition.options import SPLIT_SEED
 from fedmpi.reproduction.cells import Compared
@@ -50,12 +51,9 @@ def coverage_text(found: Sequence[Compared]) -> str:
 
 def lacking_table(found: Sequence[Compared]) -> str:
     """Return the published cells that cannot be computed, and what it takes; empty text where all can."""
-    methods: dict[tuple[str, str, str, str], list[str]] = {}
-    for each in found:
-        if each.published.lacks:
-            place = (each.published.place, each.published.column, each.published.lacks, each.published.suite)
-            names = methods.setdefault(place, [])
-            names += [each.published.row] * (each.published.row not in names)
+    lacking = [each.published for each in found if each.published.lacks]
+    places = grouped(lacking, lambda each: (each.place, each.column, each.lacks, each.suite))
+    methods = {place: dict.fromkeys(each.row for each in members) for place, members in places.items()}
     rows = [
         [table, column, str(len(names)), ", ".join(names), lacks, f"`fedmpi sweep {suite}`" if suite else "-"]
         for (table, column, lacks, suite), names in methods.items()
@@ -83,27 +81,31 @@ def open_table(found: Sequence[Compared]) -> str:
 
 def queue_table(results: Results, suites: Sequence[str]) -> str:
     """Return what each suite has not run yet, with the time that equal cases took; empty if all is run."""
-    rows = []
-    for suite in suites:
-        groups: dict[tuple[str, str], list[Cell]] = {}
-        planned = results.planned(suite)
-        by_split = len({each.split_seed for _, missing in planned for each in missing} - {SPLIT_SEED}) > 1
-        for cell, missing in planned:
-            if missing:
-                repetitions = ", ".join(dict.fromkeys(_name(each, by_split) for each in missing))
-                groups.setdefault((cell.key.dataset, repetitions), []).append(cell)
-        lacking = {cell.key: len(missing) for cell, missing in planned}
-        for (dataset, repetitions), cells in groups.items():
-            methods = "; ".join(dict.fromkeys(method(cell.key) for cell in cells))
-            count = sum(lacking[cell.key] for cell in cells)
-            times = [_seconds(results, cell) for cell in cells]
-            known = [t * lacking[cell.key] for cell, t in zip(cells, times, strict=True) if t is not None]
-            minutes = f"{sum(known) / 60:.0f}" if len(known) == len(cells) else "never run"
-            rows.append(
-                [f"`fedmpi sweep {suite}`", dataset_name(dataset), repetitions, methods, str(count), minutes]
-            )
+    rows = [row for suite in suites for row in _queue(results, suite)]
     headings = ["suite", "dataset", "repetitions", "methods", "cases", "minutes on one core, about"]
     return markdown(headings, rows) if rows else ""
+
+
+def _queue(results: Results, suite: str) -> list[list[str]]:
+    """Return what a suite has not run yet, by dataset and repetitions."""
+    lacking = [(cell, missing) for cell, missing in results.planned(suite) if missing]
+    by_split = len({each.split_seed for _, missing in lacking for each in missing} - {SPLIT_SEED}) > 1
+
+    def mark(pair: tuple[Cell, list[Repetition]]) -> tuple[str, str]:
+        names = dict.fromkeys(_name(each, by_split) for each in pair[1])
+        return pair[0].key.dataset, ", ".join(names)
+
+    rows = []
+    for (dataset, repetitions), pairs in grouped(lacking, mark).items():
+        methods = "; ".join(dict.fromkeys(method(cell.key) for cell, _ in pairs))
+        count = sum(len(missing) for _, missing in pairs)
+        times = [(_seconds(results, cell), len(missing)) for cell, missing in pairs]
+        known = [seconds * runs for seconds, runs in times if seconds is not None]
+        minutes = f"{sum(known) / 60:.0f}" if len(known) == len(pairs) else "never run"
+        rows.append(
+            [f"`fedmpi sweep {suite}`", dataset_name(dataset), repetitions, methods, str(count), minutes]
+        )
+    return rows
 
 
 def _name(repetition: Repetition, by_split: bool) -> str:

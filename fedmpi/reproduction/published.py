@@ -98,6 +98,11 @@ class Published:
         return self.table, self.row, self.column
 
     @property
+    def shown(self) -> str:
+        """What is printed, with the +- where it has one."""
+        return self.printed if self.spread is None else f"{self.printed} (±{self.spread})"
+
+    @property
     def settings(self) -> list[str]:
         """The settings that are not published, one by one."""
         return self.unpublished.split(", ") if self.unpublished else []

@@ -1,19 +1,22 @@
-"""Published scores over all clients' test graphs beside ours, as Markdown, under every selection rule."""
+"""Published scores over all test graphs beside ours, and what changed settings score, as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared
-from fedmpi.reproduction.judgement import in_words
+from fedmpi.reproduction.results import Results, Row
 from fedmpi.reproduction.tables import (
-    judged,
+    answered,
+    by_rule,
     judged_headings,
     markdown,
-    number,
-    refused,
+    notes,
+    row,
     spread_text,
 )
 
@@ -29,35 +32,94 @@ def in_short(found: Sequence[Compared]) -> str:
         (AS_PUBLISHED, "chosen on test data as published"),
         (BY_VALIDATION, "chosen by validation"),
     ):
-        answers = in_words([each.judged[rule].corrected for each in members], refused(members))
-        lines.append(
-            f"- Of {len(members)} published scores that can be computed here, {question}: {answers}."
-        )
+        what = f"Of {len(members)} published scores that can be computed here, {question}"
+        lines.append(f"- {what}: {answered(members, rule)}.")
     return "\n".join(lines) + "\n"
 
 
 def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
     """Return a published table's name and suite, its scores and its notes."""
     members = [each for each in found if each.published.place == name and not each.published.lacks]
-    notes = [
-        f"{each.published.row}, {each.published.column}: {each.published.note}."
-        for each in members
-        if each.published.note
-    ]
     return {
         "name": name,
         "suite": members[0].published.suite,
         "metric": members[0].published.metric,
         "scores": markdown(_HEADINGS, [_row(each) for each in members]),
         "spreads": spread_text(members, _JUDGED),
-        "notes": notes,
+        "notes": notes(members),
     }
 
 
 def _row(each: Compared) -> list[str]:
-    published = each.published
-    constant = "-"
-    if each.cell.runs:
-        constant = f"{each.cell.values('constant_score').mean():.4f}"
-    place = [published.column, published.row, published.printed, str(len(each.cell.runs))]
-    return [*place, *(number(each.ours[rule]) for rule in RULES), constant, *judged(each, _JUDGED)]
+    constant = f"{each.cell.values('constant_score').mean():.4f}" if each.cell.runs else "-"
+    return row(each, [*by_rule(each), constant], _JUDGED)
+
+
+def changes_table(results: Results, suite: str, found: Sequence[Compared]) -> str:
+    """Return what each change of a suite scores, beside the figures that it changes.
+
+    Both sides are means over the same seeds: those that the table's runs and every change of a method have.
+
+    Parameters
+    ----------
+    suite : str
+        Its cases are called as those of the published table, behind the dataset, and then the change:
+        ``seed1-gcn-fedavg-rounds-150`` beside ``FreeSolv-seed1-gcn-fedavg``.
+    found : sequence of Compared
+        The published figures; those of other datasets are left out.
+    """
+    names = {key.dataset for key in results.plan(suite)}
+    members = [each for each in found if each.cell.key.dataset in names and each.cell.runs]
+    changed = _changed(results, suite, members)
+    if not changed:
+        return ""
+    usual = {each.published.row: _by_seed(each) for each in members}
+    seeds = {
+        column: sorted(set(rows).intersection(*(each[column] for each in changed.values() if column in each)))
+        for column, rows in usual.items()
+    }
+    lines = [["published", *(each.published.printed for each in members)]]
+    lines.append(["seeds, of both sides", *(", ".join(map(str, seeds[column])) or "-" for column in usual)])
+    for name, by_method in {"the table's settings": usual, **changed}.items():
+        lines.append([name, *(_entry(by_method.get(column, {}), seeds[column]) for column in usual)])
+    return markdown(["change", *usual], lines)
+
+
+def _changed(
+    results: Results, suite: str, members: Sequence[Compared]
+) -> dict[str, dict[str, dict[int, Row]]]:
+    """Return a suite's rows by change, method and seed."""
+    methods = {ending: each.published.row for each in members for ending in _endings(each, results)}
+    changed: dict[str, dict[str, dict[int, Row]]] = {}
+    for key, repetitions in results.plan(suite).items():
+        runs = results.cell(key).runs
+        for repetition in sorted(repetitions.keys() & runs.keys()):
+            name = repetitions[repetition]
+            ending = next(one for one in methods if name.startswith(f"{one}-"))
+            by_method = changed.setdefault(name.removeprefix(f"{ending}-"), {})
+            (row,) = runs[repetition].values()
+            by_method.setdefault(methods[ending], {})[repetition.seed] = row
+    return changed
+
+
+def _endings(each: Compared, results: Results) -> list[str]:
+    """Return the names of a figure's cases without their dataset, the first part."""
+    names = results.plan(each.published.suite)[each.cell.key].values()
+    return [name.partition("-")[2] for name in names]
+
+
+def _by_seed(each: Compared) -> dict[int, Row]:
+    """Return a figure's rows by seed: a run scored as a whole has one."""
+    found = {}
+    for repetition, clients in each.cell.runs.items():
+        (found[repetition.seed],) = clients.values()
+    return found
+
+
+def _entry(rows: Mapping[int, Row], seeds: Sequence[int]) -> str:
+    """Return the mean score as published, and in brackets by validation; a dash where nothing was run."""
+    if not rows or not seeds:
+        return "-"
+    rules = (AS_PUBLISHED, BY_VALIDATION)
+    means = [np.mean([float(rows[seed][RULES[rule]]) for seed in seeds]) for rule in rules]
+    return f"{means[0]:.2f} ({means[1]:.2f})"

@@ -203,10 +203,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Rejecting those below a level keeps the chance of even one false rejection
     among all of them below that level, however they depend on one another.
     """
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
-    return adjusted
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    found = np.empty(len(order))
+    found[order] = np.maximum.accumulate(np.minimum(adjusted, 1.0))
+    return list(found.tolist())

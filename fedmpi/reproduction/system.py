@@ -108,7 +108,9 @@ def _row(run: Run, options: FedGraphNNOptions) -> SystemRow:
     steps = float(run.results["steps"].sum())
     cpu = float(np.nansum(run.measured("client_cpu_seconds")))
     algorithm = str(setting(run.config, "algorithm"))
-    whole, work = _published(name, kind) if algorithm == "fedavg" else (None, None)
+    total = _WALL_S[kind].get(name) if algorithm == "fedavg" else None
+    whole = None if total is None else total / PUBLISHED_ROUNDS
+    work = None if whole is None else max(whole - SLEEP_S * PUBLISHED_CLIENTS, 0.0)
     sizes = run.partition["sizes"][:, 1:].sum()
     return SystemRow(
         dataset=name,
@@ -125,15 +127,6 @@ def _row(run: Run, options: FedGraphNNOptions) -> SystemRow:
         flops=round(float(run.results["evaluation_flops"][-1].sum()) / sizes),
         slip=PUBLISHED_SLIPS.get((name, kind)),
     )
-
-
-def _published(name: str, kind: str) -> tuple[float | None, float | None]:
-    """Return Table 6's seconds per round, and what of them is left without sleeps; None where it has none."""
-    published = _WALL_S[kind].get(name)
-    if published is None:
-        return None, None
-    whole = published / PUBLISHED_ROUNDS
-    return whole, max(whole - SLEEP_S * PUBLISHED_CLIENTS, 0.0)
 
 
 def _as_published(run: Run, options: FedGraphNNOptions) -> int | None:

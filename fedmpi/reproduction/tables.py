@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
@@ -49,12 +50,8 @@ def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what became of the averages, a line per reading."""
     averages = [each for each in found if each.published.metric == "average"]
     lines = []
-    for reading in dict.fromkeys(each.published.reading for each in averages):
-        members = [each for each in averages if each.published.reading == reading]
-        words = [
-            in_words([each.judged[rule].corrected for each in members], refused(members)) for rule in rules
-        ]
-        answers = "; ".join(f"{_ASKED[rule]}: {text}" for rule, text in zip(rules, words, strict=True))
+    for reading, members in grouped(averages, lambda each: each.published.reading).items():
+        answers = "; ".join(f"{_ASKED[rule]}: {answered(members, rule)}" for rule in rules)
         what = f"Of {len(members)} published average accuracies"
         lines.append(
             f"- {f'Read with {reading}: of {len(members)} of these' if reading else what}, {answers}."
@@ -82,17 +79,36 @@ def refused(found: Sequence[Compared]) -> str:
     return refusal(next((each.published.unpublished for each in found if each.published.unpublished), ""))
 
 
+def answered(found: Sequence[Compared], rule: str) -> str:
+    """Return how many figures of a table hold under a rule, in words."""
+    return in_words([each.judged[rule].corrected for each in found], refused(found))
+
+
+def notes(found: Sequence[Compared]) -> list[str]:
+    """Return the notes on the figures of a table."""
+    return [
+        f"{each.published.row}, {each.published.column}: {each.published.note}."
+        for each in found
+        if each.published.note
+    ]
+
+
 def accuracy_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return the average accuracies of a published table."""
     headings = ["column", "method", "paper", "seeds", *RULES, *judged_headings(rules)]
-    rows = [_accuracies(each, rules) for each in found if each.published.metric == "average"]
-    return markdown(headings, rows)
+    averages = [each for each in found if each.published.metric == "average"]
+    return markdown(headings, [row(each, by_rule(each), rules) for each in averages])
 
 
 def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return the smallest gains or ratios of a published table."""
     headings = ["column", "method", "metric", "paper", "seeds", *RULES, *judged_headings(rules)]
-    return markdown(headings, [_gains(each, rules) for each in found if each.published.metric != "average"])
+    rows = []
+    for each in found:
+        if each.published.metric != "average":
+            column, method, *others = row(each, [_gain(each, rule) for rule in RULES], rules)
+            rows.append([column, method, each.published.metric, *others])
+    return markdown(headings, rows)
 
 
 def judged_headings(rules: Sequence[str]) -> list[str]:
@@ -100,9 +116,16 @@ def judged_headings(rules: Sequence[str]) -> list[str]:
     return [text for rule in rules for text in (f"{rule} - paper", _HEADINGS[rule])]
 
 
-def judged(each: Compared, rules: Sequence[str]) -> list[str]:
-    """Return differences and judgements."""
-    return [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
+def by_rule(each: Compared) -> list[str]:
+    """Return our figure under each selection rule."""
+    return [number(each.ours[rule]) for rule in RULES]
+
+
+def row(each: Compared, values: Sequence[str], rules: Sequence[str]) -> list[str]:
+    """Return a line of a table: the published figure, our repetitions and values, differences, judgements."""
+    published = each.published
+    judged = [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
+    return [published.column, published.row, published.shown, str(len(each.cell.runs)), *values, *judged]
 
 
 def spread_text(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -125,9 +148,8 @@ def counts_table(found: Sequence[Compared]) -> str:
     """Return how many figures are confirmed, refuted, undecided and open, with and without the correction."""
     rows = []
     word = refused(found)
-    families = dict.fromkeys((each.published.place, each.published.metric) for each in found)
-    for table, metric in families:
-        members = [each for each in found if (each.published.place, each.published.metric) == (table, metric)]
+    families = grouped(found, lambda each: (each.published.place, each.published.metric))
+    for (table, metric), members in families.items():
         for rule in RULES:
             answers = [each.judged[rule] for each in members]
             corrected, alone = (
@@ -137,20 +159,6 @@ def counts_table(found: Sequence[Compared]) -> str:
             rows.append([table, metric, rule, *map(str, corrected), " / ".join(map(str, alone[:2]))])
     headings = ["table", "metric", "rule", *counts([], word)]
     return markdown([*headings, f"without correction: {word} / confirmed"], rows)
-
-
-def _accuracies(each: Compared, rules: Sequence[str]) -> list[str]:
-    published = each.published
-    printed = published.printed if published.spread is None else f"{published.printed} (±{published.spread})"
-    values = [number(each.ours[rule]) for rule in RULES]
-    return [published.column, published.row, printed, str(len(each.cell.runs)), *values, *judged(each, rules)]
-
-
-def _gains(each: Compared, rules: Sequence[str]) -> list[str]:
-    published = each.published
-    values = [_gain(each, rule) for rule in RULES]
-    place = [published.column, published.row, published.metric, published.printed]
-    return [*place, str(len(each.cell.runs)), *values, *judged(each, rules)]
 
 
 def _gain(each: Compared, rule: str) -> str:

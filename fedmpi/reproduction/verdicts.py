@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked
 from fedmpi.reproduction.judgement import Judgement, in_words, judge, refusal, together
@@ -71,8 +72,7 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
         claim: {rule: asked(book, claim, column) for rule, column in RULES.items()} for claim in claims
     }
     answers: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}
-    for family in dict.fromkeys(map(_family, claims)):
-        members = [claim for claim in claims if _family(claim) == family]
+    for members in grouped(claims, lambda claim: (claim.kind, claim.source, claim.reading)).values():
         for rule in RULES:
             judged = judge([questions[claim][rule].question for claim in members])
             for claim, answer in zip(members, judged, strict=True):
@@ -83,8 +83,8 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
 def verdict_tables(found: Sequence[Verdict], rules: Sequence[str]) -> list[tuple[str, str]]:
     """Return a heading and a table for each kind of claim, and for readings that stand alone."""
     tables = []
-    for kind, reading in dict.fromkeys((each.first.kind, each.first.reading) for each in found):
-        members = [each for each in found if (each.first.kind, each.first.reading) == (kind, reading)]
+    by_kind = grouped(found, lambda each: (each.first.kind, each.first.reading))
+    for (kind, reading), members in by_kind.items():
         readings = list(dict.fromkeys(claim.reading for each in members for claim in each.claims))
         heading = BY_KIND[kind].heading
         if len(readings) == 1 and reading:
@@ -109,17 +109,14 @@ def in_short(found: Sequence[Verdict], rules: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _family(claim: Claim) -> tuple[str, str, str]:
-    return claim.kind, claim.source, claim.reading
-
-
 def _by_claim(claims: Sequence[Claim]) -> list[tuple[Claim, ...]]:
     """Return claims with their other readings; without readings each is its own."""
-    groups: dict[tuple[str, ...], list[Claim]] = {}
-    for claim in claims:
-        apart = ("",) if claim.reading else (claim.cases, claim.against)
-        groups.setdefault((claim.kind, claim.claim, *apart), []).append(claim)
-    return [tuple(group) for group in groups.values()]
+
+    def mark(claim: Claim) -> tuple[str, ...]:
+        apart = () if claim.reading else (claim.cases, claim.against)
+        return claim.kind, claim.claim, *apart
+
+    return [tuple(group) for group in grouped(claims, mark).values()]
 
 
 def _verdict(

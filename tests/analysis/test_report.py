@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fedmpi.analysis.discovery import run_paths
-from fedmpi.cli.compare import identical as compare
+from fedmpi.cli.compare import say_identical as compare
 from fedmpi.cli.report import repair, report
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock

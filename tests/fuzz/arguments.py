@@ -41,8 +41,8 @@ def commands() -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def walk(command: Any, words: tuple[str, ...]) -> None:
-        for name, inner in getattr(command, "commands", {}).items():
-            walk(inner, (*words, name))
+        for name in getattr(command, "commands", ()):
+            walk(command.get_command(None, name), (*words, name))
         if not hasattr(command, "commands"):
             found[" ".join(words)] = command
 

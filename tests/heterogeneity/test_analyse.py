@@ -9,24 +9,23 @@ import pytest
 from fedmpi.cli import analyse
 from fedmpi.cli.options import Data
 from fedmpi.errors import BadInput
-from fedmpi.heterogeneity.distances import WalkOptions
 
 
 def test_properties_stand_beside_the_papers(real_data, capsys):
-    assert analyse.properties(["PTC_MR"], Data()) == 0
+    assert analyse.properties(Data(), ["PTC_MR"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     (row,) = [line for line in lines if line[:2] == ["PTC_MR", "clustering"]]
     assert row[2] == row[7] == "0.0095"
 
 
 def test_statistics_in_json(real_data, capsys):
-    analyse.statistics(["MUTAG"], Data(), as_json=True)
+    analyse.statistics(Data(), ["MUTAG"], as_json=True)
     (row,) = json.loads(capsys.readouterr().out)["statistics"]
     assert (row["name"], row["graphs"], row["classes"]) == ("MUTAG", 188, 2)
 
 
 def test_heterogeneity_across_two_datasets(real_data, capsys):
-    analyse.heterogeneity(["COX2", "PTC_MR"], Data(), WalkOptions(), as_json=True)
+    analyse.heterogeneity(Data(), analyse.Walks(), ["COX2", "PTC_MR"], as_json=True)
     printed = json.loads(capsys.readouterr().out)
     (row,) = printed["heterogeneity"]
     assert (printed["length"], printed["walks"], printed["seed"]) == (4, None, 0)
@@ -52,6 +51,6 @@ def test_mistakes_are_told_in_one_line(tiny_suite):
     with pytest.raises(BadInput, match="--case 9: no such case"):
         analyse.leakage(str(tiny_suite), Data(), case="9")
     with pytest.raises(BadInput, match="2 to 7 steps"):
-        analyse.heterogeneity(["COX2"], Data(), WalkOptions(length=1))
+        analyse.heterogeneity(Data(), analyse.Walks(length=1), ["COX2"])
     with pytest.raises(BadInput, match="1 to 1000000 walks"):
-        analyse.heterogeneity(["COX2"], Data(), WalkOptions(walks=0))
+        analyse.heterogeneity(Data(), analyse.Walks(walks=0), ["COX2"])

@@ -2,9 +2,9 @@ import csv
 from pathlib import Path
 
 from fedmpi.reproduction.cells import compare
-from fedmpi.reproduction.changes import changes_table
 from fedmpi.reproduction.document import PAPERS
 from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.scores import changes_table
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 SUITE = "fedgraphnn/freesolv"

@@ -5,8 +5,7 @@ import dataclasses
 import pytest
 
 from fedmpi.config import locations
-from fedmpi.reproduction import leakage, openings, pairs, splits
-from fedmpi.reproduction.ablation import ablation_table
+from fedmpi.reproduction import openings, studies
 from fedmpi.reproduction.cells import compare
 from fedmpi.reproduction.published import read, read_claims
 from fedmpi.reproduction.results import Results
@@ -26,20 +25,20 @@ def test_every_method_is_paired_with_its_baselines(make_rows):
         *make_rows("self-train", {10: [0.6, 0.6]}),
         *make_rows("fedavg", {10: [0.7, 0.4]}, published={10: [0.7, 0.9]}),
     ]
-    cells = pairs.cells_of(Results(rows), "gcfl/table3")
-    assert [line[:5] for line in lines(pairs.lead_table(cells))] == [
+    cells = studies.cells_of(Results(rows), "gcfl/table3")
+    assert [line[:5] for line in lines(studies.lead_table(cells))] == [
         ["PROTEINS", "FedAvg, 200 rounds", "self-train, 50 rounds", "1", "+0.0500"],
         ["PROTEINS", "FedAvg, 200 rounds", "self-train, 200 rounds", "1", "-0.0500"],
         ["PROTEINS", "self-train, 200 rounds", "self-train, 50 rounds", "1", "+0.1000"],
     ]
-    first = lines(pairs.gain_table(cells))[0]
+    first = lines(studies.gain_table(cells))[0]
     assert first[4:] == ["-0.1000 (client-1); 1/2", "-0.1000 (client-1); 1/2", "+0.2000 (client-0); 2/2"]
 
 
 def test_both_deviations_stand_beside_the_published_one(make_rows):
     results = Results(make_rows("fedavg", {10: [0.7, 0.5], 42: [0.5, 0.7]}))
-    cells = pairs.cells_of(results, "gcfl/table3")
-    (line,) = lines(pairs.spread_table(cells, read(GCFL / "published.csv"), results))
+    cells = studies.cells_of(results, "gcfl/table3")
+    (line,) = lines(studies.spread_table(cells, read(GCFL / "published.csv"), results))
     # Each client deviates by 0.2 / root 2, their average not at all.
     assert line == ["PROTEINS", "FedAvg, 200 rounds", "2", *["0.1414, 0.0000"] * 3, "0.034"]
 
@@ -57,7 +56,7 @@ def over_splits(make_rows):
 
 
 def test_accuracies_by_split(over_splits):
-    table = lines(splits.accuracy_table(over_splits, "gcfl/table3", "gcfl/splits"))
+    table = lines(studies.split_accuracies(over_splits, "gcfl/table3", "gcfl/splits"))
     assert [line[:6] for line in table] == [
         ["PROTEINS", "FedAvg, 200 rounds", "2", "2", "0.7100, 0.0141", "0.6000, 0.0000"],
         ["PROTEINS", "GCFL+, 200 rounds", "2", "2", "0.7300, 0.0141", "0.6000, 0.0000"],
@@ -66,7 +65,7 @@ def test_accuracies_by_split(over_splits):
 
 def test_leads_of_the_published_split_stay_apart_from_those_of_others(over_splits):
     claims, figures = read_claims(GCFL / "claims.csv"), read(GCFL / "published.csv")
-    (line,) = lines(splits.lead_table(over_splits, "gcfl/splits", claims, figures))
+    (line,) = lines(studies.split_leads(over_splits, "gcfl/splits", claims, figures))
     assert line[:4] == [
         "GCFL+ over FedAvg on PROTEINS", "+0.0286", "+0.0200 ± 0.0000 (2 seeds)", "+0.0000 ± 0.0000 (2 splits)",
     ]  # fmt: skip
@@ -85,7 +84,7 @@ def test_a_switch_is_set_against_the_reference_and_its_own_fedavg(make_rows):
         *make_rows("fedavg", less, options="partition=chunks share=all"),
         *make_rows("fedavg", reference),
     ]
-    table = lines(ablation_table(Results(rows), "gcfl/ablation", "gcfl/table3"))
+    table = lines(studies.ablation_table(Results(rows), "gcfl/ablation", "gcfl/table3"))
     assert [line[:8] for line in table] == [
         ["PROTEINS", "FedAvg", "share = all", "3", "0.5600", "-0.1000 ± 0.0000", "yes", "-"],
         ["PROTEINS", "GCFL", "criterion = weighted", "3", "0.6600", "+0.0000 ± 0.0000", "none: identical", "+0.0000 ± 0.0000"],
@@ -96,7 +95,7 @@ def test_a_switch_is_set_against_the_reference_and_its_own_fedavg(make_rows):
 def test_the_paper_s_protocol_is_one_switch(make_rows):
     paper = f"{THRESHOLDS.removesuffix(' partition=chunks')} algorithm.protocol=paper partition=chunks"
     rows = make_rows("gcfl", {10: [0.7]}, options=THRESHOLDS) + make_rows("gcfl", {10: [0.5]}, options=paper)
-    (line,) = lines(ablation_table(Results(rows), "gcfl/ablation", "gcfl/table3"))
+    (line,) = lines(studies.ablation_table(Results(rows), "gcfl/ablation", "gcfl/table3"))
     assert line[:7] == ["PROTEINS", "GCFL", "protocol = paper", "1", "0.5000", "-0.2000", "not shown"]
 
 
@@ -104,7 +103,7 @@ def test_graphs_with_twins_are_left_out(make_rows):
     clean = {f"score_without_twins{rule}": "0.5" for rule in ("", "_best_by_validation", "_as_published")}
     rows = make_rows("fedavg", {10: [0.7, 0.9]}, **clean, test_graphs_without_twins="4")
     rows[1] |= dict.fromkeys(clean, "") | {"test_graphs_without_twins": "0"}
-    (line,) = lines(leakage.clean_table(pairs.cells_of(Results(rows), "gcfl/table3")))
+    (line,) = lines(studies.clean_table(studies.cells_of(Results(rows), "gcfl/table3")))
     assert line[2:] == ["1", "20", "4", "0.8000", "0.5000", "0.5000", "0.5000", "-", "-"]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, ValidationError
 
 from fedmpi.analysis import rows
+from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.stored import hosts
 from fedmpi.config import suite as suites
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -47,23 +48,15 @@ Check it with `fedmpi verify BUNDLE`; look at it with `fedmpi report DIR --html 
 """
 
 
-@dataclass(frozen=True)
-class System:
-    """A machine with the software on it, and the cases that ran there."""
-
-    facts: Mapping[str, Any]
-    cases: Sequence[str]
-
-
 def system_of(run: Run) -> dict[str, Any]:
     """Return what a reader must know of the machine and software of a run's last attempt."""
     given = run.attempts[-1].provenance
-    mpi, source = given.get("mpi", {}), given.get("source", {})
+    source = given.get("source", {})
     return {
         **{name: given[name] for name in _SYSTEM if name in given},
-        "hosts": sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])}),
+        "hosts": hosts(given),
         "ranks": run.attempts[-1].ranks,
-        "mpi": mpi.get("library"),
+        "mpi": given.get("mpi", {}).get("library"),
         "packages": {name: each.get("version") for name, each in given.get("packages", {}).items()},
         "commit": source.get("commit"),
         "dirty": source.get("dirty"),
@@ -73,12 +66,9 @@ def system_of(run: Run) -> dict[str, Any]:
 
 def systems_json(found: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """Return the systems of (case, system) pairs as JSON: each once, with its cases."""
-    grouped: dict[str, tuple[dict[str, Any], list[str]]] = {}
-    for case, facts in found:
-        grouped.setdefault(json.dumps(facts, sort_keys=True), (facts, []))[1].append(case)
-    return (
-        json.dumps([{"system": facts, "cases": cases} for facts, cases in grouped.values()], indent=2) + "\n"
-    )
+    systems = grouped(found, lambda pair: json.dumps(pair[1], sort_keys=True)).values()
+    listed = [{"system": pairs[0][1], "cases": [case for case, _ in pairs]} for pairs in systems]
+    return json.dumps(listed, indent=2) + "\n"
 
 
 def clients_csv(found: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,8 +18,9 @@ from typing import Any
 import fedmpi
 from fedmpi.analysis import rows
 from fedmpi.analysis.bundle import contents
-from fedmpi.analysis.bundle.origin import suite_file
 from fedmpi.analysis.discovery import each_run
+from fedmpi.config import locations
+from fedmpi.config import suite as suites
 from fedmpi.errors import BadInput
 from fedmpi.store import disk, runfile
 from fedmpi.store.reader import Run
@@ -73,7 +74,7 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     target : Path
         The bundle.
     suite : Path, optional
-        The suite's file; by default that of `origin.suite_file`.
+        The suite's file; by default that of `suite_file`.
 
     Raises
     ------
@@ -87,21 +88,21 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     problems: list[str] = []
     notes: list[str] = []
     runs = _complete(paths, problems, notes)
-    suites = sorted({str(run.config.get("suite", "")) for run in runs})
+    names = sorted({str(run.config.get("suite", "")) for run in runs})
     if not runs:
         raise BadInput("; ".join([*problems, "no complete run to pack"]))
-    if len(suites) > 1:
+    if len(names) > 1:
         raise BadInput(
-            f"a bundle holds one suite, these runs are of {', '.join(suites)}; pack them one by one"
+            f"a bundle holds one suite, these runs are of {', '.join(names)}; pack them one by one"
         )
-    suite = suite or suite_file(paths, runs, suites[0])
+    suite = suite or suite_file(paths, runs, names[0])
     if suite is None:
-        notes.append(f"suite {suites[0] or '(none)'}: no such file here, so nobody knows what is missing")
+        notes.append(f"suite {names[0] or '(none)'}: no such file here, so nobody knows what is missing")
     else:
         _compare(suite, runs, problems, notes)
     if problems:
         raise BadInput(_refusal(problems))
-    _write(target, runs, suites[0], suite)
+    _write(target, runs, names[0], suite)
     return Packed(target, len(runs), target.stat().st_size, tuple(notes))
 
 
@@ -182,3 +183,39 @@ def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> 
         "cases": cases,
     }
     archive.finish(index)
+
+
+def suite_file(paths: Sequence[Path], runs: Sequence[Run], name: str) -> Path | None:
+    """Return the file of the suite `name`; None where it is not here.
+
+    In this order: a file among `paths`; the file that the runs were started with, seen from here or from
+    a folder above them; the bundled suite of that name.
+    """
+    for path in paths:
+        if path.suffix == ".toml" and path.is_file():
+            return path
+    for run in runs[:1]:
+        for path in _started_with(run):
+            if _is_suite(path, name):
+                return path
+    try:
+        return locations.find(name)
+    except BadInput:
+        return None
+
+
+def _started_with(run: Run) -> Iterator[Path]:
+    """Yield where the suite may lie that a run's recorded commands name."""
+    for attempt in run.attempts:
+        words = attempt.provenance.get("command")
+        for word in words if isinstance(words, list) else ():
+            if isinstance(word, str) and word.endswith(".toml"):
+                for folder in (Path(), *run.folder.absolute().parents):
+                    yield folder / word
+
+
+def _is_suite(path: Path, name: str) -> bool:
+    try:
+        return path.is_file() and suites.read(path).name == name
+    except (BadInput, OSError):
+        return False

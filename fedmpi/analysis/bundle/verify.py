@@ -133,10 +133,10 @@ class _Verification:
 
     def _tables(self, table: Sequence[Mapping[str, Any]]) -> None:
         """Compare the table with the rows that follow from the records."""
-        if contents.CLIENTS not in self._members:
-            self._found.problems.append(f"{contents.CLIENTS}: missing")
+        text = self._text(contents.CLIENTS)
+        if text is None:
             return
-        stored = _rows(self._archive.content(contents.CLIENTS).decode(errors="replace"))
+        stored = _rows(text)
         followed = _rows(contents.clients_csv(table))
         wrong = []
         if len(stored) != len(followed):
@@ -145,19 +145,23 @@ class _Verification:
             for column in ours.keys() & theirs.keys() - set(_LOCAL):
                 if ours[column] != theirs[column]:
                     place = f"{theirs.get('case')}, {theirs.get('client')}, {column}"
-                    text = f"{ours[column]!r}, the record gives {theirs[column]!r}"
-                    wrong.append(f"{contents.CLIENTS}: {place}: {text}")
+                    values = f"{ours[column]!r}, the record gives {theirs[column]!r}"
+                    wrong.append(f"{contents.CLIENTS}: {place}: {values}")
         self._say(f"{contents.CLIENTS}: {len(stored)} rows follow from the records", sorted(wrong))
 
     def _systems(self, found: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        if contents.SYSTEMS not in self._members:
-            self._found.problems.append(f"{contents.SYSTEMS}: missing")
-            return
-        same = self._archive.content(contents.SYSTEMS).decode(errors="replace") == contents.systems_json(
-            found
-        )
-        wrong = [] if same else [f"{contents.SYSTEMS}: not what the records say"]
-        self._say(f"{contents.SYSTEMS}: follows from the records", wrong)
+        text = self._text(contents.SYSTEMS)
+        if text is not None:
+            wrong = f"{contents.SYSTEMS}: not what the records say"
+            same = text == contents.systems_json(found)
+            self._say(f"{contents.SYSTEMS}: follows from the records", [] if same else [wrong])
+
+    def _text(self, name: str) -> str | None:
+        """Return a table's text; note that it is missing where there is none."""
+        if name not in self._members:
+            self._found.problems.append(f"{name}: missing")
+            return None
+        return self._archive.content(name).decode(errors="replace")
 
     def _say(self, what: str, wrong: Sequence[str]) -> None:
         if not wrong:

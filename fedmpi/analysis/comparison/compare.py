@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.comparison.judging import Allowance, too_bad
 from fedmpi.analysis.comparison.merits import Ratio, ratios
 from fedmpi.analysis.comparison.outcomes import Side
@@ -95,10 +96,8 @@ def compare(first: Side, second: Side, limits: Limits) -> Comparison:
         for allowed in (limits.tolerance, limits.less_accurate):
             if allowed is not None:
                 allowed.check(judged)
-    groups: dict[tuple[str, str], list[Pair]] = {}
-    for each in found:
-        groups.setdefault(each.case, []).append(each)
-        left_out += _unfinished(each)
+    left_out += [line for each in found for line in _unfinished(each)]
+    groups = grouped(found, lambda each: each.case)
     cases = tuple(_case(names, pairs, limits) for names, pairs in groups.items())
     counted = [each for case in cases for each in _counted(case.pairs)]
     speedy = [each for case in cases if not case.invalid for each in _counted(case.pairs)]

@@ -10,6 +10,7 @@ from typing import Any
 
 from fedmpi.analysis.discovery import each_run, folder_of
 from fedmpi.analysis.names import known_objective, unsupervised_name
+from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import Metric
@@ -123,15 +124,13 @@ def _system(run: Run) -> dict[str, str]:
     if not run.attempts:
         return {}
     given = run.attempts[-1].provenance
-    mpi, source = given.get("mpi", {}), given.get("source", {})
-    hosts = sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])})
     return {
         "processor": str(given.get("cpu_model", "-")),
-        "hosts": ", ".join(hosts) or str(given.get("host", "-")),
-        "MPI": str(mpi.get("library", "-")),
+        "hosts": ", ".join(hosts(given)) or str(given.get("host", "-")),
+        "MPI": str(given.get("mpi", {}).get("library", "-")),
         "device": str(given.get("device", "-")),
         "threads": str(given.get("torch_threads", "-")),
-        "commit": str(source.get("commit", "-"))[:12] + (" with changes" if source.get("dirty") else ""),
+        "commit": commit(given, "-", 12),
     }
 
 

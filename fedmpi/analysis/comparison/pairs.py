@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedmpi.analysis.cells import key
 from fedmpi.analysis.comparison.outcomes import Outcome, Side
-from fedmpi.analysis.figures.cells import key
 from fedmpi.analysis.summary import setting
 from fedmpi.store.schema import config_differences
 

@@ -15,9 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedmpi.analysis.export.clock import round_ends, seconds_of
+from fedmpi.analysis.costs import round_ends
 from fedmpi.analysis.scores import curve
+from fedmpi.analysis.stored import hosts
 from fedmpi.analysis.summary import setting
+from fedmpi.clock import seconds_of
 from fedmpi.store.reader import Run
 
 Kind = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
@@ -52,7 +54,6 @@ def _description(run: Run) -> list[tuple[str, Any]]:
     config = run.config
     provenance = run.attempts[-1].provenance if run.attempts else {}
     sizes = run.partition["sizes"].sum(axis=0).tolist() if "sizes" in run.partition else [0, 0, 0]
-    hosts = {str(rank.get("host")) for rank in provenance.get("mpi", {}).get("ranks", [])}
     optimizer = config.get("optimizer", {})
     return [
         ("submission_benchmark", f"fedmpi/{setting(config, 'algorithm')}/{setting(config, 'dataset')}"),
@@ -69,7 +70,7 @@ def _description(run: Run) -> list[tuple[str, Any]]:
         ("opt_base_learning_rate", optimizer.get("lr")),
         ("opt_weight_decay", optimizer.get("weight_decay")),
         ("number_of_ranks", run.attempts[-1].ranks if run.attempts else 0),
-        ("number_of_nodes", max(len(hosts), 1)),
+        ("number_of_nodes", max(len(hosts(provenance)), 1)),
         ("accelerators_per_node", 0 if provenance.get("device", "cpu") == "cpu" else 1),
         ("fedmpi_clients", len(run.clients)),
         ("fedmpi_suite", config.get("suite")),

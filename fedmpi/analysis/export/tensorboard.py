@@ -13,7 +13,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedmpi.analysis.export.clock import round_ends, seconds_of
+from fedmpi.analysis.costs import round_ends
+from fedmpi.clock import seconds_of
 from fedmpi.metrics.clients import mean_by_round
 from fedmpi.store import disk
 from fedmpi.store.reader import Run

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.heterogeneity.distances import WalkOptions
 from fedmpi.store.reader import Run
 
 if TYPE_CHECKING:
@@ -39,6 +40,31 @@ KINDS: dict[str, str] = {
 
 FORMATS = (".svg", ".pdf", ".png")
 """Suffixes that an image may have."""
+
+
+class KindOptions(BaseModel):
+    """What the options of every kind refuse: unknown names, and numbers that are none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class WalkKindOptions(KindOptions):
+    """Options of kinds that compare structures.
+
+    Attributes
+    ----------
+    length, walks, seed : int
+        Steps of the anonymous walks, walks per graph (by default by the bound), and the seed of walks,
+        drawn pairs and random partitions.
+    """
+
+    length: int = 4
+    walks: int | None = None
+    seed: int = Field(0, ge=0)
+
+    def walk_options(self) -> WalkOptions:
+        """Return them checked."""
+        return WalkOptions(self.length, self.walks, self.seed)
 
 
 class Kind(Protocol):

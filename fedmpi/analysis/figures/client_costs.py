@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ConfigDict
 
-from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -17,10 +16,8 @@ from fedmpi.store.reader import Run
 from fedmpi.store.schema import Array
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """``client-costs`` has no options."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Costs(NamedTuple):

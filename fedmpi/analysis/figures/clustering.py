@@ -10,10 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pydantic import BaseModel, ConfigDict
 
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import Float, key, titles, without
+from fedmpi.analysis.cells import Float, grouped, key, titled, without
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, dataset_name, objective_place, unsupervised_name
 from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import look_up
@@ -34,7 +33,7 @@ _DECADES = 50.0
 """Settings that differ by so much stand on a logarithmic axis."""
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``clustering``.
 
     Attributes
@@ -47,8 +46,6 @@ class Options(BaseModel):
         ``evaluation.probe``; by default their headline.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     by: str = "round"
     field: str = ""
 
@@ -59,6 +56,7 @@ class _Curve:
 
     name: str
     config: dict[str, Any]
+    first: Run
     points: dict[float, Float]
 
 
@@ -71,22 +69,18 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     dotted = metric == runs[0].headline and "class_counts" in runs[0].partition
     apart = (*_REPETITION, *(() if options.by in ("round", "emd") else (options.by,)))
     apart = (*apart, "partition.share") if options.by == "emd" else apart
-    panels: dict[str, list[list[Run]]] = {}
-    for members in _grouped(runs, apart):
-        panels.setdefault(key(members[0].config, *apart, *_METHOD), []).append(members)
-    firsts = [lines[0][0] for lines in panels.values()]
-    names = [dataset_name(str(setting(run.config, "dataset"))) for run in firsts]
-    headings = titles(names, [without(run.config, *apart, *_METHOD) for run in firsts])
+    repetitions = grouped(runs, lambda run: key(run.config, *apart)).values()
+    drawn = [_curve(members, options, apart) for members in sorted(repetitions, key=_order)]
+    panels = titled(drawn, lambda curve: dataset_name(str(setting(curve.config, "dataset"))), *_METHOD)
     figure, axes = style.panels(len(panels), height=3.0)
     counts, most = set(), 0
-    for axis, heading, lines in zip(axes, headings, panels.values(), strict=True):
-        curves = [_curve(members, options, apart) for members in lines]
+    for axis, (heading, curves) in zip(axes, panels, strict=True):
         counts |= {len(values) for curve in curves for values in curve.points.values()}
         most = max(most, len(curves))
         _panel(axis, curves, options)
         axis.set_ylabel(metric.heading)
         if dotted:
-            axis.axhline(_largest_class(lines[0][0]), color="black", linewidth=0.6, linestyle=":")
+            axis.axhline(_largest_class(curves[0].first), color="black", linewidth=0.6, linestyle=":")
         axis.set_title(heading, loc="left")
     style.add_legend(figure, axes)
     style.add_caption(figure, f"{_caption(counts, most, options)}{_DOTTED * dotted}.")
@@ -123,13 +117,8 @@ def _largest_class(run: Run) -> float:
     return float(100 * counts.max() / counts.sum())
 
 
-def _grouped(runs: Sequence[Run], apart: Sequence[str]) -> list[list[Run]]:
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        found.setdefault(key(run.config, *apart), []).append(run)
-    order = [objective_place(str(setting(members[0].config, "objective"))) for members in found.values()]
-    listed = list(found.values())
-    return [listed[place] for place in np.argsort(order, kind="stable")]
+def _order(members: Sequence[Run]) -> int:
+    return objective_place(str(setting(members[0].config, "objective")))
 
 
 def _curve(members: Sequence[Run], options: Options, apart: Sequence[str]) -> _Curve:
@@ -146,7 +135,7 @@ def _curve(members: Sequence[Run], options: Options, apart: Sequence[str]) -> _C
         elif len(evaluated):
             points.setdefault(_across(run, options.by), []).append(float(scores[evaluated[-1]]))
     ordered = {place: np.array(values) for place, values in sorted(points.items())}
-    return _Curve(unsupervised_name(objective, algorithm), without(config, *apart), ordered)
+    return _Curve(unsupervised_name(objective, algorithm), without(config, *apart), members[0], ordered)
 
 
 def _across(run: Run, by: str) -> float:
@@ -157,8 +146,7 @@ def _across(run: Run, by: str) -> float:
 
 
 def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
-    labels = titles([curve.name for curve in curves], [curve.config for curve in curves])
-    for number, (label, curve) in enumerate(zip(labels, curves, strict=True)):
+    for number, (label, (curve,)) in enumerate(titled(curves, lambda curve: curve.name)):
         places = list(curve.points)
         mean, low, high = (
             [float(take(values)) for values in curve.points.values()] for take in (np.mean, np.min, np.max)

@@ -16,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import Cell, Float, by_rule, cells, key, seeds_text, titles, without
+from fedmpi.analysis.cells import Cell, Config, Float, by_rule, cells, grouped, key, seeds_text, titled
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, algorithm_name, algorithm_place, dataset_name
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
@@ -31,7 +31,7 @@ _SIDES: tuple[Literal["low", "high"], ...] = ("low", "high")
 _WIDTH = 0.8
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``gains``.
 
     Attributes
@@ -49,8 +49,6 @@ class Options(BaseModel):
     self_train_rounds : int or None
         Which self-train is the reference where a setting has several; by default the only one.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     by: Literal["algorithm", "dataset"] = "algorithm"
     split: str | None = None
@@ -72,19 +70,24 @@ class Options(BaseModel):
 class Gain:
     """One half of a violin, or a whole one: gains [n] of the clients, over which seeds."""
 
-    cell: Cell
+    cell: Cell[Run]
     side: int
     values: Float
     seeds: tuple[int, ...]
 
+    @property
+    def config(self) -> Config:
+        """Configuration of the runs."""
+        return self.cell.config
 
-def gain(cell: Cell, alone: Cell, rule: str) -> tuple[Float, tuple[int, ...]]:
+
+def gain(cell: Cell[Run], alone: Cell[Run], rule: str) -> tuple[Float, tuple[int, ...]]:
     """Return by how much each client's mean is better than self-train's, over shared seeds, and those."""
     seeds = tuple(seed for seed in cell.runs if seed in alone.runs)
     if not seeds:
         return np.full(len(cell.clients), np.nan), ()
     values = by_rule(rule)
-    return cell.metric.sign * (cell.mean(values, seeds) - alone.mean(values, seeds)), seeds
+    return cell.metric.sign * (cell.over_seeds(values, seeds) - alone.over_seeds(values, seeds)), seeds
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
@@ -94,13 +97,10 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     drawn, bare = _gains(found, references, options)
     if not drawn:
         raise BadInput("gains: no run has a self-train of the same data, settings and seeds beside it")
-    panels: dict[str, list[Gain]] = {}
-    for each in drawn:
-        panels.setdefault(_panel_key(each.cell, options), []).append(each)
-    members = list(panels.values())
+    panels = _panels(drawn, options)
     unit = " (points)" if drawn[0].cell.metric.percent else ""
     figure, axes = style.panels(len(panels), columns=2 if options.by == "algorithm" else 1, height=2.7)
-    for axis, heading, gains in zip(axes, _headings(members, options), members, strict=True):
+    for axis, (heading, gains) in zip(axes, panels, strict=True):
         _panel(axis, gains, options)
         axis.set_title(heading, loc="left")
         axis.set_ylabel(f"gain over self-train{unit}")
@@ -112,11 +112,11 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
 
 
 def _gains(
-    found: Sequence[Cell], references: Mapping[str, Cell], options: Options
-) -> tuple[list[Gain], list[Cell]]:
+    found: Sequence[Cell[Run]], references: Mapping[str, Cell[Run]], options: Options
+) -> tuple[list[Gain], list[Cell[Run]]]:
     """Return the gains, and the cells for which there is no self-train of the same seeds."""
     drawn: list[Gain] = []
-    bare: list[Cell] = []
+    bare: list[Cell[Run]] = []
     for cell in found:
         if cell.algorithm == _ALONE:
             continue
@@ -130,13 +130,13 @@ def _gains(
     return drawn, bare
 
 
-def _setting(cell: Cell) -> str:
+def _setting(cell: Cell[Run]) -> str:
     return key(cell.config, "algorithm", "rounds")
 
 
-def _references(found: Sequence[Cell], options: Options) -> dict[str, Cell]:
+def _references(found: Sequence[Cell[Run]], options: Options) -> dict[str, Cell[Run]]:
     """Return the self-train of each setting."""
-    chosen: dict[str, Cell] = {}
+    chosen: dict[str, Cell[Run]] = {}
     for cell in found:
         wanted = options.self_train_rounds in (None, cell.config["rounds"])
         if cell.algorithm == _ALONE and wanted:
@@ -149,17 +149,16 @@ def _references(found: Sequence[Cell], options: Options) -> dict[str, Cell]:
     return chosen
 
 
-def _side(cell: Cell, options: Options) -> int:
+def _side(cell: Cell[Run], options: Options) -> int:
     """Return 0 for left (and for whole violins), 1 for right."""
     if options.split is None or options.sides is None:
         return 0
     value = look_up(cell.config, options.split)
     if value not in options.sides:
-        run = next(iter(cell.runs.values()))
         left, right = options.sides
         shown = "no such setting" if value is None else value
         raise BadInput(
-            f"gains: {options.split} is to be {left} or {right}, but in {run.folder} it is {shown}"
+            f"gains: {options.split} is to be {left} or {right}, but in {cell.first.folder} it is {shown}"
         )
     return options.sides.index(value)
 
@@ -168,40 +167,34 @@ def _apart(options: Options) -> tuple[str, ...]:
     return () if options.split is None else (options.split,)
 
 
-def _panel_key(cell: Cell, options: Options) -> str:
+def _panels(drawn: Sequence[Gain], options: Options) -> list[tuple[str, list[Gain]]]:
+    """Return the heading of each panel and its gains."""
     if options.by == "dataset":
-        return cell.algorithm
-    return key(cell.config, "algorithm", "rounds", *_apart(options))
+        by_algorithm = grouped(drawn, lambda each: each.cell.algorithm)
+        return [(algorithm_name(name), members) for name, members in by_algorithm.items()]
 
+    def name(each: Gain) -> str:
+        return f"{dataset_name(each.cell.dataset)}, {len(each.cell.clients)} clients"
 
-def _headings(panels: Sequence[Sequence[Gain]], options: Options) -> list[str]:
-    firsts = [members[0].cell for members in panels]
-    if options.by == "dataset":
-        return [algorithm_name(cell.algorithm) for cell in firsts]
-    names = [f"{dataset_name(cell.dataset)}, {len(cell.clients)} clients" for cell in firsts]
-    return titles(names, [without(cell.config, "algorithm", "rounds", *_apart(options)) for cell in firsts])
+    return titled(drawn, name, "algorithm", "rounds", *_apart(options))
 
 
 def _panel(axis: Axes, members: Sequence[Gain], options: Options) -> None:
     """Draw the violins of one panel, side by side."""
-    violins: dict[str, list[Gain]] = {}
-    for each in members:
-        violins.setdefault(key(each.cell.config, *_apart(options)), []).append(each)
-    firsts = [halves[0].cell for halves in violins.values()]
-    by_dataset = options.by == "dataset"
-    names = [
-        f"{dataset_name(cell.dataset)}, n = {len(cell.clients)}"
-        if by_dataset
-        else algorithm_name(cell.algorithm)
-        for cell in firsts
-    ]
+
+    def name(each: Gain) -> str:
+        cell = each.cell
+        if options.by == "algorithm":
+            return algorithm_name(cell.algorithm)
+        return f"{dataset_name(cell.dataset)}, n = {len(cell.clients)}"
+
+    violins = titled(members, name, *_apart(options))
     axis.axhline(0, color="#333333", linewidth=0.8, zorder=1)
-    for place, halves in enumerate(violins.values()):
+    for place, (_, halves) in enumerate(violins):
         for half in halves:
             _half(axis, place, half, whole=options.split is None)
-    labels = titles(names, [without(cell.config, *_apart(options)) for cell in firsts])
-    axis.set_xticks(range(len(labels)), [label.replace(", ", "\n") for label in labels], size=7)
-    axis.set_xlim(-0.6, len(labels) - 0.4)
+    axis.set_xticks(range(len(violins)), [label.replace(", ", "\n") for label, _ in violins], size=7)
+    axis.set_xlim(-0.6, len(violins) - 0.4)
     axis.grid(visible=False, axis="x")
 
 
@@ -234,7 +227,7 @@ def _legend(figure: Figure, options: Options) -> None:
 
 
 def _caption(
-    drawn: Sequence[Gain], bare: Sequence[Cell], references: Sequence[Cell], options: Options
+    drawn: Sequence[Gain], bare: Sequence[Cell[Run]], references: Sequence[Cell[Run]], options: Options
 ) -> list[str]:
     rounds = sorted({cell.config["rounds"] for cell in references})
     epochs = " or ".join(map(str, rounds))
@@ -242,7 +235,7 @@ def _caption(
     lines = [
         f"Gain of a client: its test {drawn[0].cell.metric.title} ({rule}) over that of self-train for "
         f"{epochs} rounds, "
-        f"{seeds_text([each.seeds for each in drawn])}. Dots: clients; bars: means over clients."
+        f"{seeds_text(each.seeds for each in drawn)}. Dots: clients; bars: means over clients."
     ]
     if bare:
         names = [f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}" for cell in bare]

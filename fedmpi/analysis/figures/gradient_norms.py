@@ -15,13 +15,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import titles, without
-from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
+from fedmpi.analysis.cells import run_titles
+from fedmpi.analysis.figures import KindOptions, style
+from fedmpi.analysis.names import COLOURS
 from fedmpi.analysis.scores import splitting_groups
-from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -36,7 +35,7 @@ _MEANING = {
 }
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``gradient-norms``.
 
     Attributes
@@ -49,8 +48,6 @@ class Options(BaseModel):
         Logarithmic axis.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     clients: tuple[str, ...] | None = Field(None, min_length=1)
     field: Literal["gradient_norm", "delta_norm"] = "gradient_norm"
     log: bool = True
@@ -61,11 +58,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     if len(runs) > _MOST_PANELS:
         raise BadInput(f"gradient-norms draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
     figure, axes = style.panels(len(runs), columns=1, height=2.5, sharex=True, sharey=True)
-    names = [
-        f"{_name(run, 'algorithm')} on {_name(run, 'dataset')}, seed {run.config['seed']}" for run in runs
-    ]
-    configs = [without(run.config, "suite", "name") for run in runs]
-    for axis, run, title in zip(axes, runs, titles(names, configs), strict=True):
+    for axis, run, title in zip(axes, runs, run_titles(runs), strict=True):
         _panel(axis, run, _places(run, options.clients), options)
         axis.set_title(title, loc="left")
         axis.set_ylabel(options.field.replace("_", " "))
@@ -76,11 +69,6 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         "vertical lines: splits, of any cluster.",
     )
     return figure
-
-
-def _name(run: Run, axis: str) -> str:
-    named = algorithm_name if axis == "algorithm" else dataset_name
-    return named(str(setting(run.config, axis)))
 
 
 def _places(run: Run, wanted: tuple[str, ...] | None) -> list[int]:

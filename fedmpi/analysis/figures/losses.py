@@ -13,17 +13,18 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import Cell, Float, cells, key, seeds_text, titles, without
+from fedmpi.analysis import scores
+from fedmpi.analysis.cells import Cell, Float, cells, grouped, seeds_text, titled
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``losses``.
 
     Attributes
@@ -45,8 +46,6 @@ class Options(BaseModel):
         A panel per ``dataset``, or (``settings``) per configuration but for algorithm and rounds.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
     field: str = "test_loss"
     first_round: int = Field(1, ge=1)
     log: bool = False
@@ -57,23 +56,20 @@ class Options(BaseModel):
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return one panel per dataset with a line and a band per algorithm."""
-    panels: dict[str, list[Cell]] = {}
     found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
     for cell in found:
         for name in ("first_round", "smooth"):
             if getattr(options, name) > cell.config["rounds"]:
                 value = getattr(options, name)
                 raise BadInput(f"losses: {name} = {value}, but {cell.algorithm} has fewer rounds")
-        same = cell.dataset if options.panels == "dataset" else key(cell.config, "algorithm", "rounds")
-        panels.setdefault(same, []).append(cell)
-    firsts = [members[0] for members in panels.values()]
-    names = [dataset_name(cell.dataset) for cell in firsts]
-    headings = names
     if options.panels == "settings":
-        headings = titles(names, [without(cell.config, "algorithm", "rounds") for cell in firsts])
+        panels = titled(found, lambda cell: dataset_name(cell.dataset), "algorithm", "rounds")
+    else:
+        by_dataset = grouped(found, lambda cell: cell.dataset)
+        panels = [(dataset_name(name), members) for name, members in by_dataset.items()]
     whole = {_stored(run, options.field).ndim == 1 for run in runs} == {True}
     figure, axes = style.panels(len(panels), height=2.9)
-    for axis, heading, members in zip(axes, headings, panels.values(), strict=True):
+    for axis, (heading, members) in zip(axes, panels, strict=True):
         for label, cell, look in _lines(members):
             _line(axis, cell, options, whole, label, look)
         axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
@@ -86,12 +82,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.set_xlim(options.first_round, max(last, options.first_round + 1))
         if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
-    seeds = seeds_text([tuple(cell.runs) for cell in found])
+    seeds = seeds_text(cell.runs for cell in found)
     style.add_caption(figure, f"{_lines_are(options, whole)} ({seeds}).")
     return figure
 
 
-def _quantity(field: str, cell: Cell) -> str:
+def _quantity(field: str, cell: Cell[Run]) -> str:
     """Return what an axis shows, with its unit."""
     if field == "domain_agreement":
         return "adjusted Rand index with domains"
@@ -110,14 +106,17 @@ def _lines_are(options: Options, whole: bool) -> str:
     return f"Thick: mean over clients{over}{band}"
 
 
-def _lines(members: Sequence[Cell]) -> list[tuple[str, Cell, dict[str, Any]]]:
+def _lines(members: Sequence[Cell[Run]]) -> list[tuple[str, Cell[Run], dict[str, Any]]]:
     """Return label, cell and look of a panel's lines."""
-    labels = titles([algorithm_name(cell.algorithm) for cell in members], [cell.config for cell in members])
-    return list(zip(labels, members, style.looks([cell.algorithm for cell in members]), strict=True))
+    labelled = titled(members, lambda cell: algorithm_name(cell.algorithm))
+    looks = style.looks([cell.algorithm for cell in members])
+    return [(label, cell, look) for (label, (cell,)), look in zip(labelled, looks, strict=True)]
 
 
-def _line(axis: Axes, cell: Cell, options: Options, whole: bool, label: str, look: dict[str, Any]) -> None:
-    values = cell.mean(lambda run: _by_client(run, options.field))
+def _line(
+    axis: Axes, cell: Cell[Run], options: Options, whole: bool, label: str, look: dict[str, Any]
+) -> None:
+    values = cell.over_seeds(lambda run: _by_client(run, options.field))
     mean, spread = (_smooth(line, options.smooth) for line in _over_clients(values))
     if whole:
         label = f"{label}: mean {np.nanmean(values):.2f}"
@@ -134,8 +133,7 @@ def _line(axis: Axes, cell: Cell, options: Options, whole: bool, label: str, loo
 
 def _by_client(run: Run, field: str) -> Float:
     """Return a field [R, n]; [R, 1] where it is of the whole run."""
-    values = _stored(run, field)
-    return values if values.ndim == 2 else values[:, None]
+    return scores.columns(_stored(run, field))
 
 
 def _stored(run: Run, field: str) -> Float:
@@ -169,9 +167,5 @@ def _smooth(values: Float, rounds: int) -> Float:
 
 def _over_clients(values: Float) -> tuple[Float, Float]:
     """Return mean and standard deviation (ddof 1; 0 for one client) of [R, n] over clients with a value."""
-    present = ~np.isnan(values)
-    count = present.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(present, values, 0.0).sum(axis=1) / count
-        squares = np.where(present, (values - mean[:, None]) ** 2, 0.0).sum(axis=1)
-    return mean, np.sqrt(squares / np.maximum(count - 1, 1))
+    present = np.ma.masked_invalid(values)
+    return present.mean(axis=1).filled(np.nan), present.std(axis=1, ddof=1).filled(0.0)

@@ -12,39 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ConfigDict, Field
 
+from fedmpi.analysis.cells import Cell, by_rule, cells, seeds_text, titled
 from fedmpi.analysis.clusterings import datasets_of
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import Cell, by_rule, cells, key, seeds_text, titles, without
+from fedmpi.analysis.figures import WalkKindOptions, style
 from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.analysis.scores import LAST
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
-from fedmpi.heterogeneity.distances import STRUCTURE, Float, Spread, WalkOptions, spread
+from fedmpi.heterogeneity.distances import STRUCTURE, Float, Spread, spread
 from fedmpi.heterogeneity.walks import embed
 from fedmpi.store.reader import Run
 
 
-class Options(BaseModel):
+class Options(WalkKindOptions):
     """Options of ``pair-heterogeneity``.
 
     Attributes
     ----------
     dataset : str
         The dataset whose accuracy is drawn; a run has it and one other, or it alone.
-    length, walks, seed : int
-        Steps of the anonymous walks, walks per graph (by default by the bound), and the seed of walks
-        and drawn pairs.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     dataset: str = "PROTEINS"
-    length: int = 4
-    walks: int | None = None
-    seed: int = Field(0, ge=0)
 
 
 @dataclass(frozen=True)
@@ -93,12 +84,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     """
     distances = _Distances(options, source or DataSource.from_environment())
     found = cells(runs)
-    series: dict[str, list[Cell]] = {}
-    for cell in found:
-        series.setdefault(key(cell.config, "dataset"), []).append(cell)
+    series = titled(found, lambda cell: algorithm_name(cell.algorithm), "dataset")
+    looks = style.looks([members[0].algorithm for _, members in series])
     figure, (axis,) = style.panels(1, columns=1, height=3.4)
     named: list[Point] = []
-    for number, (label, colour, members) in enumerate(_labelled(list(series.values()))):
+    for number, ((label, members), look) in enumerate(zip(series, looks, strict=True)):
+        colour = look["color"]
         points = [_point(cell, options, distances) for cell in members]
         pairs = [point for point in points if point.partner is not None]
         named += pairs
@@ -123,7 +114,7 @@ class _Distances:
     """Structure heterogeneity between two datasets; each dataset's walks are drawn once."""
 
     def __init__(self, options: Options, source: DataSource) -> None:
-        self._walks = WalkOptions(options.length, options.walks, options.seed)
+        self._walks = options.walk_options()
         self._source = source
         self._shares: dict[str, Float] = {}
 
@@ -139,19 +130,8 @@ class _Distances:
         return self._shares[raw.name]
 
 
-def _labelled(series: Sequence[Sequence[Cell]]) -> list[tuple[str, str, Sequence[Cell]]]:
-    """Return label, colour and cells of each series."""
-    firsts = [members[0] for members in series]
-    names = [algorithm_name(cell.algorithm) for cell in firsts]
-    labels = titles(names, [without(cell.config, "dataset") for cell in firsts])
-    looks = style.looks([cell.algorithm for cell in firsts])
-    return [
-        (label, look["color"], members) for label, look, members in zip(labels, looks, series, strict=True)
-    ]
-
-
-def _point(cell: Cell, options: Options, distances: _Distances) -> Point:
-    run = next(iter(cell.runs.values()))
+def _point(cell: Cell[Run], options: Options, distances: _Distances) -> Point:
+    run = cell.first
     names = run.partition["datasets"].tolist() if "datasets" in run.partition else []
     if options.dataset not in names or len(names) > 2 or len(set(names)) < len(names):
         raise BadInput(
@@ -202,8 +182,8 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
         )
 
 
-def _caption(found: Sequence[Cell], options: Options) -> str:
-    seeds = seeds_text([tuple(cell.runs) for cell in found])
+def _caption(found: Sequence[Cell[Run]], options: Options) -> str:
+    seeds = seeds_text(cell.runs for cell in found)
     return (
         f"Accuracy in the last round ({seeds}); bars and band: standard deviation over seeds. Heterogeneity: "
         f"mean Jensen-Shannon distance of anonymous walks (length {options.length}) over pairs of one graph "

@@ -6,24 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ConfigDict
 
-from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, dataset_name
 from fedmpi.datasets.source import DataSource
 from fedmpi.store.reader import Run
 
 
-class Options(BaseModel):
-    """Options of ``sample-counts``.
+class Options(KindOptions):
+    """Options of ``sample-counts`` and ``scores``.
 
     Attributes
     ----------
     columns : int
         Panels side by side.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     columns: int = 3
 

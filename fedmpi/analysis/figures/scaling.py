@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator, ScalarFormatter
-from pydantic import BaseModel, ConfigDict
 
-from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS
 from fedmpi.analysis.scaling.points import point
 from fedmpi.analysis.scaling.tables import Series, strong, weak
@@ -18,7 +18,7 @@ from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``scaling``.
 
     Attributes
@@ -28,8 +28,6 @@ class Options(BaseModel):
     predict : tuple of int
         Further numbers of ranks to predict.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     with_server: bool = True
     predict: tuple[int, ...] = ()
@@ -75,32 +73,24 @@ def picture(found: Sequence[Series], with_server: bool) -> Figure:
 
 
 def _series(speedups: Axes, efficiencies: Axes, each: Series, colour: str, marker: str) -> None:
-    measured = [row for row in each.rows if row.seconds is not None]
     base = each.base
     assert base.seconds is not None
-    ideal = [1.0 if each.mode == "weak" else row.counted / base.counted for row in each.rows]
-    predicted = [base.seconds / row.predicted for row in each.rows]
-    ranks = [row.ranks for row in each.rows]
+    ranks = np.array([row.ranks for row in each.rows])
+    ideal = np.array([1.0 if each.mode == "weak" else row.counted / base.counted for row in each.rows])
+    seconds = np.array([(row.seconds, row.low, row.high, row.predicted) for row in each.rows], np.float64)
     label = f"{each.mode}: {each.title}"
-    for axis, divisors in ((speedups, [1.0] * len(ideal)), (efficiencies, ideal)):
-        by_ranks = dict(zip(ranks, divisors, strict=True))
-        middle = [base.seconds / (row.seconds or 1.0) / by_ranks[row.ranks] for row in measured]
-        low = [base.seconds / (row.high or 1.0) / by_ranks[row.ranks] for row in measured]
-        high = [base.seconds / (row.low or 1.0) / by_ranks[row.ranks] for row in measured]
-        spread = [
-            [m - a for m, a in zip(middle, low, strict=True)],
-            [b - m for m, b in zip(middle, high, strict=True)],
-        ]
+    for axis, divisors in ((speedups, np.ones(len(ideal))), (efficiencies, ideal)):
+        middle, high, low, predicted = base.seconds / seconds.T / divisors
+        measured = ~np.isnan(middle)
         axis.errorbar(
-            [row.ranks for row in measured],
-            middle,
-            yerr=spread,
+            ranks[measured],
+            middle[measured],
+            yerr=np.array([middle - low, high - middle])[:, measured],
             color=colour,
             marker=marker,
             linestyle="none",
             elinewidth=0.8,
             label=label if axis is speedups else None,
         )
-        shown = [value / divisor for value, divisor in zip(predicted, divisors, strict=True)]
-        axis.plot(ranks, shown, color=colour, linestyle=(0, (5, 2)), linewidth=0.9)
+        axis.plot(ranks, predicted, color=colour, linestyle=(0, (5, 2)), linewidth=0.9)
     speedups.plot(ranks, ideal, color="#999999", linewidth=0.7, zorder=1)

@@ -8,38 +8,23 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pydantic import BaseModel, ConfigDict
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures.sample_counts import Options
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.analysis.scores import curve
 from fedmpi.analysis.winners import best_round, winners
+from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
 from fedmpi.store.reader import Run
-
-
-class Options(BaseModel):
-    """Options of ``scores``.
-
-    Attributes
-    ----------
-    columns : int
-        Panels side by side.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    columns: int = 3
-
 
 _BY = ("dataset.name", "model.name", "algorithm.name")
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return one panel per dataset, model and algorithm with a line per run."""
-    panels: dict[tuple[Any, ...], list[Run]] = {}
-    for run in runs:
-        panels.setdefault(tuple(run.config[key.split(".")[0]]["name"] for key in _BY), []).append(run)
+    panels = grouped(runs, lambda run: tuple(look_up(run.config, key) for key in _BY))
     figure, axes = style.panels(len(panels), options.columns, height=2.0)
     for axis, ((dataset, model, algorithm), members) in zip(axes, panels.items(), strict=True):
         (winner,) = winners(members, _BY)

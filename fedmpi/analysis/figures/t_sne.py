@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fedmpi.analysis.figures import style
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, dataset_name, unsupervised_name
 from fedmpi.analysis.scores import curve
 from fedmpi.analysis.summary import setting
@@ -18,7 +18,7 @@ from fedmpi.store import embeddings
 from fedmpi.store.reader import Run
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``t-sne``.
 
     Attributes
@@ -28,8 +28,6 @@ class Options(BaseModel):
     seed : int
         Of t-SNE.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     perplexity: float = Field(30.0, gt=0)
     seed: int = Field(0, ge=0, lt=2**32)

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import Cell, by_rule, cells, key, seeds_text, titles, without
+from fedmpi.analysis.cells import Cell, by_rule, cells, seeds_text, titled
+from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
@@ -25,7 +25,7 @@ from fedmpi.store.reader import Run
 _EPS1, _EPS2 = "algorithm.eps1", "algorithm.eps2"
 
 
-class Options(BaseModel):
+class Options(KindOptions):
     """Options of ``thresholds``.
 
     Attributes
@@ -33,8 +33,6 @@ class Options(BaseModel):
     rules : tuple of str
         Selection rules, a column of panels each: ``last round``, ``best by validation``, ``as published``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rules: tuple[Literal["last round", "best by validation", "as published"], ...] = Field(
         ("last round", "as published"), min_length=1
@@ -47,15 +45,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for cell in found:
         if look_up(cell.config, _EPS1) is None or look_up(cell.config, _EPS2) is None:
             raise BadInput(f"thresholds: {cell.algorithm} has no eps1 and eps2; leave its runs out")
-    rows: dict[str, list[Cell]] = {}
-    for cell in found:
-        rows.setdefault(key(cell.config, _EPS1, _EPS2), []).append(cell)
-    firsts = [row[0] for row in rows.values()]
-    names = [f"{algorithm_name(c.algorithm)} on {dataset_name(c.dataset)}" for c in firsts]
-    headings = titles(names, [without(cell.config, _EPS1, _EPS2) for cell in firsts])
+    rows = titled(
+        found, lambda cell: f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}", _EPS1, _EPS2
+    )
     count = len(options.rules)
     figure, axes = style.panels(len(rows) * count, columns=count, height=2.5, sharex=True, sharey="row")
-    for number, (heading, row) in enumerate(zip(headings, rows.values(), strict=True)):
+    for number, (heading, row) in enumerate(rows):
         for place, rule in enumerate(options.rules):
             axis = axes[number * count + place]
             _panel(axis, row, rule)
@@ -64,7 +59,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for axis in axes[-count:]:
         axis.set_xlabel("eps1")
     figure.legend(*axes[0].get_legend_handles_labels(), title="eps2", loc="outside right center")
-    seeds = seeds_text([tuple(cell.runs) for cell in found])
+    seeds = seeds_text(cell.runs for cell in found)
     text = f"Mean over clients of the test {found[0].metric.title}"
     if "as published" in options.rules:
         text += (
@@ -74,16 +69,17 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     return figure
 
 
-def _thresholds(row: Sequence[Cell], setting: str) -> list[float]:
+def _thresholds(row: Sequence[Cell[Run]], setting: str) -> list[float]:
     return sorted({float(look_up(cell.config, setting)) for cell in row})
 
 
-def _panel(axis: Axes, row: Sequence[Cell], rule: str) -> None:
+def _panel(axis: Axes, row: Sequence[Cell[Run]], rule: str) -> None:
     axis.set_xticks(_thresholds(row, _EPS1))
     for number, eps2 in enumerate(_thresholds(row, _EPS2)):
         line = [cell for cell in row if float(look_up(cell.config, _EPS2)) == eps2]
         points = sorted(
-            (float(look_up(cell.config, _EPS1)), float(np.nanmean(cell.mean(by_rule(rule))))) for cell in line
+            (float(look_up(cell.config, _EPS1)), float(np.nanmean(cell.over_seeds(by_rule(rule)))))
+            for cell in line
         )
         axis.plot(*zip(*points, strict=True), label=f"{eps2:g}", **_look(number))
 

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from pydantic import BaseModel, ConfigDict, Field
 
-from fedmpi.analysis.clusterings import ClusteredRun, Clustering, Compared, Int, TableMaker, clustered
+from fedmpi.analysis.cells import run_titles
+from fedmpi.analysis.clusterings import KINDS, ClusteredRun, Clustering, Compared, Int, TableMaker, clustered
+from fedmpi.analysis.figures import WalkKindOptions as Options
 from fedmpi.analysis.figures import style
-from fedmpi.analysis.figures.cells import titles, without
-from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
-from fedmpi.analysis.summary import setting
+from fedmpi.analysis.names import COLOURS, dataset_name
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.clusters import DRAWS, PairTable, control, within_one
-from fedmpi.heterogeneity.distances import WalkOptions
 from fedmpi.store.reader import Run
 
 _LOOKS = {"structure": (COLOURS[0], "o", -0.17), "features": (COLOURS[1], "s", 0.17)}
@@ -41,23 +38,6 @@ Row = tuple[str, dict[str, Compared]]
 """Label, and each kind's figure."""
 
 
-class Options(BaseModel):
-    """Options of ``within-clusters``.
-
-    Attributes
-    ----------
-    length, walks, seed : int
-        Steps of the anonymous walks, walks per graph (by default by the bound), and the seed of walks,
-        drawn pairs and random partitions.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    length: int = 4
-    walks: int | None = None
-    seed: int = Field(0, ge=0)
-
-
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return a panel per run: a row per final cluster, and two for all of them.
 
@@ -69,19 +49,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     """
     if len(runs) > _MOST_PANELS:
         raise BadInput(f"within-clusters draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
-    walks = WalkOptions(options.length, options.walks, options.seed)
-    maker = TableMaker(source or DataSource.from_environment(), walks)
+    maker = TableMaker(source or DataSource.from_environment(), options.walk_options())
     found = [clustered(run, maker) for run in runs]
     rows = [_rows(each, maker) for each in found]
-    names = [
-        f"{algorithm_name(setting(run.config, 'algorithm'))} on "
-        f"{dataset_name(setting(run.config, 'dataset'))}, seed {run.config['seed']}"
-        for run in runs
-    ]
-    headings = titles(names, [without(run.config, "suite", "name", "seed") for run in runs])
     lines = max(sum(1.0 + 0.3 * label.count("\n") for label, _ in panel) for panel in rows)
     figure, axes = style.panels(len(runs), height=0.85 + _ROW * lines)
-    for axis, each, heading, panel in zip(axes, found, headings, rows, strict=True):
+    for axis, each, heading, panel in zip(axes, found, run_titles(runs), rows, strict=True):
         _panel(axis, panel, each.before)
         axis.set_title(heading, loc="left")
     _legend(figure)
@@ -97,16 +70,15 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
 def _rows(run: ClusteredRun, maker: TableMaker) -> list[Row]:
     """Return the rows of a panel: each final cluster, then all of them."""
     tables, last = maker.of(run.run), run.clusterings[-1]
-    kinds = {"structure": tables.structure, "features": tables.features}
+    kinds = {kind: getattr(tables, kind) for kind in KINDS}
     clients, seed = run.run.clients, maker.options.seed
     found: list[Row] = []
     for members in last.clusters if len(last.clusters) > 1 else ():
         cluster = int(last.group[clients.index(members[0])])
         figures = {kind: _of_cluster(table, last.group, cluster, seed) for kind, table in kinds.items()}
         found.append((_label(members), figures))
-    scopes = {"structure": last.structure, "features": last.features}
-    found.append(("all clusters", {kind: scope.every for kind, scope in scopes.items()}))
-    apart = {kind: scope.different for kind, scope in scopes.items()}
+    found.append(("all clusters", {kind: scope.every for kind, scope in last.scopes.items()}))
+    apart = {kind: scope.different for kind, scope in last.scopes.items()}
     found.append(("all clusters, pairs of\ndifferent clients", apart))
     return found
 
@@ -129,9 +101,8 @@ def _label(members: Sequence[str]) -> str:
 
 
 def _panel(axis: Axes, rows: Sequence[Row], before: Clustering) -> None:
-    scopes = {"structure": before.structure, "features": before.features}
     for kind, (colour, marker, shift) in _LOOKS.items():
-        axis.axvline(scopes[kind].every.found.mean, color=colour, linestyle=_DASHES, linewidth=0.9)
+        axis.axvline(before.scopes[kind].every.found.mean, color=colour, linestyle=_DASHES, linewidth=0.9)
         for place, (_, figures) in enumerate(rows):
             found, random = figures[kind].found, figures[kind].random
             if not found.pairs:
@@ -141,13 +112,8 @@ def _panel(axis: Axes, rows: Sequence[Row], before: Clustering) -> None:
                 axis.plot(
                     ends, [place + shift] * 2, color=colour, alpha=0.25, linewidth=5.5, solid_capstyle="butt"
                 )
-            dot: dict[str, Any] = {
-                "color": colour,
-                "markersize": 3.8,
-                "clip_on": False,
-                "gid": f"{kind} {place}",
-            }
-            axis.plot(found.mean, place + shift, marker, **dot)
+            (dot,) = axis.plot(found.mean, place + shift, marker, color=colour, markersize=3.8)
+            dot.set(clip_on=False, gid=f"{kind} {place}")
     axis.set_yticks(np.arange(len(rows)), [label for label, _ in rows])
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.axhline(len(rows) - 2.5, color="#999999", linewidth=0.7)

@@ -83,14 +83,11 @@ def lines(axes: Axes, series: Sequence[Line], most_points: int = _MOST_POINTS) -
         parts.append(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>')
     parts += [_band(each, x, y, axes.factor, most_points) for each in series]
     parts += [_line(each, x, y, axes.factor, most_points) for each in series]
-    plot = json.dumps({"x": _ends(x), "y": _ends(y), "log": axes.log, "name": "round"})
+    ends = {name: [each.low, each.high, each.start, each.end] for name, each in (("x", x), ("y", y))}
+    plot = json.dumps({**ends, "log": axes.log, "name": "round"})
     label = f"{axes.subject}: {axes.title}, {axes.y_label} by round, {len(series)} lines"
     chart = svg(joined(parts), HEIGHT, label, f'class="lines" tabindex="0" data-plot="{escape(plot)}"')
     return panel(axes.title, chart)
-
-
-def _ends(axis: Scale) -> list[float]:
-    return [axis.low, axis.high, axis.start, axis.end]
 
 
 def _band(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:

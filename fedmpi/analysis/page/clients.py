@@ -11,9 +11,8 @@ from fedmpi.analysis.entries import Entry, number, words
 from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
-from fedmpi.analysis.page.sections import Section, cells_legend, grid, leaders
+from fedmpi.analysis.page.sections import Section, cells_legend, grid, leaders, listed, table
 from fedmpi.analysis.page.settings import Cell, Setting
-from fedmpi.analysis.page.tables import listed, table
 
 _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""

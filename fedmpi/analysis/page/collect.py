@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis import scores
-from fedmpi.analysis.figures.cells import without
+from fedmpi.analysis.cells import without
+from fedmpi.analysis.costs import by_name
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
@@ -120,8 +121,8 @@ def digest(run: Run, target: float | None) -> Digest:
         summary=summarise(run, target),
         values={rule: scores.values(run, run.headline, rule) for rule in scores.rules(run.headline)},
         curves=_curves(run),
-        phases=_phase_seconds(run),
-        traffic=_traffic(run),
+        phases=by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
+        traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         holdings=_holdings(run),
         provenance=run.attempts[-1].provenance if run.attempts else {},
     )
@@ -132,25 +133,6 @@ def _curves(run: Run) -> dict[str, Float]:
     return {
         name: clients.mean_by_round(run.results[name]) for name in (*fields, *LOSSES) if name in run.results
     }
-
-
-def _phase_seconds(run: Run) -> dict[str, float]:
-    """Return seconds by phase over all rounds: mean over ranks."""
-    found: dict[str, float] = {}
-    for attempt, kept in run.kept_rounds():
-        means = attempt.measurements["phase_seconds"][kept].sum(axis=0).mean(axis=0)
-        for name, value in zip(attempt.phases, means, strict=True):
-            found[name] = found.get(name, 0.0) + float(value)
-    return found
-
-
-def _traffic(run: Run) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for attempt, kept in run.kept_rounds():
-        sizes = attempt.measurements["collective_bytes"][kept].sum(axis=(0, 1))
-        for name, size in zip(attempt.collectives, sizes, strict=True):
-            found[name] = found.get(name, 0.0) + float(size) / 1e6
-    return found
 
 
 def _holdings(run: Run) -> Holdings | None:

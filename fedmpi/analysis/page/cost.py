@@ -13,9 +13,8 @@ from fedmpi.analysis.page.collect import Digest, Float, Holdings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.marks import Bars, bars
 from fedmpi.analysis.page.overview import NAMES, Line, lines, of_runs
-from fedmpi.analysis.page.sections import Section, areas_legend, grid
+from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
 from fedmpi.analysis.page.settings import Cell, Setting
-from fedmpi.analysis.page.tables import table
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES
 

@@ -13,9 +13,8 @@ from fedmpi.analysis.page.charts import Axes, Line
 from fedmpi.analysis.page.charts import lines as chart
 from fedmpi.analysis.page.collect import LOSSES, Float
 from fedmpi.analysis.page.overview import direction
-from fedmpi.analysis.page.sections import Section, cells_legend, grid
+from fedmpi.analysis.page.sections import Section, cells_legend, grid, listed, table
 from fedmpi.analysis.page.settings import Cell, Setting
-from fedmpi.analysis.page.tables import listed, table
 from fedmpi.metrics.metric import Metric
 
 _PARTS = {"val": "validation"}

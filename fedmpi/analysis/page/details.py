@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import run_columns
+from fedmpi.analysis.costs import by_name
 from fedmpi.analysis.entries import Column, number, words
 from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
-from fedmpi.analysis.page.sections import Section, areas_legend, grid
-from fedmpi.analysis.page.tables import listed, table
+from fedmpi.analysis.page.sections import Section, areas_legend, grid, listed, table
 from fedmpi.analysis.scores import splitting_groups
+from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
@@ -104,32 +106,20 @@ def _imbalance(run: Run) -> Markup:
 
 
 def _collectives(run: Run) -> Markup:
-    found: dict[str, list[float]] = {}
-    for attempt, kept in run.kept_rounds():
-        calls, sizes, seconds = (
-            attempt.measurements[f"collective_{name}"][kept].sum(axis=0)
-            for name in ("calls", "bytes", "seconds")
-        )
-        for place, name in enumerate(attempt.collectives):
-            sums = found.setdefault(name, [0.0, 0.0, 0.0])
-            sums[0] += float(calls[:, place].max())
-            sums[1] += float(sizes[:, place].sum()) / 1e6
-            sums[2] += float(seconds[:, place].max(initial=0.0))
+    calls = by_name(run, "collective_calls", lambda rounds: rounds.sum(axis=0).max(axis=0))
+    sizes = by_name(run, "collective_bytes", lambda rounds: rounds.sum(axis=(0, 1)) / 1e6)
+    seconds = by_name(run, "collective_seconds", lambda rounds: rounds.sum(axis=0).max(axis=0, initial=0.0))
     columns = [
-        Column[tuple[str, list[float]]]("collective", lambda sums: words(sums[0])),
-        Column[tuple[str, list[float]]](
-            "calls", lambda sums: number(sums[1][0], 0), "of the rank that makes most"
-        ),
-        Column[tuple[str, list[float]]](
-            "MB", lambda sums: number(sums[1][1]), "payload of all ranks, over all rounds"
-        ),
-        Column[tuple[str, list[float]]](
+        Column[str]("collective", words),
+        Column[str]("calls", lambda name: number(calls[name], 0), "of the rank that makes most"),
+        Column[str]("MB", lambda name: number(sizes[name]), "payload of all ranks, over all rounds"),
+        Column[str](
             "seconds",
-            lambda sums: number(sums[1][2], 3),
+            lambda name: number(seconds[name], 3),
             "of the rank that spends most in it, over all rounds; waiting for others included",
         ),
     ]
-    return table("Bytes and seconds by collective", columns, list(found.items()), "")
+    return table("Bytes and seconds by collective", columns, list(calls), "")
 
 
 def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
@@ -177,12 +167,10 @@ _ORIGIN = (
 
 def provenance(digests: Sequence[Digest]) -> Section:
     """Return where the runs come from: one table line for each kind of origin, and their settings."""
-    found: dict[str, tuple[dict[str, Any], list[Digest]]] = {}
-    for run in digests:
-        origin = _origin(run)
-        found.setdefault(json.dumps(origin, sort_keys=True, default=str), (origin, []))[1].append(run)
+    found = grouped(digests, lambda run: json.dumps(_origin(run), sort_keys=True, default=str))
     parts = []
-    for place, (origin, runs) in enumerate(found.values()):
+    for place, runs in enumerate(found.values()):
+        origin = _origin(runs[0])
         used = {pair for run in runs for pair in run.provenance.get("datasets", {}).items()}
         datasets = ", ".join(f"{name} {mark[:16]}" for name, mark in sorted(used))
         rows = [
@@ -198,13 +186,13 @@ def provenance(digests: Sequence[Digest]) -> Section:
 
 def _origin(run: Digest) -> dict[str, Any]:
     given = run.provenance
-    source, mpi = given.get("source", {}), given.get("mpi", {})
+    mpi = given.get("mpi", {})
     packages = {name: each.get("version") for name, each in given.get("packages", {}).items()}
     return {
-        "commit": source.get("commit", "no checkout") + (" with changes" if source.get("dirty") else ""),
+        "commit": commit(given, "no checkout"),
         "numerics version": run.config["numerics_version"],
         "MPI": f"{mpi.get('library', '-')}, {mpi.get('size', '-')} ranks",
-        "hosts": ", ".join(sorted({str(rank.get("host")) for rank in mpi.get("ranks", [])})),
+        "hosts": ", ".join(hosts(given)),
         **{name: given[name] for name in _ORIGIN if name in given},
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.estimates import estimate
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
@@ -95,18 +96,15 @@ def _where(each: Setting) -> Markup:
 
 def _cost(each: Setting) -> Markup:
     """Say which phase takes most for most cells, and for which another does."""
-    found: dict[str, list[tuple[str, float]]] = {}
-    for cell in each.cells:
-        name, share = costliest(cell)
-        found.setdefault(name, []).append((cell.label, share))
+    found = grouped(each.cells, lambda cell: costliest(cell)[0])
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     text = Markup("Most of the time goes into <strong>{}</strong> ({})").format(first, _span(found[first]))
     for name in others:
-        labels = " and ".join(label for label, _ in found[name])
+        labels = " and ".join(cell.label for cell in found[name])
         text += Markup(", but for {} into <strong>{}</strong> ({})").format(labels, name, _span(found[name]))
     return text + "."
 
 
-def _span(found: Sequence[tuple[str, float]]) -> str:
-    low, high = (f"{end(share for _, share in found):.0%}" for end in (min, max))
+def _span(cells: Sequence[Cell]) -> str:
+    low, high = (f"{end(costliest(cell)[1] for cell in cells):.0%}" for end in (min, max))
     return high if low == high else f"{low} to {high}"

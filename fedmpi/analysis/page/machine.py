@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedmpi.analysis.figures.cells import key
+from fedmpi.analysis.cells import key
 from fedmpi.analysis.page.collect import Digest
 from fedmpi.config.documents import load_json
 from fedmpi.errors import BadInput

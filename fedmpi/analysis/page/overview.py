@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from markupsafe import Markup
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
 from fedmpi.analysis.page.collect import ALONE, Float
-from fedmpi.analysis.page.sections import Section, leaders
+from fedmpi.analysis.page.sections import Section, leaders, table
 from fedmpi.analysis.page.settings import Cell, Setting
-from fedmpi.analysis.page.tables import table
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
 
@@ -37,10 +37,7 @@ _MEANINGS = {
 
 def by_metric(settings: Iterable[Setting]) -> list[list[Setting]]:
     """Return settings in groups of one headline."""
-    found: dict[str, list[Setting]] = {}
-    for each in settings:
-        found.setdefault(each.metric.name, []).append(each)
-    return list(found.values())
+    return list(grouped(settings, lambda each: each.metric.name).values())
 
 
 def lines(settings: Sequence[Setting]) -> list[Line]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from fedmpi.analysis import cells
+from fedmpi.analysis.cells import key, titles
 from fedmpi.analysis.estimates import Estimate, estimate
-from fedmpi.analysis.figures.cells import key, titles
 from fedmpi.analysis.names import (
     algorithm_name,
     algorithm_place,
@@ -31,24 +32,12 @@ _LONGEST_HEADING = 80
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Complete runs that differ in their seed only, by seed, and how they look in charts."""
+class Cell(cells.Cell[Digest]):
+    """A cell, and how it looks in charts."""
 
     label: str
     colour: int
     dash: int
-    config: dict[str, Any]
-    runs: dict[int, Digest]
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return str(setting(self.config, "algorithm"))
-
-    @property
-    def metric(self) -> Metric:
-        """The headline of its runs."""
-        return next(iter(self.runs.values())).headline
 
     def values(self, rule: str = LAST, seeds: Sequence[int] | None = None) -> Float:
         """Return the headline [seeds, clients], or [seeds, 1] where clients have no value of their own."""
@@ -102,9 +91,9 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
     for run in digests:
         if run.status != "complete":
             continue
-        cells = found.setdefault(key(run.setting()), {})
-        seeds = cells.setdefault(key(run.repeated()), {})
-        others = [other for each in cells.values() for other in each.values()]
+        alike = found.setdefault(key(run.setting()), {})
+        seeds = alike.setdefault(key(run.repeated()), {})
+        others = [other for each in alike.values() for other in each.values()]
         twin = seeds.get(int(run.config["seed"]))
         if twin is not None:
             complaints.append(
@@ -116,12 +105,12 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
             )
         else:
             seeds[int(run.config["seed"])] = run
-    kept = [[seeds for seeds in cells.values() if seeds] for cells in found.values()]
-    return _named([cells for cells in kept if cells])
+    kept = [[seeds for seeds in alike.values() if seeds] for alike in found.values()]
+    return _named([alike for alike in kept if alike])
 
 
 def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
-    firsts = [next(iter(cells[0].values())) for cells in found]
+    firsts = [next(iter(alike[0].values())) for alike in found]
     configs = [run.setting() for run in firsts]
     names = _names([run.config for run in firsts])
     headings = [
@@ -129,8 +118,8 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
     ]
     return [
-        Setting(heading, run.clients, _cells(cells))
-        for heading, run, cells in zip(headings, firsts, found, strict=True)
+        Setting(heading, run.clients, _cells(alike))
+        for heading, run, alike in zip(headings, firsts, found, strict=True)
     ]
 
 
@@ -147,7 +136,7 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
     configs = [run.repeated() for run in firsts]
     labels = titles([_method(run) for run in firsts], configs)
     algorithms = [str(setting(config, "algorithm")) for config in configs]
-    cells = []
+    drawn = []
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
         colour, repeat = algorithm_place(algorithms[place]), algorithms[:place].count(algorithms[place])
         dash = (colour + 2 * repeat) % DASHES
@@ -158,8 +147,8 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
             colour, dash = _order(firsts[place])[0], (colour + 2 * repeat) % DASHES
         sorted_seeds = dict(sorted(seeds.items()))
         plain = re.sub(r"\brounds = (\d+)", r"\1 rounds", label)
-        cells.append(Cell(plain, colour % COLOURS, dash, configs[place], sorted_seeds))
-    return tuple(cells)
+        drawn.append(Cell(configs[place], sorted_seeds, plain, colour % COLOURS, dash))
+    return tuple(drawn)
 
 
 def _objective(run: Digest) -> str:

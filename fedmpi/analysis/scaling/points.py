@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.analysis.figures.cells import key
+from fedmpi.analysis.cells import key
 from fedmpi.analysis.summary import setting
 from fedmpi.store.reader import AttemptRecord, Run
 from fedmpi.store.schema import Array

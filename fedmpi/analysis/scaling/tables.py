@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.scaling.model import Model, fit, held_out
 from fedmpi.analysis.scaling.points import Point
+from fedmpi.clock import seconds_of
 
 
 @dataclass(frozen=True)
@@ -66,89 +67,65 @@ class Series:
 def strong(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) -> list[Series]:
     """Return the cases that were run on several numbers of ranks, or on one where predictions are wanted."""
     found = []
-    for members in _grouped(points, [each.case for each in points]):
-        numbers = sorted({each.ranks for each in members})
+    for members in grouped(points, lambda each: each.case).values():
+        numbers = {each.ranks for each in members}
         if len(numbers) > 1 or wanted:
             model = fit(members, points)
-            rows = [_strong_row(members, points, model, number, with_server) for number in numbers]
-            base = rows[0]
-            extra = [number for number in sorted(set(wanted)) if number not in numbers]
-            rows += [_predicted_row(members[0], model, number, with_server) for number in extra]
+            rows = [_row(members, model, number, with_server) for number in sorted(numbers.union(wanted))]
+            base = next(row for row in rows if row.runs)
             rows = [_related(row, base, row.counted / base.counted) for row in rows]
-            rows.sort(key=lambda row: row.ranks)
+            rows = [
+                replace(row, held_out=held_out(members, points, row.ranks)) if row.runs else row
+                for row in rows
+            ]
             found.append(Series(members[0].title, "strong", tuple(rows), model))
     return found
 
 
 def weak(points: Sequence[Point], with_server: bool) -> list[Series]:
     """Return the families of runs with as many clients per counted rank on several numbers of ranks."""
-    marks = [f"{each.clients / _counted(each.ranks, with_server):.6g} {each.kind}" for each in points]
+
+    def mark(each: Point) -> str:
+        return f"{each.clients / _counted(each.ranks, with_server):.6g} {each.kind}"
+
     found = []
-    for members in _grouped(points, marks):
+    for members in grouped(points, mark).values():
         numbers = sorted({each.ranks for each in members})
         sizes = {each.clients for each in members}
         if len(numbers) < 2 or len(sizes) < 2:
             continue
         model = fit(members, points)
-        rows = [_weak_row(members, model, number, with_server) for number in numbers]
-        base = rows[0]
+        rows = [_row(members, model, number, with_server) for number in numbers]
         load = members[0].clients / _counted(members[0].ranks, with_server)
-        title = f"{members[0].title.rpartition(',')[0]}, {load:g} clients per {_resource(with_server)}"
-        found.append(Series(title, "weak", tuple(_related(row, base, 1.0) for row in rows), model))
+        resource = "rank" if with_server else "worker"
+        title = f"{members[0].title.rpartition(',')[0]}, {load:g} clients per {resource}"
+        found.append(Series(title, "weak", tuple(_related(row, rows[0], 1.0) for row in rows), model))
     return found
-
-
-def _resource(with_server: bool) -> str:
-    return "rank" if with_server else "worker"
-
-
-def _grouped(points: Sequence[Point], marks: Sequence[str]) -> list[list[Point]]:
-    found: dict[str, list[Point]] = {}
-    for each, mark in zip(points, marks, strict=True):
-        found.setdefault(mark, []).append(each)
-    return list(found.values())
 
 
 def _counted(ranks: int, with_server: bool) -> int:
     return ranks if with_server else max(ranks - 1, 1)
 
 
-def _measured_row(members: Sequence[Point], ranks: int, with_server: bool, predicted: float) -> Row:
+def _row(members: Sequence[Point], model: Model, ranks: int, with_server: bool) -> Row:
+    """Return what was measured on so many ranks, and what is predicted for them."""
     chosen = [each for each in members if each.ranks == ranks]
+    like = (chosen or members)[0]
     seconds = [each.seconds for each in chosen]
     return Row(
-        clients=chosen[0].clients,
+        clients=like.clients,
         ranks=ranks,
         counted=_counted(ranks, with_server),
         runs=len(chosen),
-        seconds=float(np.median(seconds)),
-        low=min(seconds),
-        high=max(seconds),
+        seconds=float(np.median(seconds)) if seconds else None,
+        low=min(seconds, default=None),
+        high=max(seconds, default=None),
         speedup=None,
         efficiency=None,
-        predicted=predicted,
+        predicted=model.seconds(like, ranks),
         held_out=None,
         crowded=any(each.crowded for each in chosen),
     )
-
-
-def _strong_row(
-    members: Sequence[Point], points: Sequence[Point], model: Model, ranks: int, with_server: bool
-) -> Row:
-    like = next(each for each in members if each.ranks == ranks)
-    row = _measured_row(members, ranks, with_server, model.seconds(like, ranks))
-    return Row(**{**vars(row), "held_out": held_out(members, points, ranks)})
-
-
-def _weak_row(members: Sequence[Point], model: Model, ranks: int, with_server: bool) -> Row:
-    like = next(each for each in members if each.ranks == ranks)
-    return _measured_row(members, ranks, with_server, model.seconds(like, ranks))
-
-
-def _predicted_row(like: Point, model: Model, ranks: int, with_server: bool) -> Row:
-    counted = _counted(ranks, with_server)
-    predicted = model.seconds(like, ranks)
-    return Row(like.clients, ranks, counted, 0, None, None, None, None, None, predicted, None, False)
 
 
 def _related(row: Row, base: Row, ideal: float) -> Row:
@@ -161,7 +138,7 @@ def _related(row: Row, base: Row, ideal: float) -> Row:
     """
     assert base.seconds is not None
     speedup = base.seconds / (row.seconds if row.seconds is not None else row.predicted)
-    return Row(**{**vars(row), "speedup": speedup, "efficiency": speedup / ideal})
+    return replace(row, speedup=speedup, efficiency=speedup / ideal)
 
 
 @dataclass(frozen=True)
@@ -194,8 +171,12 @@ class Together:
 def together(points: Sequence[Point]) -> list[Together]:
     """Return the folders whose runs overlapped in time."""
     found = []
-    for members in _grouped(points, [str(each.folder.parent) for each in points]):
-        spans = [(_time(each.started), _time(each.ended)) for each in members if each.started and each.ended]
+    for members in grouped(points, lambda each: str(each.folder.parent)).values():
+        spans = [
+            (seconds_of(each.started), seconds_of(each.ended))
+            for each in members
+            if each.started and each.ended
+        ]
         if len(spans) < 2:
             continue
         begin, end = min(first for first, _ in spans), max(last for _, last in spans)
@@ -204,7 +185,3 @@ def together(points: Sequence[Point]) -> list[Together]:
         if end > begin and most > 1:
             found.append(Together(members[0].folder.parent, len(spans), most, ranks, end - begin))
     return found
-
-
-def _time(stamp: str) -> float:
-    return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()

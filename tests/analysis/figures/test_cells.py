@@ -1,6 +1,6 @@
 import pytest
 
-from fedmpi.analysis.figures.cells import by_rule, cells, seeds_text, titles, without
+from fedmpi.analysis.cells import by_rule, cells, seeds_text, titles, without
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
 
@@ -16,8 +16,8 @@ def test_seeds_of_one_configuration_make_a_cell(record):
     first, second = cells(runs)
     assert list(first.runs) == [10, 42]
     assert (first.algorithm, second.algorithm, first.dataset) == ("fedavg", "gcfl", "PROTEINS")
-    assert first.mean(by_rule("last round")).tolist() == pytest.approx([60, 70])
-    assert first.mean(by_rule("last round"), [42]).tolist() == [70, 80]
+    assert first.over_seeds(by_rule("last round")).tolist() == pytest.approx([60, 70])
+    assert first.over_seeds(by_rule("last round"), [42]).tolist() == [70, 80]
 
 
 def test_a_run_twice_is_refused(record):

@@ -1,15 +1,16 @@
-"""Runs sorted into cells, those of one configuration over its seeds, and names that tell cells apart."""
+"""Records sorted into groups and into cells, those of one configuration over its seeds, and their names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis import scores
+from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import look_up
 from fedmpi.errors import BadInput
@@ -21,8 +22,42 @@ Float = npt.NDArray[np.float64]
 Config = Mapping[str, Any]
 
 
+class Record(Protocol):
+    """What a cell needs of each of its runs."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Names of the clients."""
+
+    @property
+    def headline(self) -> Metric:
+        """The metric by which it is judged first."""
+
+
+class Configured(Protocol):
+    """What has a configuration."""
+
+    @property
+    def config(self) -> Config:
+        """Its settings."""
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+ConfiguredT = TypeVar("ConfiguredT", bound=Configured)
+Item = TypeVar("Item")
+Mark = TypeVar("Mark")
+
+
+def grouped(items: Iterable[Item], mark: Callable[[Item], Mark]) -> dict[Mark, list[Item]]:
+    """Return items by their marks, both in the order in which they come."""
+    found: dict[Mark, list[Item]] = {}
+    for each in items:
+        found.setdefault(mark(each), []).append(each)
+    return found
+
+
 @dataclass(frozen=True)
-class Cell:
+class Cell(Generic[RecordT]):
     """Complete runs whose configurations differ in suite, case name and seed only; at least one.
 
     Attributes
@@ -34,7 +69,7 @@ class Cell:
     """
 
     config: Config
-    runs: dict[int, Run]
+    runs: dict[int, RecordT]
 
     @property
     def algorithm(self) -> str:
@@ -49,20 +84,25 @@ class Cell:
     @property
     def clients(self) -> tuple[str, ...]:
         """The clients' names, the same for every seed."""
-        return next(iter(self.runs.values())).clients
+        return self.first.clients
 
     @property
     def metric(self) -> Metric:
         """The headline of the runs."""
-        return next(iter(self.runs.values())).headline
+        return self.first.headline
 
-    def mean(self, values: Callable[[Run], Float], seeds: Iterable[int] | None = None) -> Float:
+    @property
+    def first(self) -> RecordT:
+        """The run of the first seed."""
+        return next(iter(self.runs.values()))
+
+    def over_seeds(self, values: Callable[[RecordT], Float], seeds: Iterable[int] | None = None) -> Float:
         """Return the mean of `values` over `seeds`, by default all; NaN where one has none."""
         chosen = self.runs if seeds is None else seeds
         return np.asarray(np.mean([values(self.runs[seed]) for seed in chosen], axis=0), np.float64)
 
 
-def cells(runs: Sequence[Run]) -> list[Cell]:
+def cells(runs: Sequence[Run]) -> list[Cell[Run]]:
     """Return the cells of runs, in the order of their first runs.
 
     Raises
@@ -70,13 +110,11 @@ def cells(runs: Sequence[Run]) -> list[Cell]:
     BadInput
         The same configuration and seed twice, or other clients for another seed.
     """
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        found.setdefault(key(run.config, "suite", "name", "seed"), []).append(run)
-    return [_cell(members) for members in found.values()]
+    groups = grouped(runs, lambda run: key(run.config, "suite", "name", "seed"))
+    return [_cell(members) for members in groups.values()]
 
 
-def _cell(runs: Sequence[Run]) -> Cell:
+def _cell(runs: Sequence[Run]) -> Cell[Run]:
     by_seed: dict[int, Run] = {}
     for run in sorted(runs, key=lambda run: int(run.config["seed"])):
         other = by_seed.setdefault(int(run.config["seed"]), run)
@@ -139,11 +177,34 @@ def titles(names: Sequence[str], configs: Sequence[Config]) -> list[str]:
     return found
 
 
+def titled(
+    items: Iterable[ConfiguredT], name: Callable[[ConfiguredT], str], *apart: str
+) -> list[tuple[str, list[ConfiguredT]]]:
+    """Return a title and its items for each configuration but for the settings `apart`.
+
+    The title is the name of the first item, and what differs where several have one name.
+    """
+    groups = list(grouped(items, lambda each: key(each.config, *apart)).values())
+    firsts = [members[0] for members in groups]
+    headings = titles([name(each) for each in firsts], [without(each.config, *apart) for each in firsts])
+    return list(zip(headings, groups, strict=True))
+
+
+def run_titles(runs: Sequence[Run]) -> list[str]:
+    """Return a title for each run: algorithm, dataset and seed, and what differs beyond these."""
+    names = [
+        f"{algorithm_name(str(setting(run.config, 'algorithm')))} on "
+        f"{dataset_name(str(setting(run.config, 'dataset')))}, seed {run.config['seed']}"
+        for run in runs
+    ]
+    return titles(names, [without(run.config, "suite", "name", "seed") for run in runs])
+
+
 def _shown(value: Any) -> str:
     return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def seeds_text(found: Iterable[Sequence[int]]) -> str:
+def seeds_text(found: Iterable[Iterable[int]]) -> str:
     """Return what to say of the seeds behind a picture's means: "seed 10", "means over 3 to 5 seeds"."""
     sets = [tuple(seeds) for seeds in found]
     if len(set(sets)) == 1:
