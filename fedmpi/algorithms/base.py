@@ -55,6 +55,18 @@ class Algorithm:
             what to do.
         """
 
+    def remark(self, participants: int, one_step: bool) -> str:
+        """Return what the user should know of this run where it is another algorithm's; by default nothing.
+
+        Parameters
+        ----------
+        participants : int
+            Clients that train in a round.
+        one_step : bool
+            Whether every client takes a single step per round.
+        """
+        return ""
+
     def begin(self, trained: int, num_clients: int) -> None:
         """Prepare for the run; called once before round 1, on every rank.
 

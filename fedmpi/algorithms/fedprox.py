@@ -31,6 +31,11 @@ class FedProx(LocalPenalty, Algorithm):
     Options: ClassVar[type[AlgorithmOptions]] = FedProxOptions
     options: FedProxOptions
 
+    def remark(self, participants: int, one_step: bool) -> str:
+        """Say that the proximal term is zero in the first step of a round."""
+        reason = "every client takes one step per round (batch_size, local_epochs), where the proximal term"
+        return f"{reason} is zero: the results are FedAvg's" if one_step else ""
+
     def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
         """Add mu (w - w_t), the gradient of Eq. 2's second term."""
         gradient.add_(parameters - reference, alpha=self.options.mu)

@@ -32,9 +32,21 @@ class TrimmedMean(RowAggregate, Algorithm):
     Options: ClassVar[type[AlgorithmOptions]] = TrimmedMeanOptions
     options: TrimmedMeanOptions
 
+    def remark(self, participants: int, one_step: bool) -> str:
+        """Say that so few participants lose none of their number."""
+        if self._left_out(participants):
+            return ""
+        return (
+            f"beta = {self.options.beta} of {participants} participants leaves out nobody: this is the mean"
+        )
+
+    def _left_out(self, participants: int) -> int:
+        """Return how many are left out at each end."""
+        return int(self.options.beta * participants + 1e-9)  # 0.29 * 100 is 28.999999999999996
+
     def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
         """Return the trimmed mean of each coordinate, added in ascending order."""
-        left_out = int(self.options.beta * len(rows) + 1e-9)  # 0.29 * 100 is 28.999999999999996
+        left_out = self._left_out(len(rows))
         ordered = ascending(rows)[left_out : len(rows) - left_out]
         mean: Floats = np.add.reduce(ordered, axis=0) / len(ordered)
         return mean

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.metrics import clients, selection
-from fedmpi.metrics.metric import Metric
+from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.store.reader import Run
 
 Float = npt.NDArray[np.float64]
@@ -99,7 +99,7 @@ def splitting_groups(run: Run) -> npt.NDArray[np.int_]:
 
 def has_outcomes(run: Run) -> bool:
     """Return whether the record says which test examples are right, and which have a twin."""
-    return "test_correct" in run.results and "test_twin_own" in run.partition
+    return run.headline == ACCURACY and "test_correct" in run.results and "test_twin_own" in run.partition
 
 
 def without_twins(run: Run, rule: str = LAST) -> Float:

@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field, SerializeAsAny, ValidationInfo, model_val
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.config.options import Options
-from fedmpi.datasets.names import has_classes
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
+from fedmpi.tasks.known import classifies
 
 
 class _AdamLike(Options):
@@ -126,10 +126,10 @@ class LinkOptions(Options):
     latency_ms: float = Field(20.0, ge=0)
 
 
-def _has_classes(values: Mapping[str, Any]) -> bool:
-    """Return whether each graph of a case's dataset has one class, as most models' fast kernels need it."""
+def _classifies(values: Mapping[str, Any]) -> bool:
+    """Return whether each graph of a case has one class, as most models' fast kernels need it."""
     try:
-        return has_classes(values.get("dataset", DatasetOptions()).name)
+        return classifies(values.get("task", ""), values.get("dataset", DatasetOptions()).name)
     except BadInput:  # no name of a dataset: said when the case is checked
         return True
 
@@ -184,7 +184,7 @@ class Case(Options):
         able = model.kernels & (info.context or {}).get("kernels", model.kernels)
         for axis in ("objective", "optimizer"):
             able &= getattr(values.get(axis), "kernels", able)
-        if wanted not in able or not (model.any_task or _has_classes(values)):
+        if wanted not in able or not (model.any_task or _classifies(values)):
             wanted = "csr"
         return {"kernels": wanted, **values}
 

@@ -32,7 +32,7 @@ _FORMER = "checkpoint"
 """Where an older fedmpi kept all clients' states in one file."""
 
 _SHA256_BYTES = 32
-"""MPI tag of the message that a rank's file is on disk."""
+"""Bytes of a file's digest, which a rank sends when its file is on disk."""
 
 
 @dataclass(frozen=True)

@@ -72,10 +72,6 @@ class RoundPlan:
         failed, lost, checkpoint, stop = message[-4:].tolist()
         return cls(group, exponent, candidates, failed, lost, bool(checkpoint), bool(stop), weights, divisor)
 
-    def total(self, group: int, weights: Weights) -> float:
-        """Return what the sum of a group's deltas is divided by; `weights` are those of its participants."""
-        return int(weights.sum()) if self.divisor is None else float(self.divisor[group])
-
 
 class Exchange:
     """Group models on the ranks that need them, and their updates.

@@ -92,9 +92,10 @@ def round_weights(value: Any, num_clients: int) -> RoundWeights:
     if not np.isfinite(found).all() or found.min() < 0 or not found.any():
         raise Breach(f"returned weights {found.tolist()}: they are finite, none below 0, and not all 0")
     fraction, exponent = np.frexp(found.astype(np.float64))
-    rounded = np.ldexp(np.rint(np.ldexp(fraction, _WEIGHT_BITS)), exponent - _WEIGHT_BITS - exponent.max())
+    largest = exponent[found > 0].max()
+    rounded = np.ldexp(np.rint(np.ldexp(fraction, _WEIGHT_BITS)), exponent - _WEIGHT_BITS - largest)
     try:
-        scaled = float(np.ldexp(float(divisor), -exponent.max()))
+        scaled = float(np.ldexp(float(divisor), -largest))
     except (TypeError, ValueError, OverflowError):
         raise Breach(f"returned the divisor {_described(divisor)}: it must be a number") from None
     if not 0 < scaled < np.inf:
@@ -115,6 +116,13 @@ def report(value: Any, size: int) -> npt.NDArray[np.uint8]:
     """Return a client's report, uint8 [size]."""
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.shape != (size,):
         raise Breach(f"returned {_described(value)}: it must be uint8 [{size}], as report_size says")
+    return value
+
+
+def text(value: Any) -> str:
+    """Return a text."""
+    if not isinstance(value, str):
+        raise Breach(f"returned {value!r}: it must be a text")
     return value
 
 

@@ -67,6 +67,10 @@ class Hooks:
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None
 
+    def remark(self, participants: int, one_step: bool) -> str:
+        """See `Algorithm.remark`."""
+        return self._calls.ask("remark", (participants, one_step), checks.text)
+
     def begin(self, trained: int, num_clients: int) -> None:
         """See `Algorithm.begin`."""
         self._calls.call("begin", trained, num_clients)

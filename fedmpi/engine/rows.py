@@ -69,7 +69,7 @@ def measurements(training: Gathered, link: LinkOptions, traffic: tuple[int, int]
 
 
 def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, groups: Findings) -> Rows:
-    """Return the algorithm's own fields, by client.
+    """Return those of the algorithm's own fields that the engine knows, by client.
 
     Parameters
     ----------
@@ -80,8 +80,11 @@ def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, groups: 
     delta_norm : float64 [clients]
     groups : Findings
     """
-    num_clients = len(before)
-    rows: Rows = {field.name: np.full((num_clients,) * (len(field.axes) - 1), np.nan) for field in fields}
+    rows: Rows = {
+        field.name: np.full((len(before),) * (len(field.axes) - 1), np.nan)
+        for field in fields
+        if field.name in ("delta_mean", "delta_max", "split_weights")
+    }
     if "delta_mean" in rows:
         rows["delta_max"] = longest_update(before, delta_norm)[before]
         for group, norm in groups.delta_mean.items():

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import LocalPenalty
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import NAMES
@@ -164,7 +163,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
             hooks.warm_up()
             task.warm_up()
             observer.begin(case, task.metrics, table, opening, facts)
-            _announce(job, world, table, opening, observer, facts)
+            _announce(job, hooks, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, run_folder, stop, observer, opening.first_round)
 
@@ -263,7 +262,13 @@ def _digests(job: Job, federation: Federation) -> dict[str, str]:
 
 
 def _announce(
-    job: Job, world: World, table: PartitionTable, opening: Opening, observer: Observer, facts: dict[str, Any]
+    job: Job,
+    hooks: Hooks,
+    world: World,
+    table: PartitionTable,
+    opening: Opening,
+    observer: Observer,
+    facts: dict[str, Any],
 ) -> None:
     ranks = facts["mpi"]["ranks"][-len(world.workers) :]  # the server sleeps while clients train
     for line in shared_cores(ranks, job.case.threads) + shared_devices(ranks):
@@ -275,11 +280,9 @@ def _announce(
             f"ranks {', '.join(map(str, idle))} are idle"
         )
     one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size
-    if isinstance(job.algorithm, LocalPenalty) and one_step:
-        observer.note(
-            f"{job.algorithm.name}: every client takes one step per round (batch_size, local_epochs), "
-            "where a proximal term is zero: such results are FedAvg's"
-        )
+    participants = hooks.participants(job.case.seed, 0, len(table.sizes), job.case.participation)
+    if remark := hooks.remark(len(participants), bool(one_step)):
+        observer.note(f"{job.algorithm.name}: {remark}")
     if facts["model_flops"] == COUNTED:
         observer.note(f"model FLOPs are {COUNTED}: {job.case.model.name} brings no formula for them")
     for member in job.source.members(job.case.dataset.name):

@@ -19,6 +19,10 @@ from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
+from fedmpi.store.schema import MEASUREMENTS, RESULTS
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 if TYPE_CHECKING:  # what is refused before MPI starts must not import it
     from fedmpi.comm.world import World
@@ -51,6 +55,9 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
         )
+    common = {field.name for field in (*RESULTS, *MEASUREMENTS)}
+    if taken := sorted(common & {field.name for field in federation.task.fields}):
+        raise BadInput(f'task {federation.task.name}: "{taken[0]}" is a field of every record: rename it')
     theirs = world.agree(lambda: mine)
 
     def compare() -> None:
@@ -123,6 +130,12 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
         raise BadInput(
             f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share; share one"
         )
+    module = network_of(case.objective, case.model, shapes[0])
+    if not hooks.reads_share and len(first) == len(_floats(module)):
+        raise BadInput(
+            f"algorithm {hooks.name}: every layer of model {case.model.name} is shared, as in FedAvg: choose "
+            "a model with layers that it keeps on the clients (docs/algorithms.md)"
+        )
     for name, shape in zip(names, shapes, strict=True):
         other = by_shape[shape]
         for tensor in {**first, **other}:
@@ -136,12 +149,17 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
 
 
 def _leaving(case: Case, hooks: Hooks, shape: Shape) -> Tensors:
-    module = network_of(case.objective, case.model, shape)
+    tensors = _floats(network_of(case.objective, case.model, shape))
+    return {name: size for name, size in tensors.items() if hooks.shares(name, case.share)}
+
+
+def _floats(module: Module) -> Tensors:
+    """Return the tensors of a network that may leave a client."""
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     return {
         name: tuple(tensor.shape)
         for name, tensor in tensors.items()
-        if tensor.is_floating_point() and not name.startswith(FROZEN) and hooks.shares(name, case.share)
+        if tensor.is_floating_point() and not name.startswith(FROZEN)
     }
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr
 
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
@@ -166,6 +165,8 @@ def spread(
 
 def divergence(p: Float, q: Float) -> Float:
     """Return the Jensen-Shannon divergence, base 2, of distributions along the last axis."""
+    from scipy.special import entr  # takes a fifth of a second to import
+
     mixed = entr((p + q) / 2).sum(axis=-1)
     apart = (entr(p).sum(axis=-1) + entr(q).sum(axis=-1)) / 2
     bits: Float = np.clip((mixed - apart) / math.log(2), 0, 1)

@@ -141,7 +141,7 @@ def _refuse_odd_paths(order: Order) -> None:
 
 
 def _requested(system: System) -> list[str]:
-    """Return the options of sbatch for what the system file asks; the empty ones are left away."""
+    """Return the options of sbatch for what the system file asks; empty ones are omitted."""
     request = system.request
     named = {
         "partition": request.partition,

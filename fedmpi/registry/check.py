@@ -19,7 +19,7 @@ from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
 from fedmpi.datasets.family import FAMILIES
 from fedmpi.datasets.loading import options_class
-from fedmpi.datasets.names import family_of, has_classes, members
+from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
@@ -33,7 +33,7 @@ from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import dataset_misfit, task_misfit
 from fedmpi.registry.twins import distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
-from fedmpi.tasks.known import TASKS
+from fedmpi.tasks.known import TASKS, classifies
 
 AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "partition": (PARTITIONS, "per-dataset"),
@@ -175,7 +175,7 @@ def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
         if isinstance(classes, Kind):
             found |= classes.sources(type(values[axis]))
     task = values.get("task", "")
-    if task in TASKS:
+    if isinstance(task, str) and task in TASKS:
         found |= TASKS.sources(TASKS[task])
     return found
 
@@ -274,7 +274,7 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
 def _fits(case: Case) -> None:
     """Refuse settings that are each right and together wrong."""
     plain = case.kernels in ("csr", "reference") or case.model.any_task
-    if not plain and not has_classes(case.dataset.name):
+    if not plain and not classifies(case.task, case.dataset.name):
         raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
     if (wrong := dataset_misfit(case) or task_misfit(case) or misfit(case)) is not None:
         raise _Refused(*wrong)

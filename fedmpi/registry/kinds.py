@@ -48,8 +48,12 @@ def load_plugin(path: Path) -> None:
     try:
         source = path.read_bytes()
         digest = hashlib.sha256(source).hexdigest()
-        if getattr(sys.modules.get(spec.name), DIGEST, None) == digest:
+        loaded = sys.modules.get(spec.name)
+        if getattr(loaded, DIGEST, None) == digest:
             return  # one command may read its plug-ins twice
+        other = getattr(loaded, "__file__", None)
+        if other is not None and Path(other).resolve() != path.resolve():
+            raise BadInput(f"another plug-in has this name: {other}; rename one of them")
         sys.modules[spec.name] = module  # keeps the classes alive, which their bases know weakly only
         setattr(module, DIGEST, digest)
         with exits_raised():  # what is executed is what was read: no bytecode of an earlier version
@@ -58,6 +62,8 @@ def load_plugin(path: Path) -> None:
         raise BadInput(
             f"--plugin {path}: ended the process with exit code {error.code!r} when it was imported"
         ) from None
+    except BadInput as error:
+        raise BadInput(f"--plugin {path}: {error}") from None
     except (Exception, KeyboardInterrupt) as error:
         text = " ".join(str(error).split())
         raise BadInput(f"--plugin {path}: {type(error).__name__}: {text}") from error

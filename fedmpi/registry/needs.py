@@ -29,7 +29,7 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     if isinstance(algorithm, ControlVariates) and case.optimizer.name != "sgd":
         return "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
     if not algorithm.reads_share and case.share != "conv":
-        return "share", f"{name} says itself what is shared: leave share out"
+        return "share", f"{name} decides which tensors are shared: remove the setting `share`"
     if isinstance(algorithm, _CLASSIFIES) and not case.objective.supervised:
         return "objective", f'{name} needs a classifier: use "supervised"'
     if reason := _refusal(algorithm, case):
@@ -39,9 +39,15 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     if isinstance(algorithm, Regroups) and fixed32:
         return "reduction", f'{name} averages models, which "fixed32" would clip, not updates: use "exact"'
     if isinstance(algorithm, WeightsFromReports) and fixed32:
-        return "reduction", f'{name} has weights of any size, "fixed32" is for shares of 1: use "exact"'
+        return (
+            "reduction",
+            f'the weights of {name} can exceed 1, "fixed32" needs weights that sum to 1: use "exact"',
+        )
     if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
-        return "reduction", f"{name} sums nothing, it takes every row: leave reduction out"
+        return (
+            "reduction",
+            f"{name} needs every client's update and computes no sum: remove the setting `reduction`",
+        )
     return None
 
 

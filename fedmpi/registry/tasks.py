@@ -28,17 +28,17 @@ def dataset_misfit(case: Case) -> tuple[str, str] | None:
 def task_misfit(case: Case) -> tuple[str, str] | None:
     """Return the first setting that the labels do not have, and what to do; None where all fit.
 
-    The dataset's family says what its labels are for.
+    The task says what they are, where it makes its own, else the dataset's family.
     """
     if case.task and (wrong := _named_task_misfit(case)):
         return "task", wrong
     names = members(case.dataset.name)
-    others = [name for name in names if family_of(name).task(name) != "classification"]
+    others = [name for name in names if _labels(case, name) != "classification"]
     split = case.partition.split if isinstance(case.partition, FedGraphNN) else "random"
     if not others:
         return _classes_misfit(case, split)
     name = others[0]
-    kind = family_of(name).task(name)
+    kind = _labels(case, name)
     what = "binary labels" if kind == "multi-task" else "numbers"
     if len(names) > 1:
         return (
@@ -59,15 +59,28 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
     return None
 
 
+def _labels(case: Case, name: str) -> str:
+    """Return the kind of the labels that are predicted of a dataset."""
+    own = case.task and _makes_labels(TASKS[case.task])
+    return TASKS[case.task].labels if own else family_of(name).task(name)
+
+
+def _makes_labels(task: type[Task]) -> bool:
+    return task.examples.__func__ is not Task.examples.__func__  # type: ignore[attr-defined]
+
+
 def _named_task_misfit(case: Case) -> str:
     """Return why the task that the case names cannot be, or nothing."""
     task, name = TASKS[case.task], case.dataset.name
     if task.supervised != case.objective.supervised:
         return f'"{case.task}" and objective "{case.objective.name}" do not go together: leave task out'
-    makes_labels = task.examples.__func__ is not Task.examples.__func__  # type: ignore[attr-defined]
     kinds = {family_of(each).task(each) for each in members(name)}
-    if not makes_labels and kinds != {task.labels}:
-        return f'"{case.task}" predicts {KINDS[task.labels]}, {name} has others: leave task out'
+    if not _makes_labels(task) and kinds != {task.labels}:
+        theirs = " and ".join(sorted(KINDS[each] for each in kinds))
+        return (
+            f'"{case.task}" needs {KINDS[task.labels]}, dataset {name} has {theirs}: remove the setting '
+            "`task`, or let the task make its labels in `examples`"
+        )
     return ""
 
 

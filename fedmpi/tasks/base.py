@@ -49,6 +49,8 @@ class Task(ABC):
     name : str
     labels : str
         Kind of the labels that it needs, as `RawGraphs.task`.
+    reads_targets : bool
+        Whether it honours ``dataset.targets``, which is refused elsewhere.
     metrics : tuple of Metric
         The first is the headline.
     supervised : bool
@@ -65,11 +67,14 @@ class Task(ABC):
     labels: ClassVar[LabelKind] = "classification"
     supervised: ClassVar[bool] = True
     kernels: ClassVar[frozenset[str]] = TORCH_KERNELS
+    reads_targets: ClassVar[bool] = False
     metrics: tuple[Metric, ...] = ()
     lengths: npt.NDArray[np.int64]
     fields: tuple[Field, ...]
 
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+        if case.dataset.targets != "raw" and not self.reads_targets:
+            raise BadInput(f'task "{self.name}" does not read dataset.targets: use "raw"')
         kinds = {raw.task for raw in raws}
         if kinds != {self.labels}:
             raise BadInput(
@@ -117,12 +122,6 @@ def kernels_of(task: type[Task]) -> frozenset[str]:
         if _OF_A_BATCH & set(vars(each)):
             return TORCH_KERNELS
     return TORCH_KERNELS
-
-
-def refuse_scaled_targets(case: Case, what: str) -> None:
-    """Raise BadInput where labels that are no numbers are to be standardised."""
-    if case.dataset.targets != "raw":
-        raise BadInput(f'dataset.targets = "{case.dataset.targets}" is for regression, this is {what}')
 
 
 KINDS = {

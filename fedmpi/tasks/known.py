@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
+from fedmpi.datasets.names import has_classes
 from fedmpi.errors import BadInput
 from fedmpi.kinds import Kind, file_of
 from fedmpi.metrics.metric import METRICS, Metric
@@ -69,6 +70,11 @@ _OF_LABELS = {
     "regression": "regression",
 }
 """Task of a dataset's own labels, where the case names none."""
+
+
+def classifies(task: str, dataset: str) -> bool:
+    """Return whether each graph has one class, by the task that a case names or else by its dataset."""
+    return TASKS[task].labels == "classification" if task in TASKS else has_classes(dataset)
 
 
 def task_of(name: str, labels: str, *, supervised: bool) -> type[Task]:

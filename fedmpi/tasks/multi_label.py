@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,15 +10,16 @@ import numpy.typing as npt
 from fedmpi.metrics.metric import PRC_AUC, ROC_AUC, Metric
 from fedmpi.metrics.tasks import average_precision, roc_auc
 from fedmpi.store.schema import Field
-from fedmpi.tasks.base import Rows, refuse_scaled_targets
+from fedmpi.tasks.base import Rows
 from fedmpi.tasks.pooled import Floats, PooledTask
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
-    from fedmpi.datasets.raw import LabelKind, RawGraphs
-    from fedmpi.partition.partition import ClientSplit
+    from fedmpi.datasets.raw import LabelKind
+
+
+_SCORES = {ROC_AUC: roc_auc, PRC_AUC: average_precision}
 
 
 class MultiLabel(PooledTask):
@@ -34,13 +34,9 @@ class MultiLabel(PooledTask):
     metrics: tuple[Metric, ...] = (ROC_AUC, PRC_AUC)
     loss_unit = "nat"
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
-        super().__init__(case, raws, splits)
-        refuse_scaled_targets(case, "binary labels")
-
     def score(self, metric: Metric, labels: Floats, predicted: npt.NDArray[np.floating]) -> Floats:
         """Return ROC-AUC or PRC-AUC of each task; NaN where its labels are of one class."""
-        return (roc_auc if metric is ROC_AUC else average_precision)(labels, predicted)
+        return _SCORES[metric](labels, predicted)
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the mean over the labels of the batch; torch's own mean, whose gradient is rounded once."""

@@ -33,6 +33,7 @@ class Regression(PooledTask):
     name: ClassVar[str] = "regression"
     labels: ClassVar[LabelKind] = "regression"
     kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+    reads_targets: ClassVar[bool] = True
     metrics: tuple[Metric, ...] = (RMSE, MAE, R2)
 
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:

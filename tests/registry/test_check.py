@@ -85,7 +85,7 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
             'model = { name = "mvgrl", register_layers = false }',
             'case.share: model.register_layers = false leaves no convolution to share: use share = "all"',
         ),
-        ('algorithm = "median"\nreduction = "float32"', "median sums nothing, it takes every row"),
+        ('algorithm = "median"\nreduction = "float32"', "median needs every client's update"),
         ("participation = 0", "case.participation: input should be greater than 0"),
         ("reduction = { clip = 2.0 }", "case.reduction.clip: unknown key (known: buffers, name)"),
         ('reduction = { name = "float32", clip = 1.0 }', "case.reduction.clip: unknown key"),
@@ -101,7 +101,7 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ('task = "clustering"', '"clustering" and objective "supervised" do not go together: leave task out'),
         (
             'task = "multi-label"',
-            '"multi-label" predicts binary labels, synthetic has others: leave task out',
+            '"multi-label" needs binary labels, dataset synthetic has one class per graph: remove',
         ),
         ("task = 3", "case.task: must be the name of a task"),
         ("dataset = 3", "case.dataset: must be a name or a table, not 3"),

@@ -147,3 +147,31 @@ def test_predictions_that_are_nan_of_finite_outputs_end_the_run(plugin):
     task = make_task("regression", LABELS, name="edge-count")
     with pytest.raises(RankFailed, match="`predictions` made NaN of finite outputs"):
         task.outcome(torch.zeros(3, 1), torch.from_numpy(LABELS).float())
+
+
+@pytest.mark.parametrize(("module", "base"), [("regression", "Regression"), ("multi_label", "MultiLabel")])
+def test_a_task_that_makes_its_labels_decides_what_fits_them(plugin, module, base):
+    body = "@classmethod\n    def examples(cls, raw): return raw"
+    plugin(text=DERIVED.format(module=module, base=base, body=body))
+    assert (
+        build("suite", CaseSettings("case", {"task": "edge-count", "dataset": "PROTEINS"})).case.kernels
+        == "csr"
+    )
+    own = {"name": "gin", "head": "own"}
+    with pytest.raises(Exception, match='"own" is for graphs with one class each'):
+        build("suite", CaseSettings("case", {"task": "edge-count", "dataset": "PROTEINS", "model": own}))
+
+
+def test_a_task_that_does_not_read_targets_refuses_them(plugin):
+    plugin()
+    with pytest.raises(BadInput, match=r'task "edge-count" does not read dataset.targets: use "raw"'):
+        make_task("regression", LABELS, targets="standardised", name="edge-count")
+
+
+def test_two_plugins_of_one_file_name_are_refused(plugin, tmp_path):
+    plugin()
+    other = tmp_path / "other" / "edgecount.py"
+    other.parent.mkdir()
+    other.write_text(EXAMPLE + "\n")
+    with pytest.raises(BadInput, match=r"another plug-in has this name: .*; rename one of them"):
+        load_plugin(other)
