@@ -24,20 +24,34 @@ def pytest_addoption(parser):
     parser.addoption("--fuzz-keep", default="", help="folder that inputs which fail are copied into")
 
 
-LAUNCHED = ("mpi", "slurm", "reframe", "comm", "cli", "fuzz")
-"""Folders of tests that start processes of their own."""
+LAUNCHED = ("mpi", "slurm")
+"""Folders whose tests start jobs of several ranks, one after another."""
+
+LONG = ("cli", "benchmarks", "comm")
+"""Folders of tests that take seconds each."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Put long tests first, so that two workers end together."""
+    folders = [LAUNCHED, LONG]
+    items.sort(key=lambda item: [_folder(item.nodeid) not in each for each in folders])
+
+
+def _folder(nodeid):
+    return nodeid.split("/")[1]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Have one worker take all tests that start processes, and the others file by file."""
+    """Have one worker take all tests that launch jobs, and the others file by file, in the order above."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Apart(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            file = nodeid.split("::", 1)[0]
-            return "launched" if file.split("/")[1] in LAUNCHED else file
+            return "launched" if _folder(nodeid) in LAUNCHED else nodeid.split("::", 1)[0]
 
+    config.option.loadscopereorder = False
     return Apart(config, log)
 
 

@@ -106,3 +106,9 @@ def test_too_few_clients_for_f_or_m_are_refused():
         krum(f=1).participants(0, 0, 5, 0.6)
     with pytest.raises(BadInput, match="f = 0 and m = 6 need 6 clients"):
         krum(f=0, m=6).participants(0, 0, 5, 1.0)
+
+
+def test_a_trimmed_mean_that_leaves_out_nobody_says_so():
+    algorithm = TrimmedMean(TrimmedMeanOptions())
+    assert algorithm.remark(9, False) == "beta = 0.1 of 9 participants leaves out nobody: this is the mean"
+    assert algorithm.remark(10, False) == ""

@@ -11,6 +11,8 @@ from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import LocalPenalty, Records, RowAggregate, Splits
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.rows import findings
+from fedmpi.engine.splitting import Findings
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
 from fedmpi.exits import exits_raised
@@ -118,6 +120,19 @@ def test_a_promised_field_must_be_given():
     odd.check_fields({"age": 1})
     with pytest.raises(RankFailed, match=r'hook field_values .* gave no "age", which fields\(\) names'):
         odd.check_fields({})
+
+
+def test_the_engine_gives_only_the_fields_that_it_knows():
+    axes = {
+        "age": ("round",),
+        "delta_mean": ("round", "client"),
+        "split_weights": ("round", "client", "client"),
+    }
+    fields = [Field(name, each, "f8", "1", "", "result") for name, each in axes.items()]
+    nothing = findings(fields, np.zeros(3, np.int64), np.ones(3), Findings())
+    assert {name: values.shape for name, values in nothing.items()} == {
+        "delta_mean": (3,), "split_weights": (3, 3), "delta_max": (3,),
+    }  # fmt: skip
 
 
 def test_a_property_that_leaves_is_a_hook_that_leaves():
