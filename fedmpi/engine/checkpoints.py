@@ -111,6 +111,9 @@ class Checkpoints:
             if not _comes(self._trace(rank)):
                 raise self._not_shared(f"what rank {rank} writes, rank 0 does not see")
         self._remove_traces()
+        for name in checkpoint.NAMES:
+            if (self._folder / name).is_dir():
+                raise BadInput(f"{self._folder / name} is a folder, and must be a file: remove it")
         checkpoint.clear(self._folder)
 
     def _remove_traces(self) -> None:

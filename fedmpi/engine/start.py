@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import known_width
@@ -20,6 +22,7 @@ from fedmpi.models.flat import FROZEN
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
 from fedmpi.store.schema import MEASUREMENTS, RESULTS
+from fedmpi.tasks.base import Task
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -55,16 +58,14 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
         )
-    common = {field.name for field in (*RESULTS, *MEASUREMENTS)}
-    if taken := sorted(common & {field.name for field in federation.task.fields}):
-        raise BadInput(f'task {federation.task.name}: "{taken[0]}" is a field of every record: rename it')
     theirs = world.agree(lambda: mine)
 
     def compare() -> None:
         for hook, answer in mine.items():
             if theirs[hook] != answer:
+                who = f"task {federation.task.name}" if hook == "examples" else f"algorithm {hooks.name}"
                 raise BadInput(
-                    f"algorithm {hooks.name}: {hook} differs between rank {world.rank} and rank 0: "
+                    f"{who}: {hook} differs between rank {world.rank} and rank 0: "
                     "hooks and flags must depend on arguments and options alone"
                 )
 
@@ -73,6 +74,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
 
 def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, float]:
     """Return a digest of what each hook that every rank calls on its own returns."""
+    _refuse_fields(federation.task)
     clients = federation.num_clients
     try:
         answers = {
@@ -81,12 +83,30 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "report_size": digest(hooks.report_size(case.model)),
             "fields": digest(hooks.fields()),
+            "examples": digest(*_predicted(federation)),
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
         }
         names = [split.name for split in federation.partition.clients]
         return {**answers, "shares": digest(_shared(case, hooks, names, federation.shapes))}
     except RankFailed as error:
         raise BadInput(str(error)) from error
+
+
+def _predicted(federation: Federation) -> list[object]:
+    """Return what a plug-in's task predicts and is judged by; nothing for fedmpi's own."""
+    task = federation.task
+    if type(task).__module__.startswith("fedmpi."):
+        return []
+    return [task.metrics, np.asarray(task.lengths), *(np.asarray(raw.labels) for raw in federation.raws)]
+
+
+def _refuse_fields(task: Task) -> None:
+    """Raise BadInput where a field of a task is not the only one of its name."""
+    taken = {field.name for field in (*RESULTS, *MEASUREMENTS)}
+    for field in task.fields:
+        if field.name in taken:
+            raise BadInput(f'task {task.name}: two fields of a record are named "{field.name}": rename one')
+        taken.add(field.name)
 
 
 def refuse_unequal(case: Case, algorithm: Algorithm) -> None:

@@ -56,6 +56,8 @@ class Metric:
             if getattr(self, key) not in get_args(kind):
                 choices = " or ".join(f'"{each}"' for each in get_args(kind))
                 raise ValueError(f'metric "{self.name}": {key} = {getattr(self, key)!r}: it is {choices}')
+        if not self.low < self.high:
+            raise ValueError(f'metric "{self.name}": low = {self.low} is not below high = {self.high}')
 
     @property
     def higher(self) -> bool:

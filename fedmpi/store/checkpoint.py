@@ -173,7 +173,10 @@ def save(folder: Path, manifest: Manifest, confirm: Callable[[], None] = lambda:
 def clear(folder: Path) -> None:
     """Remove the files that no manifest names, as killed processes leave them."""
     with suppress(OSError):
-        named = b"".join((folder / name).read_bytes() for name in NAMES if (folder / name).exists())
+        named = b""
+        for name in NAMES:
+            with suppress(FileNotFoundError), disk.open_plain(folder / name) as file:
+                named += file.read(_MOST_BYTES)
         for path in folder.iterdir():
             left = _FILE.fullmatch(path.name) and path.name.encode() not in named
             if left or path.name == _FRESH:

@@ -29,6 +29,8 @@ def _refuse_misfit(task: type[Task]) -> None:
         raise BadInput(f"{place}: it must define {_listed(missing)}, as its base says")
     if "kernels" in vars(task) and not task.__module__.startswith("fedmpi."):
         raise BadInput(f"{place}: kernels: those of a plug-in's task are torch's; leave it out")
+    if not isinstance(getattr(task, "loss_unit", ""), str):
+        raise BadInput(f"{place}: loss_unit must be a text")
     _refuse_metrics(task, f"{place}: metrics")
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.errors import BadInput, FedmpiError
+from fedmpi.errors import BadInput, FedmpiError, RankFailed
 from fedmpi.kinds import file_of
 from fedmpi.tasks.base import KINDS, Task
 from fedmpi.tasks.pooled import PooledTask, filled
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_OF_LABELS = ("labels", "class_names", "task")
+"""What `examples` may change of a dataset."""
 
 
 def examples_of(task: type[Task], raw: RawGraphs) -> RawGraphs:
@@ -32,13 +38,25 @@ def examples_of(task: type[Task], raw: RawGraphs) -> RawGraphs:
         raise _wrong(task, "examples", found, "a RawGraphs is needed: dataclasses.replace(raw, labels=...)")
     if found.task not in KINDS:
         raise _wrong(task, "examples", found.task, f"task must be one of {', '.join(KINDS)}")
+    for field in fields(raw):
+        kept = field.name in _OF_LABELS or getattr(found, field.name) is getattr(raw, field.name)
+        if not kept:
+            raise BadInput(
+                f"{_place(task, 'examples')} changed {field.name}: it may change {', '.join(_OF_LABELS)} only"
+            )
     names, labels = found.class_names, found.labels
-    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-        raise _wrong(task, "examples", names, "class_names must be a tuple of texts")
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise _wrong(task, "examples", names, "class_names must be a tuple of texts, one or more")
     shape = (raw.num_graphs,) if found.task == "classification" else (raw.num_graphs, len(names))
     if not isinstance(labels, np.ndarray) or labels.shape != shape:
         per = "a class for each graph" if len(shape) == 1 else "a row for each graph, a column per name"
         raise _wrong(task, "examples", labels, f"labels must be {list(shape)}, {per}")
+    kind = "iu" if found.task == "classification" else "f"
+    if labels.dtype.kind not in kind:
+        what = "whole numbers" if kind == "iu" else "floats"
+        raise _wrong(task, "examples", str(labels.dtype), f"labels must be {what}")
+    if kind == "iu" and labels.size and not 0 <= labels.min() <= labels.max() < len(names):
+        raise BadInput(f"{_place(task, 'examples')}: labels must be 0 to {len(names) - 1}, a class per name")
     if np.isinf(labels).any():
         raise BadInput(
             f"{_place(task, 'examples')} gave graph {int(np.argwhere(np.isinf(labels))[0][0])} an infinite "
@@ -79,6 +97,23 @@ def try_out(task: Task, outputs: int, labels: np.ndarray) -> None:
         raise _wrong(kind, "outcome", found, f"an Outcome with losses [{len(labels)}] is needed")
 
 
+def guard(task: Task) -> None:
+    """Have what a plug-in's task raises during a run name task, method and file."""
+    if not type(task).__module__.startswith("fedmpi."):
+        for method in ("loss", "outcome", "pack", "rows", "embeddings", "partition", "warm_up"):
+            setattr(task, method, partial(_noted, type(task), method, getattr(task, method)))
+
+
+def _noted(task: type[Task], method: str, called: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return called(*arguments)
+    except SystemExit as error:
+        raise RankFailed(f"{_place(task, method)} ended the process with exit code {error.code!r}") from None
+    except Exception as error:
+        error.add_note(f"{_place(task, method)} raised {type(error).__name__}")
+        raise
+
+
 def _try_pooled(task: PooledTask, batch: Tensor, wanted: Tensor, labels: np.ndarray) -> None:
     import torch
 
@@ -104,7 +139,7 @@ def _call(task: type[Task], method: str, called: Callable[..., Any], *arguments:
         return called(*arguments)
     except FedmpiError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if task.__module__.startswith("fedmpi."):
             raise  # a defect
         text = " ".join(str(error).split())

@@ -13,7 +13,7 @@ from fedmpi.errors import BadInput, RankFailed
 from fedmpi.registry.check import build
 from fedmpi.registry.kinds import load_plugin
 from fedmpi.tasks.known import TASKS
-from fedmpi.tasks.trial import examples_of, try_out
+from fedmpi.tasks.trial import examples_of, guard, try_out
 from tests.tasks.making import make_raw, make_task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text()
@@ -57,6 +57,10 @@ def test_the_example_passes(plugin):
         ('("edges",)', '("a", "b")', "a row for each graph, a column per name"),
         ('("edges",)', '"edges"', "class_names must be a tuple of texts"),
         (', task="regression")', ', task="counts")', "returned 'counts': task must be one of"),
+        (".astype(np.float64)", ".astype(complex)", "returned 'complex128': labels must be floats"),
+        (".astype(np.float64)", ".astype(object)", "returned 'object': labels must be floats"),
+        ("labels=counts", "name='x', labels=counts", "changed name: it may change labels, class_names, task only"),
+        ("return replace(", "return exit(3) or replace(", "`examples` in {file} raised SystemExit: 3"),
         ("return replace(", "return None and replace(", "`examples` in {file} returned None: a RawGraphs"),
         ("return replace(", "return 1 / 0 or replace(", "`examples` in {file} raised ZeroDivisionError"),
         ("astype(np.float64)", "astype(np.float64) + np.inf", "gave graph 0 an infinite label"),
@@ -95,6 +99,8 @@ def test_what_comes_back_wrong_is_one_line_before_anything_is_trained(plugin, tm
         ('"poisson_deviance"', '"Poisson deviance"', "a name is of a-z, 0-9 and _"),
         ('"lower"', '"smaller"', 'better = \'smaller\': it is "higher" or "lower"'),
         ('"pooled"', '"graphs"', 'scope = \'graphs\': it is "client" or "pooled" or "all"'),
+        ('high=float("inf")', "high=-1", 'metric "poisson_deviance": low = 0.0 is not below high = -1'),
+        ('loss_unit = "nat"', "loss_unit = 3", "loss_unit must be a text"),
         ('"pooled"', '"client"', 'a PooledTask has one value over all held-out examples: scope = "pooled"'),
         (
             "loss_unit =",
@@ -175,3 +181,17 @@ def test_two_plugins_of_one_file_name_are_refused(plugin, tmp_path):
     other.write_text(EXAMPLE + "\n")
     with pytest.raises(BadInput, match=r"another plug-in has this name: .*; rename one of them"):
         load_plugin(other)
+
+
+def test_what_a_task_raises_in_a_run_names_task_method_and_file(plugin):
+    import torch
+
+    plugin("return outputs.double().exp()", "exit(0)")
+    task = make_task("regression", LABELS, name="edge-count")
+    guard(task)
+    with pytest.raises(RankFailed, match=r"task edge-count: `outcome` in .*edgecount.py ended the process"):
+        task.outcome(torch.zeros(3, 1), torch.from_numpy(LABELS).float())
+    with pytest.raises(ZeroDivisionError) as error:
+        task.score = lambda *_: 1 / 0
+        task.rows(np.zeros(0, np.uint8))
+    assert "task edge-count: `rows` in" in error.value.__notes__[0]

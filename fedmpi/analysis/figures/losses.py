@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from pydantic import Field
 
 from fedmpi.analysis import scores
@@ -74,6 +75,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             _line(axis, cell, options, whole, label, look)
         axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
         axis.set_xlabel("round")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_ylabel(_quantity(options.field, members[0]))
         axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
         if options.log:
@@ -91,6 +93,10 @@ def _quantity(field: str, cell: Cell[Run]) -> str:
     """Return what an axis shows, with its unit."""
     if field == "domain_agreement":
         return "adjusted Rand index with domains"
+    for metric in cell.first.metrics:
+        for part in metric.parts:
+            if metric.field(part) == field:
+                return metric.label(part, unit=False)
     unit = " (nat)" if field.endswith("loss") and cell.metric.unit != "label" else ""
     return f"{field.replace('val', 'validation').replace('_', ' ')}{unit}"
 

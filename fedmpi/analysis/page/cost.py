@@ -129,7 +129,8 @@ def partitions(digests: Sequence[Digest]) -> Section:
     most = max((holdings.counts.shape[1] for _, holdings in found.values()), default=0)
     intro = Markup(
         "<p>Shares of each client's graphs by class. EMD: how far the clients' class shares are from "
-        "those of all graphs, 0 (alike) to 2.</p>"
+        "those of all graphs, 0 (equal) to 2. Numbers to be predicted count by tenths, from the lowest to "
+        "the highest; graphs of several binary labels by the rarest that is 1.</p>"
     )
     legend = areas_legend("Classes", [f"class {place}" for place in range(min(most, 2 * COLOURS))])
     charts = grid(_partition(run, holdings) for run, holdings in found.values())

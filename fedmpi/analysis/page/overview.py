@@ -80,7 +80,10 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     listed = [
         _figure(metric, "constant", "constant", "of a prediction that is the same for every example", True),
         *(
-            _figure(each, each.field(), each.label(unit=True), "" if each.higher else direction(each), True)
+            _figure(
+                each, each.field(), each.label(unit=True),
+                _meaning(each, "" if each.higher else direction(each)), True,
+            )
             for each in further.values()
         ),
         _figure(
@@ -111,7 +114,13 @@ def _headline(metric: Metric, rule: str) -> Column[Line]:
         return score(metric, line[1].score(rule), "best" if best else "")
 
     title = f"{metric.label(unit=True)}, {rule}" if rule == LAST else rule
-    return Column(title, entry, _MEANINGS[metric.scope][rule], pasted=True)
+    return Column(title, entry, _meaning(metric, _MEANINGS[metric.scope][rule]), pasted=True)
+
+
+def _meaning(metric: Metric, text: str) -> str:
+    """Return a text after what the metric is, where its title does not say that already."""
+    known = metric.meaning.lower() in ("", metric.title.lower())
+    return text if known else "; ".join(filter(None, (metric.meaning, text)))
 
 
 def _leads(setting: Setting, cell: Cell, rule: str) -> bool:
