@@ -94,7 +94,18 @@ def show_submitted(ordered: Ordered, submitted: Submission | None) -> None:
 
 
 def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everything: bool) -> None:
-    """Print the cases that are not complete, or all, with how many are in which state."""
+    """Print the cases that are not complete, or all, with how many are in which state.
+
+    Parameters
+    ----------
+    ordered : Ordered
+    states : sequence of State
+        Of all its cases.
+    trouble : str
+        Why Slurm could not be asked, if so.
+    everything : bool
+        Whether complete cases are listed, too.
+    """
     screen = console(sys.stdout)
     shown = [state for state in states if everything or not state.item.done]
     if shown:

@@ -104,7 +104,20 @@ class Walks:
 
 
 def whole_numbers(text: str, pattern: re.Pattern[str], option: str, advice: str) -> list[int]:
-    """Return an option's "1,2,3" as numbers; BadInput where one is not of the pattern."""
+    """Return an option's "1,2,3" as numbers.
+
+    Parameters
+    ----------
+    text : str
+    pattern : re.Pattern
+        What each part must be.
+    option, advice : str
+        For the error: the option's name, and what to give.
+
+    Raises
+    ------
+    BadInput
+    """
     parts = [part.strip() for part in text.split(",")]
     if not all(pattern.fullmatch(part) for part in parts):
         raise BadInput(f"{option} {short(text)}: {advice}")

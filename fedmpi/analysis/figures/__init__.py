@@ -137,6 +137,20 @@ def picture(
 
     The bytes depend on the runs, the options and the version of matplotlib only.
 
+    Parameters
+    ----------
+    kind : Kind
+    runs : sequence of Run
+        Complete ones.
+    options : BaseModel
+        Of the kind.
+    source : DataSource or None
+        Where a kind finds the graphs, if it needs them.
+    notes : sequence of str
+        Sentences for the caption.
+    image : Path
+        Its ending is the format.
+
     Raises
     ------
     BadInput

@@ -57,7 +57,18 @@ class Scale:
 
 
 def scale(values: Iterable[float], start: float, end: float, log: bool = False, zero: bool = False) -> Scale:
-    """Return a scale over finite values with some air around them; with `zero` it begins at 0."""
+    """Return a scale over finite values with some air around them.
+
+    Parameters
+    ----------
+    values : iterable of float
+    start, end : float
+        Places of its ends, in units of the chart.
+    log : bool
+        Whether it is logarithmic; values of 0 and below are left out.
+    zero : bool
+        Whether it begins at 0.
+    """
     given = np.asarray(list(values), np.float64)
     given = given[np.isfinite(given) & ((given > 0) | (not log))]
     if not len(given):
@@ -107,7 +118,14 @@ class Box:
     height: float = HEIGHT
 
     def grid(self, x: Scale | None, y: Scale | None, x_label: str = "", y_label: str = "") -> Markup:
-        """Return grid lines, tick labels and axis labels."""
+        """Return grid lines, tick labels and axis labels.
+
+        Parameters
+        ----------
+        x, y : Scale or None
+            None draws neither ticks nor grid lines.
+        x_label, y_label : str
+        """
         parts: list[str] = []
         for value in y.ticks() if y is not None else []:
             assert y is not None
@@ -132,7 +150,17 @@ class Box:
 
 
 def text(x: float, y: float, content: str, kind: str) -> Markup:
-    """Return a text element of the classes `kind`."""
+    """Return a text element.
+
+    Parameters
+    ----------
+    x, y : float
+        Place of its baseline, in units of the chart.
+    content : str
+        Escaped here.
+    kind : str
+        Its classes.
+    """
     return Markup(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(content)}</text>')
 
 
@@ -166,7 +194,19 @@ def drawn(data: str, kind: str, more: str = "") -> Markup:
 
 
 def svg(content: str, height: float, label: str, more: str = "") -> Markup:
-    """Return a chart; `label` says what it shows to those who do not see it."""
+    """Return a chart.
+
+    Parameters
+    ----------
+    content : str
+        Its elements.
+    height : float
+        In units, of which it is `WIDTH` wide.
+    label : str
+        What it shows, for those who do not see it.
+    more : str
+        Further attributes.
+    """
     size = f'viewBox="0 0 {WIDTH:.0f} {height:.0f}"'
     return Markup(f'<svg {size} role="img" aria-label="{escape(label)}" {more}>{content}</svg>')
 

@@ -99,7 +99,15 @@ def _density(values: Float) -> tuple[Float, Float]:
 
 
 def heat_map(title: str, unit: str, rows: Sequence[str], columns: Sequence[str], values: Float) -> Markup:
-    """Return a table of numbers [rows, columns] in which a deeper colour is a larger share of its column."""
+    """Return a table in which a deeper colour is a larger share of its column.
+
+    Parameters
+    ----------
+    title, unit : str
+    rows, columns : sequence of str
+        Their names.
+    values : float64 [rows, columns]
+    """
     high = min(22.0, max(4.0, 176.0 / len(rows)))
     box = Box(left=52.0, top=22.0, bottom=22.0 + high * len(rows), height=30.0 + high * len(rows))
     wide = (box.right - box.left) / len(columns)

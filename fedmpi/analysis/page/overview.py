@@ -181,7 +181,20 @@ def _cost(
 
 
 def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool = False) -> Column[Line]:
-    """Return the column of a figure of the runs' summaries, its mean over seeds."""
+    """Return the column of a figure of the runs' summaries, its mean over seeds.
+
+    Parameters
+    ----------
+    title : str
+    name : str
+        Of the figure in a summary.
+    digits : int
+        After the point.
+    meaning : str
+        What a reader learns of the column below the table.
+    pasted : bool
+        Whether it is in Markdown and LaTeX, too.
+    """
     return _cost(title, lambda cell: cell.mean(name), digits, meaning, pasted)
 
 

@@ -77,7 +77,18 @@ def _legend(title: str, chips: Mapping[str, str]) -> Markup:
 
 
 def table(caption: str, columns: Sequence[Column[Row]], rows: Sequence[Row], identifier: str) -> Markup:
-    """Return a sortable table whose first column names the rows; below it, folded, what its columns mean."""
+    """Return a sortable table; below it, folded, what its columns mean.
+
+    Parameters
+    ----------
+    caption : str
+    columns : sequence of Column
+        The first names the rows.
+    rows : sequence
+        What the columns take their entries from.
+    identifier : str
+        Of the table's element.
+    """
     entries = [[column.entry(row) for column in columns] for row in rows]
     head = "".join(
         _heading(each, any(_numeric(row[place]) for row in entries)) for place, each in enumerate(columns)
