@@ -62,17 +62,8 @@ def _options() -> argparse.Namespace:
 def _run(environment: Path, suite: Path, ranks: str, folder: Path) -> None:
     """Run what is missing of a suite."""
     programs = environment.resolve() / "bin"
-    command = [
-        programs / "mpiexec",
-        "-n",
-        ranks,
-        programs / "python",
-        "-P",
-        "-m",
-        "fedmpi",
-        "run",
-        suite.resolve(),
-    ]
+    program = [programs / "python", "-P", "-m", "fedmpi"]  # a script may be missing; -P leaves out the cwd
+    command = [programs / "mpiexec", "-n", ranks, *program, "run", suite.resolve()]
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "log").open("w") as log:

@@ -42,7 +42,7 @@ def convolve(
     added_of: Ints,
     mapped: bool,
 ) -> None:
-    """Apply one convolution: ``relu((M x) W1^T + g + b1) W2^T + b2``, relu at 0 on request.
+    """Apply one convolution: ``relu((M x) W1^T + g + b1) W2^T + b2``, through ReLU on request.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def convolve_back(
     out : float32 [n, h]
         Gradient with respect to the sums over neighbours.
     given_gradient : float32 [*, h]
-        With respect to what `convolve` was added; added to.
+        With respect to `added` of `convolve`; what is found is added to it.
     added_of : int32 [n] or [0]
     """
     width = gradient.shape[1]

@@ -93,7 +93,7 @@ class LinearMap:
             self._gradients[1][:] = self.bias_gradient[:outputs]
 
     def apply(self, x: Floats, out: Floats, *, relu: bool) -> None:
-        """Set `out` [n, width] to the map of x [n, in], relu at 0 on request."""
+        """Set `out` [n, width] to the map of x [n, in], through ReLU on request."""
         _apply(x, self.transposed, self.bias, out, relu)
 
     def apply_back(self, gradient: Floats, out: Floats) -> None:

@@ -44,10 +44,16 @@ def examples_of(task: type[Task], raw: RawGraphs) -> RawGraphs:
             raise BadInput(
                 f"{_place(task, 'examples')} changed {field.name}: it may change {', '.join(_OF_LABELS)} only"
             )
+    _refuse_labels(task, found, raw.num_graphs)
+    return found
+
+
+def _refuse_labels(task: type[Task], found: RawGraphs, num_graphs: int) -> None:
+    """Raise BadInput where the labels of a dataset do not fit its kind, its names or its graphs."""
     names, labels = found.class_names, found.labels
     if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
         raise _wrong(task, "examples", names, "class_names must be a tuple of texts, one or more")
-    shape = (raw.num_graphs,) if found.task == "classification" else (raw.num_graphs, len(names))
+    shape = (num_graphs,) if found.task == "classification" else (num_graphs, len(names))
     if not isinstance(labels, np.ndarray) or labels.shape != shape:
         per = "a class for each graph" if len(shape) == 1 else "a row for each graph, a column per name"
         raise _wrong(task, "examples", labels, f"labels must be {list(shape)}, {per}")
@@ -62,7 +68,6 @@ def examples_of(task: type[Task], raw: RawGraphs) -> RawGraphs:
             f"{_place(task, 'examples')} gave graph {int(np.argwhere(np.isinf(labels))[0][0])} an infinite "
             "label: labels are finite, NaN where one is missing"
         )
-    return found
 
 
 def try_out(task: Task, outputs: int, labels: np.ndarray) -> None:
