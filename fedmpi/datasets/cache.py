@@ -13,9 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fedmpi.datasets import sealed
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import Topology
+from fedmpi.graphs.packed import SparseRows, Topology
 
-_OPTIONAL = ("node_labels", "node_attributes", "edge_attributes", "scaffolds")
+_OPTIONAL = (
+    "node_labels", "edge_attributes", "scaffolds", "places", "node_rows", "graph_classes", "parts"
+)  # fmt: skip
+_SPARSE = ("attribute_ptr", "attribute_columns", "attribute_values")
+"""Arrays of attributes that are `SparseRows`."""
 
 
 class Facts(BaseModel):
@@ -42,6 +46,7 @@ class Facts(BaseModel):
     attribute_names: tuple[str, ...]
     refused: tuple[str, ...]
     source: str
+    attribute_width: int = Field(0, ge=0)
 
 
 def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
@@ -52,6 +57,12 @@ def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
         "labels": raw.labels,
     }
     optional = {name: getattr(raw, name) for name in _OPTIONAL}
+    attributes = raw.node_attributes
+    if isinstance(attributes, SparseRows):
+        found = (attributes.row_ptr, attributes.columns, attributes.values)
+        optional |= dict(zip(_SPARSE, found, strict=True))
+    else:
+        optional["node_attributes"] = attributes
     return {**arrays, **{name: array for name, array in optional.items() if array is not None}}
 
 
@@ -96,6 +107,7 @@ def save(raw: RawGraphs, folder: Path, source: str) -> None:
         attribute_names=raw.attribute_names,
         refused=raw.refused,
         source=source,
+        attribute_width=raw.attribute_width,
     )
     sealed.write(folder, _arrays(raw), facts.model_dump())
 
@@ -118,7 +130,7 @@ def load(folder: Path) -> RawGraphs:
         Topology(*(np.asarray(arrays[name]) for name in ("graph_ptr", "row_ptr", "columns"))),
         arrays.get("node_labels"),
         facts.label_widths,
-        arrays.get("node_attributes"),
+        _attributes(arrays, facts),
         arrays["labels"],
         facts.class_names,
         facts.task,
@@ -126,4 +138,13 @@ def load(folder: Path) -> RawGraphs:
         arrays.get("edge_attributes"),
         arrays.get("scaffolds"),
         facts.refused,
+        *(arrays.get(name) for name in ("places", "node_rows", "graph_classes", "parts")),
     )
+
+
+def _attributes(arrays: Mapping[str, npt.NDArray[Any]], facts: Facts) -> npt.NDArray[Any] | SparseRows | None:
+    """Return the attributes of the nodes, as they were saved."""
+    if _SPARSE[0] not in arrays:
+        return arrays.get("node_attributes")
+    row_ptr, columns, values = (np.asarray(arrays[name]) for name in _SPARSE)
+    return SparseRows(row_ptr, columns, values, facts.attribute_width)

@@ -18,7 +18,16 @@ from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
+from fedmpi.graphs.packed import (
+    GraphSet,
+    Rows,
+    SparseRows,
+    Topology,
+    dense,
+    examples_of,
+    gather_ranges,
+    take,
+)
 
 FeatureKind = Literal[
     "original", "labels", "attributes", "labels+attributes", "degree", "constant", "scalar8", "onehot"
@@ -130,29 +139,64 @@ def build(
     BadInput
         See `resolve`; or a node's degree is above `degree_max`.
     """
-    meaning = resolve(raw, kind)
-    nodes = raw.topology.nodes_of(graphs)
-    topology = raw.topology.take(graphs)
-    if meaning == "degree":
-        rows, of_node = _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
-    elif meaning == "constant":
-        rows, of_node = np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
-    elif meaning == "labels":
-        rows, of_node = _label_one_hot(raw, nodes)
-    elif raw.attribute_names and "labels" not in meaning:  # categories and counts: few rows differ
-        rows, of_node = _distinct(_attributes(raw, nodes))
-        rows = one_hot_atoms(rows) if meaning == "onehot" else rows
-    else:
-        parts = [_attributes(raw, nodes)]
-        if "labels" in meaning:
-            one_hot, row_of_node = _label_one_hot(raw, nodes)
-            parts.append(one_hot[row_of_node])
-        rows, of_node = np.concatenate(parts, axis=1), np.arange(len(nodes))
+    nodes, topology = raw.topology.nodes_of(graphs), raw.topology.take(graphs)
+    rows, of_node = feature_table(raw, nodes, topology, kind, degree_max, scaling)
+    chosen, places = examples_of(raw.topology, raw.places, graphs)
+    labels = np.asarray(raw.labels)[chosen]
+    return GraphSet(topology, rows, of_node, labels, _edges(raw, nodes), places=places)
+
+
+def feature_table(
+    raw: RawGraphs,
+    nodes: Int,
+    topology: Topology,
+    kind: str,
+    degree_max: int | None = None,
+    scaling: Scaling = "none",
+) -> tuple[Rows, Int]:
+    """Return the distinct rows of features [K, d], as far as they are easily told, and each node's row [N].
+
+    Parameters
+    ----------
+    raw : RawGraphs
+    nodes : int64 [N]
+        Node numbers in the dataset.
+    topology : Topology
+        Structure of these nodes, which gives degrees.
+    kind, degree_max
+        See `feature_width`.
+    scaling : str
+        See `Scaling`.
+    """
+    rows, of_node = _features(raw, nodes, topology, resolve(raw, kind), degree_max)
+    if scaling == "none":
+        return rows, of_node
+    plain = dense(rows)
     if scaling == "row-sum":
-        rows = divided_by_sum(rows)
-    elif scaling == "per-graph":
-        rows, of_node = standardised_by_graph(rows[of_node], topology.graph_ptr), np.arange(len(nodes))
-    return GraphSet(topology, rows, of_node, np.asarray(raw.labels)[graphs], _edges(raw, nodes))
+        return divided_by_sum(plain), of_node
+    return standardised_by_graph(plain[of_node], topology.graph_ptr), np.arange(len(nodes))
+
+
+def _features(
+    raw: RawGraphs, nodes: Int, topology: Topology, meaning: str, degree_max: int | None
+) -> tuple[Rows, Int]:
+    if meaning == "degree":
+        return _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
+    if meaning == "constant":
+        return np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
+    if meaning == "labels":
+        return _label_one_hot(raw, nodes)
+    if isinstance(raw.node_attributes, SparseRows) and meaning == "attributes":
+        kept, of_node = np.unique(raw.rows_of(nodes), return_inverse=True)
+        return raw.node_attributes.take(kept), of_node
+    if raw.attribute_names and "labels" not in meaning:  # categories and counts: few rows differ
+        rows, of_node = _distinct(_attributes(raw, nodes))
+        return one_hot_atoms(rows) if meaning == "onehot" else rows, of_node
+    parts = [_attributes(raw, nodes)]
+    if "labels" in meaning:
+        one_hot, row_of_node = _label_one_hot(raw, nodes)
+        parts.append(one_hot[row_of_node])
+    return np.concatenate(parts, axis=1), np.arange(len(nodes))
 
 
 def _distinct(rows: Float) -> tuple[Float, Int]:
@@ -172,13 +216,13 @@ def _edges(raw: RawGraphs, nodes: Int) -> npt.NDArray[np.uint8] | None:
 
 def _attributes(raw: RawGraphs, nodes: Int) -> Float:
     assert raw.node_attributes is not None  # `resolve` refused otherwise
-    return np.asarray(raw.node_attributes[nodes], np.float32)
+    return dense(take(raw.node_attributes, raw.rows_of(nodes)))
 
 
 def _label_one_hot(raw: RawGraphs, nodes: Int) -> tuple[Float, Int]:
     """Return the distinct rows of one-hot columns of every label column side by side, and each node's."""
     assert raw.node_labels is not None  # `resolve` refused otherwise
-    labels, of_node = np.unique(raw.node_labels[nodes], axis=0, return_inverse=True)
+    labels, of_node = np.unique(raw.node_labels[raw.rows_of(nodes)], axis=0, return_inverse=True)
     rows = np.zeros((len(labels), sum(raw.label_widths)), np.float32)
     start = 0
     for column, width in enumerate(raw.label_widths):

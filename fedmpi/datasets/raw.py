@@ -9,12 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.packed import Topology
+from fedmpi.graphs.packed import SparseRows, Topology
 
 Int = npt.NDArray[np.int64]
 
 LabelKind = Literal["classification", "multi-task", "regression"]
-"""Graph classification; multi-label with missing labels; regression."""
+"""One class per example; multi-label with missing labels; regression."""
+
+ExampleKind = Literal["graph", "node", "edge"]
+"""What labels are of."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,16 @@ class RawGraphs:
     topology : Topology
         Structure; a file row ``a, b`` is an edge from ``a`` to ``b``, so ``a`` is a column of
         row ``b``. Duplicates and self-loops are removed, directions are kept.
-    node_labels : int64 [N, L] or None
-        Per label column the file's value minus the column's minimum.
+    node_labels : int64 [M, L] or None
+        Per label column the file's value minus the column's minimum; M = N without `node_rows`.
     label_widths : tuple of int, length L
         One-hot width of each label column: maximum - minimum + 1.
-    node_attributes : float32 [N, A] or None
-        Continuous attributes.
-    labels : int64 [G], or float64 [G, C]
-        Class of each graph, 0-based in the sorted order of the file's values. For the other tasks a
-        column each: 0 or 1, or any number; NaN where one is missing.
+    node_attributes : float32 [M, A] or SparseRows [M, A], or None
+        Continuous attributes, or words.
+    labels : int64 [n], or float64 [n, C]
+        Class of each example, 0-based in the sorted order of the file's values. For the other tasks a
+        column each: 0 or 1, or any number; NaN where one is missing. Examples are graphs, n = G, where
+        `places` does not say otherwise.
     class_names : tuple of str, length C
         The file's value of each class; for the other tasks the name of each column.
     task : str
@@ -49,13 +53,22 @@ class RawGraphs:
         Number of each molecule's scaffold.
     refused : tuple of str
         What the files hold and the dataset leaves out: row, reason and content.
+    places : int64 [n] or [n, 2], or None
+        Node, or sending and receiving node, that each example is, in the order of the graphs.
+    node_rows : int64 [N] or None
+        Row of each node in `node_labels` and `node_attributes`, where several nodes are one: a node of a
+        large graph that is in several ego-networks, a user who rates in several categories.
+    graph_classes : int64 [G] or None
+        Class of each graph, by which graphs are dealt out, where examples are nodes or pairs.
+    parts : int8 [n] or None
+        What the files fix of the split: 0 training, 1 validation, 2 test, -1 none of them.
     """
 
     name: str
     topology: Topology
     node_labels: Int | None
     label_widths: tuple[int, ...]
-    node_attributes: npt.NDArray[np.float32] | None
+    node_attributes: npt.NDArray[np.float32] | SparseRows | None
     labels: npt.NDArray[Any]
     class_names: tuple[str, ...]
     task: LabelKind = "classification"
@@ -63,6 +76,19 @@ class RawGraphs:
     edge_attributes: npt.NDArray[np.uint8] | None = None
     scaffolds: Int | None = None
     refused: tuple[str, ...] = ()
+    places: Int | None = None
+    node_rows: Int | None = None
+    graph_classes: Int | None = None
+    parts: npt.NDArray[np.int8] | None = None
+
+    @property
+    def examples(self) -> ExampleKind:
+        """What an example is."""
+        return "graph" if self.places is None else "node" if self.places.ndim == 1 else "edge"
+
+    def rows_of(self, nodes: Int) -> Int:
+        """Return the rows of nodes in the tables of nodes."""
+        return nodes if self.node_rows is None else np.asarray(self.node_rows)[nodes]
 
     @property
     def num_classes(self) -> int:
@@ -105,10 +131,14 @@ def digest(raw: RawGraphs) -> str:
         ("columns", raw.topology.columns, "<i8"),
         ("node_labels", raw.node_labels, "<i8"),
         ("label_widths", raw.label_widths, "<i8"),
-        ("node_attributes", raw.node_attributes, "<f4"),
+        *_attribute_parts(raw.node_attributes),
         ("labels", raw.labels, "<i8" if raw.task == "classification" else "<f8"),
         ("edge_attributes", raw.edge_attributes, "|u1"),
         ("scaffolds", raw.scaffolds, "<i8"),
+        ("places", raw.places, "<i8"),
+        ("node_rows", raw.node_rows, "<i8"),
+        ("graph_classes", raw.graph_classes, "<i8"),
+        ("parts", raw.parts, "|i1"),
     )
     for tag, values, dtype in parts:
         if values is None:
@@ -121,6 +151,20 @@ def digest(raw: RawGraphs) -> str:
     return state.hexdigest()
 
 
+def _attribute_parts(
+    attributes: npt.NDArray[np.float32] | SparseRows | None,
+) -> tuple[tuple[str, npt.ArrayLike | None, str], ...]:
+    """Return tags, arrays and types of the attributes, for `digest`."""
+    if not isinstance(attributes, SparseRows):
+        return (("node_attributes", attributes, "<f4"),)
+    return (
+        ("attribute_width", [attributes.width], "<i8"),
+        ("attribute_ptr", attributes.row_ptr, "<i8"),
+        ("attribute_columns", attributes.columns, "<i8"),
+        ("attribute_values", attributes.values, "<f4"),
+    )
+
+
 _STRATA = 10
 """Classes that a number is cut into, of equal counts."""
 
@@ -130,8 +174,11 @@ def strata(raw: RawGraphs) -> tuple[Int, int]:
 
     For a single yes-or-no label that is the label; with several it is the first column, from the
     rarest to the commonest, whose label is 1, or none; a number's tenth of the range of the first
-    column, tenths of equal counts.
+    column, tenths of equal counts. Where examples are nodes or pairs, graphs have classes of their own.
     """
+    if raw.places is not None:
+        classes = np.zeros(raw.num_graphs, np.int64) if raw.graph_classes is None else raw.graph_classes
+        return np.asarray(classes), int(np.max(classes, initial=0)) + 1
     if raw.task == "classification":
         return np.asarray(raw.labels), raw.num_classes
     labels = np.asarray(raw.labels)

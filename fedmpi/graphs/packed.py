@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Int = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float32]
 
 
 def gather_ranges(starts: Int, lengths: Int) -> Int:
@@ -76,6 +77,63 @@ class Topology:
 
 
 @dataclass(frozen=True)
+class SparseRows:
+    """A sparse matrix of K rows in CSR form.
+
+    Attributes
+    ----------
+    row_ptr : int64 [K + 1]
+    columns : int [nnz]
+        Ascending in each row.
+    values : float32 [nnz]
+    width : int
+        Number of columns d.
+    """
+
+    row_ptr: Int
+    columns: Int
+    values: Float
+    width: int
+
+    def __len__(self) -> int:
+        """Return the number of rows K."""
+        return len(self.row_ptr) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and d."""
+        return len(self), self.width
+
+    def take(self, rows: Int) -> SparseRows:
+        """Return the given rows, repeats allowed."""
+        lengths = np.diff(self.row_ptr)[rows]
+        entries = gather_ranges(np.asarray(self.row_ptr)[rows], lengths)
+        return SparseRows(
+            pointers(lengths), np.asarray(self.columns)[entries], np.asarray(self.values)[entries], self.width
+        )
+
+    def dense(self) -> Float:
+        """Return the same as an array, float32 [K, d]."""
+        found = np.zeros(self.shape, np.float32)
+        found[np.repeat(np.arange(len(self)), np.diff(self.row_ptr)), self.columns] = self.values
+        return found
+
+
+Rows = Float | SparseRows
+"""A table of feature rows [K, d]."""
+
+
+def dense(rows: Rows) -> Float:
+    """Return a table as an array, float32 [K, d]."""
+    return rows.dense() if isinstance(rows, SparseRows) else rows
+
+
+def take(rows: Rows, numbers: Int) -> Rows:
+    """Return the given rows of a table."""
+    return rows.take(numbers) if isinstance(rows, SparseRows) else rows[numbers]
+
+
+@dataclass(frozen=True)
 class GraphSet:
     """Graphs ready for a model.
 
@@ -83,29 +141,37 @@ class GraphSet:
     ----------
     topology : Topology
         Structure of the G graphs.
-    feature_rows : float32 [K, d]
+    feature_rows : float32 [K, d] or SparseRows
         Rows that occur as node features: few, where features are discrete.
     node_row : int64 [N]
         Row of each node.
-    labels : int64 [G], or float64 [G, T]
-        Graph labels, 0-based; or the labels of T tasks, NaN where one is missing.
+    labels : int64 [n], or float64 [n, T]
+        Labels of the examples, 0-based; or those of T tasks, NaN where one is missing.
     edges : uint8 [E, B] or None
         Attributes of the edges, in the order of `Topology.columns`.
     structure : float32 [N, S] or None
         Structure encodings of the nodes.
+    places : int64 [n] or [n, 2], or None
+        Node, or pair of nodes, that each example is, in the order of the graphs; None: examples are graphs.
     """
 
     topology: Topology
-    feature_rows: npt.NDArray[np.float32]
+    feature_rows: Rows
     node_row: Int
     labels: npt.NDArray[Any]
     edges: npt.NDArray[np.uint8] | None = None
     structure: npt.NDArray[np.float32] | None = None
+    places: Int | None = None
 
     @property
-    def features(self) -> npt.NDArray[np.float32]:
+    def table(self) -> Float:
+        """Feature rows as an array, float32 [K, d]."""
+        return dense(self.feature_rows)
+
+    @property
+    def features(self) -> Float:
         """Node features, float32 [N, d]."""
-        return self.feature_rows[self.node_row]
+        return dense(take(self.feature_rows, self.node_row))
 
     @property
     def num_graphs(self) -> int:
@@ -119,6 +185,32 @@ class GraphSet:
         if edges is not None:
             row_ptr = self.topology.row_ptr
             edges = edges[gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])]
-        topology, labels = self.topology.take(graphs), self.labels[graphs]
-        structure = None if self.structure is None else self.structure[nodes]
-        return GraphSet(topology, self.feature_rows, self.node_row[nodes], labels, edges, structure)
+        topology, structure = self.topology.take(graphs), self.structure
+        structure = None if structure is None else structure[nodes]
+        chosen, places = examples_of(self.topology, self.places, graphs)
+        return GraphSet(
+            topology, self.feature_rows, self.node_row[nodes], self.labels[chosen], edges, structure, places
+        )
+
+
+def examples_of(topology: Topology, places: Int | None, graphs: Int) -> tuple[Int, Int | None]:
+    """Return the examples of some graphs, and their places when these graphs are packed anew.
+
+    Parameters
+    ----------
+    topology : Topology
+    places : int64 [n] or [n, 2], or None
+        See `GraphSet`.
+    graphs : int64 [*]
+        Graph numbers, repeats allowed.
+    """
+    if places is None:
+        return graphs, None
+    first = places if places.ndim == 1 else places[:, 0]
+    graph_of = np.searchsorted(topology.graph_ptr, first, side="right") - 1
+    cuts = np.searchsorted(graph_of, np.arange(topology.num_graphs + 1))
+    counts = np.diff(cuts)[graphs]
+    chosen = gather_ranges(cuts[graphs], counts)
+    starts = pointers(np.diff(topology.graph_ptr)[graphs])[:-1]
+    moved = np.repeat(starts - topology.graph_ptr[graphs], counts)
+    return chosen, places[chosen] + (moved if places.ndim == 1 else moved[:, None])

@@ -161,7 +161,7 @@ class ColouredGraphs:
         """Return the first layer's sums for every colour of depth 1, padded."""
         kinds, width = graphs.feature_rows.shape
         features = np.zeros((kinds, padded(width)), np.float32)
-        features[:, :width] = graphs.feature_rows
+        features[:, :width] = graphs.table
         nodes = np.arange(len(self._colours[0]))
         _, first, _, _ = _numbered(self._colours[1], self._kinds[1], nodes)
         sums = np.empty((len(first), features.shape[1]), np.float32)

@@ -70,7 +70,7 @@ def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False, apart: Int |
             sizes = np.bincount(graph_of_node[classes.first], minlength=topology.num_graphs)
             graph_ptrs.append(pointers(sizes).astype(np.int32))
     return Levels(
-        inputs=graphs.feature_rows,
+        inputs=graphs.table,
         layers=tuple(layers),
         pooling=counted(graph_of_node, colours, topology.num_graphs, width),
         counts=tuple(counts),

@@ -280,7 +280,7 @@ def quotient(graphs: GraphSet) -> Quotient:
         closed=closed,
         member_ptr=member_ptr,
         members=members,
-        inputs=graphs.feature_rows,
+        inputs=graphs.table,
         first=first,
         first_of=first_of,
     )

@@ -109,7 +109,7 @@ def _quotient_beside_own(
         closed=_beside_own(above, topology, everybody, everybody, topology.num_nodes),
         member_ptr=np.arange(topology.num_nodes + 1, dtype=np.int32),
         members=everybody.astype(np.int32),
-        inputs=graphs.feature_rows,
+        inputs=graphs.table,
         first=_beside_own(above, topology, seen.first, graphs.node_row, width),
         first_of=seen.of_node.astype(np.int32),
         parts=2,
@@ -150,7 +150,7 @@ def _levels(graphs: GraphSet, layers: Sequence[Csr], finer: Sequence[Classes]) -
     topology, last = graphs.topology, finer[-1]
     graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
     return Levels(
-        inputs=graphs.feature_rows,
+        inputs=graphs.table,
         layers=tuple(layers),
         pooling=counted(graph_of_node, last.of_node, topology.num_graphs, last.count),
         counts=tuple(np.bincount(c.of_node, minlength=c.count).astype(np.float32) for c in finer),
