@@ -193,7 +193,7 @@ class TorchPasses(Supervised):
         executed = self._executed(batch, training=True)
         logits = self._model.module(batch, streams, self._kernels)
         self._task.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
-        counts = _counts(batch.topology)
+        counts = _counts_of(batch)
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
 
@@ -217,13 +217,13 @@ class TorchPasses(Supervised):
             executed += self._executed(batch, training=False)
             logits = self._model.module(batch, None, self._kernels)
             found.append(self._task.outcome(logits, batch.labels))
-            counts = _counts(batch.topology)
+            counts = _counts_of(batch)
             counted += self._flops.forward(counts).total
         return Pass(joined(found), counted, executed)
 
     def _executed(self, batch: Batch, *, training: bool) -> int:
         """Return the FLOPs that the kernels are about to do; a network that sums by twins has fewer edges."""
-        counts = _counts(batch.topology)
+        counts = _counts_of(batch)
         if self._kernels == "csr" and getattr(self._model.module, "by_twins", False):
             counts = replace(counts, edges=batch.num_entries_by_twins)
         kept = batch.keeps_propagated
@@ -238,9 +238,9 @@ class TorchPasses(Supervised):
             executed += self._executed(batch, training=False)
             rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
             total = total + rows.double().sum(dim=0).cpu().numpy()
-            counts = _counts(batch.topology)
+            counts = _counts_of(batch)
             counted += self._flops.forward(counts).total
-        return Embedding(total / self._train.num_graphs, counted, executed)
+        return Embedding(total / len(self._train.labels), counted, executed)
 
 
 def _parts(graphs: GraphSet) -> list[GraphSet]:
@@ -251,3 +251,8 @@ def _parts(graphs: GraphSet) -> list[GraphSet]:
 
 def _counts(topology: Topology) -> GraphCounts:
     return GraphCounts(topology.num_graphs, topology.num_nodes, topology.num_edges)
+
+
+def _counts_of(batch: Batch) -> GraphCounts:
+    counts = _counts(batch.topology)
+    return replace(counts, examples=batch.num_places, entries=batch.num_entries)

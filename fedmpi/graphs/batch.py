@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
 from fedmpi.graphs.refinement.quotient import DENSE
 from fedmpi.graphs.refinement.twins import TwinSums
-from fedmpi.graphs.sparse import CsrProduct, ones_csr, transposed, with_self_loops
+from fedmpi.graphs.sparse import CsrProduct, csr, ones_csr, transposed, with_self_loops
 
 
 class _SumPool(torch.autograd.Function):
@@ -42,6 +42,16 @@ class _SpreadGraphs(torch.autograd.Function):
         return None, None, ctx.pooling @ gradients[0].contiguous()
 
 
+def _features(graphs: GraphSet) -> Tensor:
+    """Return node features as a tensor, sparse where their table is."""
+    table = graphs.feature_rows
+    if isinstance(table, SparseRows):
+        rows = table.take(graphs.node_row)
+        return csr(rows.row_ptr, rows.columns, rows.values, rows.width)
+    # Torch's own memory is aligned, NumPy's only by chance, and products may round by alignment.
+    return torch.from_numpy(graphs.features).clone(memory_format=torch.contiguous_format)
+
+
 @dataclass(frozen=True)
 class Batch:
     """Graphs of one step: features and labels as tensors, structure as products.
@@ -50,14 +60,16 @@ class Batch:
     ----------
     topology : Topology
         Structure of the B graphs.
-    x : float32 [N, d]
+    x : float32 [N, d], dense or sparse CSR
         Node features.
-    labels : int64 [B], or float32 [B, T]
-        Graph labels; or those of T tasks, NaN where one is missing.
+    labels : int64 [n], or float32 [n, T]
+        Labels of the examples; or those of T tasks, NaN where one is missing.
     edges : float32 [E, A] or None
         Attributes of the edges, in the order of `edge_index`.
     structure : float32 [N, S] or None
         Structure encodings of the nodes.
+    places : int64 [n] or [n, 2], or None
+        Node, or pair of nodes, that each example is; None: examples are graphs.
     """
 
     topology: Topology
@@ -65,12 +77,12 @@ class Batch:
     labels: Tensor
     edges: Tensor | None = None
     structure: Tensor | None = None
+    places: Tensor | None = None
 
     @classmethod
     def of(cls, graphs: GraphSet, device: torch.device | str = "cpu") -> Batch:
         """Put packed graphs on a device."""
-        # Torch's own memory is aligned, NumPy's only by chance, and products may round by alignment.
-        x = torch.from_numpy(graphs.features).clone(memory_format=torch.contiguous_format)
+        x = _features(graphs)
         labels = torch.from_numpy(np.ascontiguousarray(graphs.labels))
         if labels.is_floating_point():
             labels = labels.float()
@@ -78,12 +90,56 @@ class Batch:
         structure = (
             None if graphs.structure is None else torch.from_numpy(graphs.structure).clone().to(device)
         )
-        return cls(graphs.topology, x.to(device), labels.to(device), edges, structure)
+        places = None if graphs.places is None else torch.from_numpy(graphs.places).to(device)
+        return cls(graphs.topology, x.to(device), labels.to(device), edges, structure, places)
 
     @property
     def num_graphs(self) -> int:
         """Number of graphs B."""
         return self.topology.num_graphs
+
+    @property
+    def num_places(self) -> int | None:
+        """Number of examples that are nodes or pairs; None where examples are graphs."""
+        return None if self.places is None else len(self.places)
+
+    @property
+    def num_entries(self) -> int | None:
+        """Number of entries of sparse features; None where they are dense."""
+        return None if self._words is None else self._words[0].values().numel()
+
+    @cached_property
+    def _words(self) -> tuple[Tensor, Tensor] | None:
+        """Sparse features and their transpose."""
+        if self.x.layout != torch.sparse_csr:
+            return None
+        row_ptr, columns = self.x.crow_indices().cpu().numpy(), self.x.col_indices().cpu().numpy()
+        width = self.x.shape[1]
+        order = np.argsort(columns, kind="stable")
+        rows = np.repeat(np.arange(len(row_ptr) - 1), np.diff(row_ptr))[order]
+        pointers = np.searchsorted(columns[order], np.arange(width + 1))
+        values = self.x.values().cpu().numpy()[order]
+        return self.x, csr(pointers, rows, values, len(row_ptr) - 1).to(self.x.device)
+
+    def linear(self, layer: nn.Linear) -> Tensor:
+        """Return a layer of the features, [N, h]; zeros of sparse ones are skipped."""
+        if self._words is None:
+            return layer(self.x)  # type: ignore[no-any-return]
+        product: Tensor = CsrProduct.apply(*self._words, layer.weight.T)  # type: ignore[no-untyped-call]
+        return product + layer.bias
+
+    def read(self, x: Tensor, pooling: str) -> Tensor:
+        """Return what the head sees of each example, [n, h].
+
+        Of a graph the ``"sum"`` or ``"mean"`` of its nodes' states, of a node its state, of a pair the
+        product of its nodes' states, element by element.
+        """
+        if self.places is None:
+            return self.sum_graphs(x) if pooling == "sum" else self.mean_graphs(x)
+        if self.places.dim() == 1:
+            return x.index_select(0, self.places)
+        first, second = (x.index_select(0, side) for side in self.places.unbind(1))
+        return first * second
 
     @cached_property
     def closed(self) -> tuple[np.ndarray, np.ndarray]:

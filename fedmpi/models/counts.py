@@ -21,11 +21,38 @@ class Flops:
 
 @dataclass(frozen=True)
 class GraphCounts:
-    """What a pass works on: numbers of graphs, nodes and directed edges."""
+    """What a pass works on.
+
+    Attributes
+    ----------
+    graphs, nodes, edges : int
+        Numbers of graphs, nodes and directed edges.
+    examples : int or None
+        Nodes or pairs that the head sees; None where it sees graphs.
+    entries : int or None
+        Entries of sparse node features that are not zero; None where features are dense.
+    """
 
     graphs: int
     nodes: int
     edges: int
+    examples: int | None = None
+    entries: int | None = None
+
+    @property
+    def heads(self) -> int:
+        """Number of rows that the head sees."""
+        return self.graphs if self.examples is None else self.examples
+
+    @property
+    def pooled(self) -> int:
+        """Number of nodes that are pooled."""
+        return self.nodes if self.examples is None else 0
+
+    def first_layer(self, width: int, hidden: int, *, executed: bool) -> int:
+        """Return the FLOPs of a Linear of the features: executed ones skip the zeros of sparse features."""
+        numbers = self.nodes * width if self.entries is None or not executed else self.entries
+        return 2 * numbers * hidden
 
 
 class ModelFlops(Protocol):

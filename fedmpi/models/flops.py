@@ -41,15 +41,15 @@ class GinFlops:
         return self.options.layers * each * counts.nodes * self.options.hidden
 
     def _first_layer(self, counts: GraphCounts) -> int:
-        return 2 * counts.nodes * self.shape.width * self.options.hidden
+        return counts.first_layer(self.shape.width, self.options.hidden, executed=False)
 
     def forward(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward pass."""
         hidden, layers = self.options.hidden, self.options.layers
         square = 2 * hidden * hidden
-        head = counts.graphs * (square + 2 * hidden * self.shape.classes)
+        head = counts.heads * (square + 2 * hidden * self.shape.classes)
         dense = self._first_layer(counts) + layers * 2 * counts.nodes * square + head
-        sums = (layers * counts.edges + counts.nodes) * hidden
+        sums = (layers * counts.edges + counts.pooled) * hidden
         return Flops(dense, sums + self._norm_sums(counts, _NORM_SUMS, False))
 
     def training(self, counts: GraphCounts) -> Flops:
@@ -69,6 +69,10 @@ class GinFlops:
         flops = self.training(counts) if training else self.forward(counts)
         if kernels == "reference":
             return flops.total
+        skipped = self._first_layer(counts) - counts.first_layer(
+            self.shape.width, self.options.hidden, executed=True
+        )
+        flops = Flops(flops.dense - (2 if training else 1) * skipped, flops.sparse)
         hidden, layers = self.options.hidden, self.options.layers
         if kernels == "grouped":  # additions alone, in bags; `counts` has what padding adds
             sums = (layers * (counts.edges + counts.nodes) + counts.nodes) * hidden
@@ -76,5 +80,5 @@ class GinFlops:
         products = 2 * layers * (counts.edges + counts.nodes) * hidden
         products *= 2 if training else 1
         return (
-            flops.dense + products + 2 * counts.nodes * hidden + self._norm_sums(counts, _CSR_SUMS, training)
+            flops.dense + products + 2 * counts.pooled * hidden + self._norm_sums(counts, _CSR_SUMS, training)
         )

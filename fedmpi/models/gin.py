@@ -66,8 +66,8 @@ class GIN(nn.Module):
         return self.readout(hidden)  # type: ignore[no-any-return]
 
     def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
-        """Return the sums over the graphs' nodes, [B, h], before the head."""
-        x = self.pre(batch.x)
+        """Return what the head sees: the sums over the graphs' nodes, or the rows of nodes, [n, h]."""
+        x = batch.linear(self.pre)
         for layer, mlp in enumerate(self.conv):
             x = convolve(mlp, batch, x, kernels)
             for norms in (self.norm, self.graph_norm):
@@ -106,9 +106,9 @@ def convolve(mlp: nn.Module, batch: Batch, x: Tensor, kernels: str) -> Tensor:
 
 
 def pool(batch: Batch, x: Tensor, kernels: str) -> Tensor:
-    """Return the sums over the nodes of each graph, [B, h]."""
-    if kernels == "reference":
+    """Return the sums over the nodes of each graph, or the rows of nodes that are examples, [n, h]."""
+    if kernels == "reference" and batch.places is None:
         from torch_geometric.nn import global_add_pool
 
         return global_add_pool(x, batch.graph_of_node, batch.num_graphs)  # type: ignore[no-any-return]
-    return batch.sum_graphs(x)
+    return batch.read(x, "sum")

@@ -71,8 +71,8 @@ class GraphNetwork(nn.Module):
         self.readout = nn.Linear(options.hidden, shape.classes)
 
     def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
-        """Return what the head sees of each graph, [B, h]."""
-        x = self.pre(batch.x)
+        """Return what the head sees of each example, [n, h]."""
+        x = batch.linear(self.pre)
         for layer, convolution in enumerate(self.conv):
             x = relu(
                 _along_edges(convolution, x, batch)
@@ -81,7 +81,7 @@ class GraphNetwork(nn.Module):
             )
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
-        return batch.mean_graphs(x) if self.options.pooling == "mean" else batch.sum_graphs(x)
+        return batch.read(x, self.options.pooling)
 
     def forward(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return outputs [B, C]; `streams` is None in evaluation."""

@@ -49,12 +49,12 @@ class MessagePassingFlops:
         """Return the products of the first Linear, and of the head."""
         hidden = self.options.hidden
         head = 2 * hidden * self.shape.classes + (self.options.head_layers - 1) * 2 * hidden * hidden
-        return 2 * counts.nodes * self.shape.width * hidden, counts.graphs * head
+        return counts.first_layer(self.shape.width, hidden, executed=False), counts.heads * head
 
     def forward(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward pass."""
         products, sums = self._convolutions(counts)
-        return Flops(sum(self._ends(counts)) + products, sums + counts.nodes * self.options.hidden)
+        return Flops(sum(self._ends(counts)) + products, sums + counts.pooled * self.options.hidden)
 
     def training(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward and backward pass; the features need no gradient."""
@@ -79,6 +79,10 @@ class MessagePassingFlops:
 
     def _by_rows(self, counts: GraphCounts, training: bool, kernels: str) -> Flops:
         counted = self.training(counts) if training else self.forward(counts)
+        if kernels != "reference":
+            first, width = self._ends(counts)[0], self.shape.width
+            skipped = first - counts.first_layer(width, self.options.hidden, executed=True)
+            counted = Flops(counted.dense - (2 if training else 1) * skipped, counted.sparse)
         if kernels == "reference" or not isinstance(self.options, MpnnOptions):
             return counted
         hidden, layers = self.options.hidden, self.options.layers
