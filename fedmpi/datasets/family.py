@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fedmpi.datasets.raw import LabelKind, RawGraphs
+from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.kinds import Kind, file_of
@@ -35,6 +35,8 @@ class Family:
     """Address that the file of a dataset is appended to; empty where nothing can be downloaded."""
     prepared: ClassVar[bool] = True
     """Whether sets are kept in the cache; else they are made of the options at every start."""
+    examples: ClassVar[ExampleKind] = "graph"
+    """What the labels of its datasets are of."""
     columns: ClassVar[tuple[str, ...]] = ("name", "task")
     """Headings of `row`."""
     text_columns: ClassVar[int] = 2

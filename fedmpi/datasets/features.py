@@ -24,7 +24,7 @@ from fedmpi.graphs.packed import (
     SparseRows,
     Topology,
     dense,
-    examples_of,
+    examples_in,
     gather_ranges,
     take,
 )
@@ -141,7 +141,7 @@ def build(
     """
     nodes, topology = raw.topology.nodes_of(graphs), raw.topology.take(graphs)
     rows, of_node = feature_table(raw, nodes, topology, kind, degree_max, scaling)
-    chosen, places = examples_of(raw.topology, raw.places, graphs)
+    chosen, places = examples_in(raw.topology, raw.places, graphs)
     labels = np.asarray(raw.labels)[chosen]
     return GraphSet(topology, rows, of_node, labels, _edges(raw, nodes), places=places)
 

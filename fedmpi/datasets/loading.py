@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fedmpi.datasets.egos import ego_networks
 from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.options import DatasetOptions
@@ -32,7 +33,7 @@ def load_all(options: DatasetOptions, source: DataSource) -> tuple[RawGraphs, ..
     for family, one in _each(options):
         with FAMILIES.guarded(type(family)):
             raws += [source.load(one.name)] if family.prepared else family.generate(one)
-    return tuple(raws)
+    return tuple(raws if options.egos is None else [ego_networks(raw, options.egos) for raw in raws])
 
 
 def num_datasets(options: DatasetOptions) -> int:

@@ -87,7 +87,8 @@ def _single(name: str) -> tuple[str, ...]:
 
 def has_classes(name: str) -> bool:
     """Return whether the datasets behind a name are for graph classification."""
-    return all(family_of(member).task(member) == "classification" for member in members(name))
+    found = [(family_of(member), member) for member in members(name)]
+    return all(family.examples == "graph" and family.task(each) == "classification" for family, each in found)
 
 
 def meant(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fedmpi.config.options import Options
+from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import FeatureKind, Scaling
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
@@ -28,12 +29,15 @@ class DatasetOptions(Options):
         Regression: ``raw``, as published, or ``standardised`` by mean and deviation of all training graphs.
     synthetic : SyntheticOptions
         Size of the generated domains; read for ``synthetic`` only.
+    egos : EgoOptions or None
+        Of a dataset whose nodes have labels: the ego-networks that take the place of its one graph.
     """
 
-    added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets"})
+    added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets", "egos"})
 
     name: str = Field(default=SYNTHETIC, min_length=1)
     features: FeatureKind = "original"
     scaling: Scaling = "none"
     targets: Literal["raw", "standardised"] = "raw"
     synthetic: SyntheticOptions = SyntheticOptions()
+    egos: EgoOptions | None = None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.packed import SparseRows, Topology
+from fedmpi.graphs.packed import SparseRows, Topology, examples_in
 
 Int = npt.NDArray[np.int64]
 
@@ -111,6 +111,11 @@ class RawGraphs:
         return 0 if self.edge_attributes is None else int(self.edge_attributes.shape[1])
 
 
+def example_numbers(raw: RawGraphs, graphs: Int) -> Int:
+    """Return the examples of some graphs."""
+    return examples_in(raw.topology, raw.places, graphs)[0]
+
+
 def largest_degree(raw: RawGraphs) -> int:
     """Return the largest out-degree of any node, 0 for graphs without edges."""
     columns = raw.topology.columns
@@ -170,15 +175,14 @@ _STRATA = 10
 
 
 def strata(raw: RawGraphs) -> tuple[Int, int]:
-    """Return a class for every graph, int64 [G], by which splits are stratified, and the number of classes.
+    """Return a class for every example, int64 [n], by which splits are stratified, and the number of classes.
 
     For a single yes-or-no label that is the label; with several it is the first column, from the
     rarest to the commonest, whose label is 1, or none; a number's tenth of the range of the first
-    column, tenths of equal counts. Where examples are nodes or pairs, graphs have classes of their own.
+    column, tenths of equal counts. Where graphs of nodes are dealt out, a class for every graph, int64 [G].
     """
-    if raw.places is not None:
-        classes = np.zeros(raw.num_graphs, np.int64) if raw.graph_classes is None else raw.graph_classes
-        return np.asarray(classes), int(np.max(classes, initial=0)) + 1
+    if raw.graph_classes is not None:
+        return np.asarray(raw.graph_classes), max(raw.num_classes, int(np.max(raw.graph_classes)) + 1)
     if raw.task == "classification":
         return np.asarray(raw.labels), raw.num_classes
     labels = np.asarray(raw.labels)

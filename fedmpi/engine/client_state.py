@@ -25,8 +25,12 @@ class ClientState:
     ----------
     id : int
         Place in the federation; the client's random numbers depend on it.
-    num_train, num_validation, num_test : int
-        Graphs of its splits.
+    num_train : int
+        Training graphs.
+    num_validation : int
+        Validation examples.
+    weight : int
+        The client's weight in averages: its number of training examples.
     model : FlatModel
         Workspace, shared by all clients of one shape on this rank.
     shared : SharedPart
@@ -46,7 +50,7 @@ class ClientState:
     id: int
     num_train: int
     num_validation: int
-    num_test: int
+    weight: int
     model: FlatModel
     shared: SharedPart
     row: Tensor
@@ -54,11 +58,6 @@ class ClientState:
     last: Tensor | None = None
     controls: Controls | None = None
     personal: Personal | None = None
-
-    @property
-    def weight(self) -> int:
-        """The client's weight in averages: its number of training graphs."""
-        return self.num_train
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the server's control variate where it follows."""

@@ -14,14 +14,15 @@ import numpy.typing as npt
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.comm.placement import place
-from fedmpi.datasets.features import build, feature_width
+from fedmpi.datasets.features import build, feature_table, feature_width
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.views import view_of
 from fedmpi.engine.counted import flops_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.induced import induced
+from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
@@ -82,7 +83,7 @@ class Federation:
 
     @property
     def weights(self) -> Ints:
-        """Training graphs of each client, int64 [clients]."""
+        """Training graphs, or nodes of a part of a graph, of each client, int64 [clients]."""
         return np.array([len(split.train) for split in self.partition.clients], np.int64)
 
     def hosts(self, case: Case, workers: Sequence[int]) -> Ints:
@@ -96,9 +97,11 @@ class Federation:
         return hosts
 
     def data(self, case: Case, client: int) -> tuple[GraphSet, GraphSet]:
-        """Return a client's training graphs, and its validation graphs followed by its test graphs."""
+        """Return a client's training examples, and its validation examples followed by its test examples."""
         split = self.partition.clients[client]
         raw = self.raws[split.dataset]
+        if split.nodes is not None:
+            return _part_of_graph(case, raw, split)
         held_out = np.concatenate([split.val, split.test])
         parts = [_built(case, raw, graphs) for graphs in (split.train, held_out)]
         if isinstance(case.model, FedStarOptions):
@@ -121,13 +124,35 @@ class Federation:
         return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
 
 
+def _part_of_graph(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[GraphSet, GraphSet]:
+    """Return a client's one graph with its training nodes as examples, and with its held-out nodes."""
+    assert split.nodes is not None and raw.places is not None
+    topology, _ = induced(raw.topology, split.nodes)
+    table, of_node = feature_table(
+        raw, split.nodes, topology, case.dataset.features, scaling=case.dataset.scaling
+    )
+    held_out = np.concatenate([split.val, split.test])
+    train, rest = (
+        GraphSet(
+            topology,
+            table,
+            of_node,
+            np.asarray(raw.labels)[examples],
+            places=np.searchsorted(split.nodes, np.asarray(raw.places)[examples]),
+        )
+        for examples in (split.train, held_out)
+    )
+    return train, rest
+
+
 def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     """Return graphs with the features that the case asks for."""
     return build(raw, graphs, case.dataset.features, scaling=case.dataset.scaling)
 
 
 def _task_of(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
-    return task_of(case.task, raws[0].task, supervised=case.objective.supervised)
+    raw = raws[0]
+    return task_of(case.task, raw.examples, raw.task, supervised=case.objective.supervised)
 
 
 def load(case: Case, source: DataSource) -> tuple[RawGraphs, ...]:
@@ -162,7 +187,7 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
     if task.supervised:
         split = partition.clients[0]
         raw = raws[split.dataset]
-        try_out(task, raw.num_classes, np.asarray(raw.labels)[split.train[:2]])
+        try_out(task, raw.num_classes, np.asarray(raw.labels)[split.examples(raw, "train")[:2]])
     guard(task)
     if case.share == "all" and len(set(shapes)) > 1:
         raise BadInput(
@@ -176,7 +201,7 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
     }
     counts = [_graph_counts(case, raw) for raw in raws]
     costs = tuple(
-        _cost(case, counts[split.dataset], split, flops[shape])
+        _cost(case, raws[split.dataset], counts[split.dataset], split, flops[shape])
         if case.objective.supervised
         else _unsupervised_cost(case, raws[0], view, split, flops[shape])
         for split, shape in zip(partition.clients, shapes, strict=True)
@@ -188,6 +213,8 @@ def _first_batch(
     case: Case, raws: Sequence[RawGraphs], split: ClientSplit, view: WeightedTopology | None
 ) -> ViewedGraphs:
     """Return a batch of a client's training graphs."""
+    if split.nodes is not None:
+        return ViewedGraphs(_part_of_graph(case, raws[split.dataset], split)[0], None)
     graphs = split.train[: case.batch_size]
     return ViewedGraphs(
         _built(case, raws[split.dataset], graphs), None if view is None else view.take(graphs)
@@ -237,11 +264,14 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
 
 
-def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops) -> int:
-    held_out = np.concatenate([split.val, split.test])
+def _cost(
+    case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops
+) -> int:
     train, evaluate = (
-        GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))
-        for graphs in (split.train, held_out)
+        _work_of_graphs(raw, counts, split, parts)
+        if split.nodes is None
+        else _work_of_part(raw, split, split.nodes, parts)
+        for parts in (("train",), ("val", "test"))
     )
     if isinstance(flops, MessagePassingFlops):
         step, pass_ = (
@@ -251,6 +281,34 @@ def _cost(case: Case, counts: tuple[Ints, Ints], split: ClientSplit, flops: Mode
         step, pass_ = flops.training(train), flops.forward(evaluate)
     parts = [step] * case.local_epochs + [pass_]
     return sum(part.dense + _SPARSE * part.sparse for part in parts)
+
+
+def _work_of_graphs(
+    raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, parts: Sequence[str]
+) -> GraphCounts:
+    """Return what a pass over some parts of a client's graphs works on."""
+    graphs = np.concatenate([getattr(split, part) for part in parts])
+    found = GraphCounts(len(graphs), *(int(count[graphs].sum()) for count in counts))
+    if raw.places is None:
+        return found
+    examples = sum(len(split.examples(raw, part)) for part in parts)
+    return replace(found, examples=examples, entries=_entries(raw, raw.topology.nodes_of(graphs)))
+
+
+def _work_of_part(raw: RawGraphs, split: ClientSplit, nodes: Ints, parts: Sequence[str]) -> GraphCounts:
+    """Return the same for a client's part of a large graph, which every pass has as a whole."""
+    topology, _ = induced(raw.topology, nodes)
+    examples = sum(len(getattr(split, part)) for part in parts)
+    return GraphCounts(
+        1, len(nodes), topology.num_edges + len(nodes), examples=examples, entries=_entries(raw, nodes)
+    )
+
+
+def _entries(raw: RawGraphs, nodes: Ints) -> int | None:
+    """Return the entries of sparse features of some nodes; None where they are dense."""
+    if not isinstance(raw.node_attributes, SparseRows):
+        return None
+    return int(np.diff(raw.node_attributes.row_ptr)[raw.rows_of(nodes)].sum())
 
 
 def _unsupervised_cost(

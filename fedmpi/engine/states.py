@@ -89,12 +89,12 @@ class States:
     def _make(self, case: Case, federation: Federation, number: int) -> Client:
         shape = self._shapes[number]
         model, split = self._models[shape], federation.partition.clients[number]
-        shared = self._shared[shape]
+        shared, raw = self._shared[shape], federation.raws[split.dataset]
         return Client(
             id=number,
-            num_train=len(split.train),
-            num_validation=len(split.val),
-            num_test=len(split.test),
+            num_train=split.steps_of,
+            num_validation=len(split.examples(raw, "val")),
+            weight=int(federation.weights[number]),
             passes=self._passes(case, federation, number),
             model=model,
             shared=shared,

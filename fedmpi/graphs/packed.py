@@ -187,13 +187,13 @@ class GraphSet:
             edges = edges[gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])]
         topology, structure = self.topology.take(graphs), self.structure
         structure = None if structure is None else structure[nodes]
-        chosen, places = examples_of(self.topology, self.places, graphs)
+        chosen, places = examples_in(self.topology, self.places, graphs)
         return GraphSet(
             topology, self.feature_rows, self.node_row[nodes], self.labels[chosen], edges, structure, places
         )
 
 
-def examples_of(topology: Topology, places: Int | None, graphs: Int) -> tuple[Int, Int | None]:
+def examples_in(topology: Topology, places: Int | None, graphs: Int) -> tuple[Int, Int | None]:
     """Return the examples of some graphs, and their places when these graphs are packed anew.
 
     Parameters

@@ -133,6 +133,14 @@ class Metric:
 
 
 ACCURACY = Metric("accuracy", "accuracy", percent=True, meaning="accuracy")
+MICRO_F1 = Metric(
+    "micro_f1", "micro F1", scope="pooled", percent=True,
+    meaning="F1 of summed true and false positives of all classes, here the share of right predictions",
+)  # fmt: skip
+MACRO_F1 = Metric(
+    "macro_f1", "macro F1", scope="pooled", percent=True,
+    meaning="mean of the F1 of the classes that occur",
+)  # fmt: skip
 ROC_AUC = Metric("roc_auc", "ROC-AUC", scope="pooled", constant=0.5, meaning="area under the ROC curve")
 PRC_AUC = Metric("prc_auc", "PRC-AUC", scope="pooled", meaning="area under the precision-recall curve")
 RMSE = Metric(
@@ -161,7 +169,8 @@ PROBE_ACCURACY = Metric(
 METRICS = {
     metric.name: metric
     for metric in (
-        ACCURACY, ROC_AUC, PRC_AUC, RMSE, MAE, R2, CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY,
+        ACCURACY, MICRO_F1, MACRO_F1, ROC_AUC, PRC_AUC, RMSE, MAE, R2,
+        CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY,
     )
 }  # fmt: skip
 """All metrics of fedmpi by name; a plug-in's task brings its own, which its records hold."""

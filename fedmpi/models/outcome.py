@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,15 @@ class Outcome:
         Labels of each graph, where it may have several or none.
     scores : float32 [B, T] or None
         Scores or predictions of each graph by task, where there is no single class.
+    predicted : int16 [B] or None
+        Predicted class of each example, where the task asks for it.
     """
 
     losses: npt.NDArray[np.float64]
     hits: npt.NDArray[np.uint8]
     weights: npt.NDArray[np.int64] | None = None
     scores: npt.NDArray[np.float32] | None = None
+    predicted: npt.NDArray[np.int16] | None = None
 
     @property
     def loss_sum(self) -> float:
@@ -56,19 +60,16 @@ class Outcome:
         """Share of the graphs classified rightly; NaN where they have no single class, or over no graph."""
         return self.correct / len(self.hits) if self.scores is None and len(self.hits) else math.nan
 
-    def part(self, graphs: slice) -> Outcome:
-        """Return what was found for some of the graphs."""
-        if self.weights is None or self.scores is None:
-            return Outcome(self.losses[graphs], self.hits[graphs])
-        return Outcome(self.losses[graphs], self.hits[graphs], self.weights[graphs], self.scores[graphs])
+    def part(self, examples: slice) -> Outcome:
+        """Return what was found for some of the examples."""
+        return _of({name: None if of is None else of[examples] for name, of in vars(self).items()})
 
 
 def joined(found: Sequence[Outcome]) -> Outcome:
-    """Return what was found for the graphs of several passes, in order; at least one pass."""
-    losses = np.concatenate([each.losses for each in found])
-    hits = np.concatenate([each.hits for each in found])
-    weights = [each.weights for each in found if each.weights is not None]
-    scores = [each.scores for each in found if each.scores is not None]
-    if not scores:
-        return Outcome(losses, hits)
-    return Outcome(losses, hits, np.concatenate(weights), np.concatenate(scores))
+    """Return what was found for the examples of several passes, in order; at least one pass."""
+    parts = {name: [vars(each)[name] for each in found] for name in vars(found[0])}
+    return _of({name: None if each[0] is None else np.concatenate(each) for name, each in parts.items()})
+
+
+def _of(fields: dict[str, Any]) -> Outcome:
+    return Outcome(**fields)

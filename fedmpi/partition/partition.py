@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets.raw import RawGraphs, strata
+from fedmpi.datasets.raw import RawGraphs, example_numbers, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition import fedgraphnn
 from fedmpi.partition.options import PARTITIONS, FedGraphNN, OneDataset, PartitionOptions, PerDataset
@@ -30,9 +31,12 @@ class ClientSplit:
     dataset : int
         Index of its dataset.
     train, val, test : int64 arrays
-        Graph numbers in that dataset.
+        Graph numbers in that dataset; with `nodes`, example numbers.
     stratified : bool
         False where class shares could not be kept in a step of the split.
+    nodes : int64 array or None
+        Where the client has a part of one large graph: its nodes, all of which are seen in training, those of
+        held-out examples without their labels.
     """
 
     name: str
@@ -41,6 +45,17 @@ class ClientSplit:
     val: Int
     test: Int
     stratified: bool
+    nodes: Int | None = None
+
+    def examples(self, raw: RawGraphs, part: str) -> Int:
+        """Return the examples of a part, "train", "val" or "test", in its dataset."""
+        units: Int = getattr(self, part)
+        return units if self.nodes is not None else example_numbers(raw, units)
+
+    @property
+    def steps_of(self) -> int:
+        """Number of training graphs, of which batches are made."""
+        return len(self.train) if self.nodes is None else 1
 
     @property
     def graphs(self) -> Int:
@@ -75,16 +90,28 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
 
 def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
     """Return clients that were dealt graphs of one dataset; where graphs are held out, split one by one."""
-    labels, _ = strata(raws[0])
-    dealt = [_graph_numbers(options, graphs, len(labels)) for graphs in options.deal(raws[0], labels)]
+    raw = raws[0]
+    labels, _ = strata(raw)
+    dealt = [_graph_numbers(options, graphs, len(labels)) for graphs in options.deal(raw, labels)]
     if not dealt:
         raise BadInput(f"partition '{options.name}' deals to no client")
+    names = _names(len(dealt))
+    if raw.examples == "node" and raw.graph_classes is None:
+        return Partition(tuple(map(partial(_part_of_graph, options, raw, labels), names, dealt)))
     return Partition(
         tuple(
             _client(name, 0, graphs, labels, options.seed) if options.holds_out else _undivided(name, graphs)
-            for name, graphs in zip(_names(len(dealt)), dealt, strict=True)
+            for name, graphs in zip(names, dealt, strict=True)
         )
     )
+
+
+def _part_of_graph(options: OneDataset, raw: RawGraphs, labels: Int, name: str, examples: Int) -> ClientSplit:
+    """Return a client that holds some nodes of a dataset's one graph and the edges between them."""
+    assert raw.places is not None
+    parts = split(examples, labels, options.seed, name)
+    nodes = np.sort(np.asarray(raw.places)[examples])
+    return ClientSplit(name, 0, parts.train, parts.val, parts.test, parts.stratified, nodes)
 
 
 def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
@@ -128,7 +155,9 @@ def pooled(partition: Partition) -> Partition:
         np.concatenate([getattr(client, part) for client in held]) for part in ("train", "val", "test")
     )
     kept = all(client.stratified for client in held)
-    return Partition((ClientSplit("centre", held[0].dataset, train, val, test, kept),))
+    parts = [client.nodes for client in held if client.nodes is not None]
+    nodes = np.unique(np.concatenate(parts)) if parts else None
+    return Partition((ClientSplit("centre", held[0].dataset, train, val, test, kept, nodes),))
 
 
 def per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fedmpi.case.schema import Case
-    from fedmpi.datasets.raw import LabelKind, RawGraphs
+    from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
     from fedmpi.engine.clients import Evaluation
     from fedmpi.models.outcome import Outcome
     from fedmpi.partition.partition import ClientSplit
@@ -49,6 +49,8 @@ class Task(ABC):
     name : str
     labels : str
         Kind of the labels that it needs, as `RawGraphs.task`.
+    of : str
+        What its examples are, as `RawGraphs.examples`: graphs, nodes or edges.
     reads_targets : bool
         Whether it honours ``dataset.targets``, which is refused elsewhere.
     metrics : tuple of Metric
@@ -65,6 +67,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     labels: ClassVar[LabelKind] = "classification"
+    of: ClassVar[ExampleKind] = "graph"
     supervised: ClassVar[bool] = True
     kernels: ClassVar[frozenset[str]] = TORCH_KERNELS
     reads_targets: ClassVar[bool] = False
@@ -80,6 +83,8 @@ class Task(ABC):
             raise BadInput(
                 f'task "{self.name}" predicts {KINDS[self.labels]}, {raws[0].name} has {KINDS[raws[0].task]}'
             )
+        if {raw.examples for raw in raws} != {self.of}:
+            raise BadInput(f'task "{self.name}" is for labels of {self.of}s, {raws[0].name} has others')
 
     @classmethod
     def examples(cls, raw: RawGraphs) -> RawGraphs:
@@ -125,7 +130,7 @@ def kernels_of(task: type[Task]) -> frozenset[str]:
 
 
 KINDS = {
-    "classification": "one class per graph",
+    "classification": "one class each",
     "multi-task": "binary labels",
     "regression": "numbers",
 }

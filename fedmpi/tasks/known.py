@@ -66,19 +66,32 @@ TASKS: Kind[Task] = Kind(
 )
 """All tasks by name."""
 
-_OF_LABELS = {
-    "classification": "graph-classification",
-    "multi-task": "multi-label",
-    "regression": "regression",
+_USUAL = {
+    ("graph", "classification"): "graph-classification",
+    ("graph", "multi-task"): "multi-label",
+    ("graph", "regression"): "regression",
+    ("node", "classification"): "node-classification",
 }
-"""Task of a dataset's own labels, where the case names none."""
+"""Task of a dataset's own labels, where the case names none, by examples and kind of labels."""
 
 
 def classifies(task: str, dataset: str) -> bool:
     """Return whether each graph has one class, by the task that a case names or else by its dataset."""
-    return TASKS[task].labels == "classification" if task in TASKS else has_classes(dataset)
+    if task in TASKS:
+        return TASKS[task].labels == "classification" and TASKS[task].of == "graph"
+    return has_classes(dataset)
 
 
-def task_of(name: str, labels: str, *, supervised: bool) -> type[Task]:
-    """Return the task of a case: the one it names, else that of its objective and its dataset's labels."""
-    return TASKS.find(name or (_OF_LABELS[labels] if supervised else "clustering"))
+def task_of(name: str, examples: str, labels: str, *, supervised: bool) -> type[Task]:
+    """Return the task of a case: the one it names, else that of its objective and its dataset's labels.
+
+    Parameters
+    ----------
+    name : str
+        As the case has it; may be empty.
+    examples, labels : str
+        Of the dataset: `RawGraphs.examples` and `RawGraphs.task`.
+    supervised : bool
+        Of the objective.
+    """
+    return TASKS.find(name or (_USUAL[examples, labels] if supervised else "clustering"))

@@ -43,4 +43,4 @@ def make_task(
     )
     everything, nothing = np.arange(count), np.zeros(0, np.int64)
     splits = splits or [ClientSplit("client", 0, everything, nothing, nothing, True)]
-    return task_of(name, kind, supervised=True)(case, [raw], splits)
+    return task_of(name, raw.examples, kind, supervised=True)(case, [raw], splits)
