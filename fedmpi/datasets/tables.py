@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """Numbers of one TU dataset after clean-up (duplicate edges and self-loops removed).
+    """Numbers of one dataset after clean-up (duplicate edges and self-loops removed).
 
     `label_width` and `attribute_width` are 0 where there are none; `degree_max` is the largest
     degree of any node, None where it is not known (COLLAB 491, IMDB-BINARY 135 and

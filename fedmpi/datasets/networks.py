@@ -1,0 +1,77 @@
+"""Large graphs whose nodes or pairs of nodes are the examples: what their readers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.datasets.tables import DatasetFacts
+from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import SparseRows, Topology, pointers
+
+
+def undirected(first: Int, second: Int, graph_ptr: Int) -> Topology:
+    """Return the simple undirected graphs of some pairs: both directions, no self-loops, no duplicates.
+
+    Parameters
+    ----------
+    first, second : int64 [m]
+        Nodes of each pair, of the same graph.
+    graph_ptr : int64 [G + 1]
+        See `Topology`.
+    """
+    num_nodes = int(graph_ptr[-1])
+    apart = first != second
+    low, high = first[apart], second[apart]
+    keys = np.unique(np.concatenate([low * num_nodes + high, high * num_nodes + low]))
+    rows, columns = np.divmod(keys, num_nodes)
+    return Topology(graph_ptr, pointers(np.bincount(rows, minlength=num_nodes)), columns)
+
+
+def rows_of_ones(rows: Int, columns: Int, shape: tuple[int, int]) -> SparseRows:
+    """Return a sparse matrix of ones at the given places, repeats allowed."""
+    keys = np.unique(rows * shape[1] + columns)
+    found, ascending = np.divmod(keys, shape[1])
+    row_ptr = pointers(np.bincount(found, minlength=shape[0]))
+    return SparseRows(row_ptr, ascending, np.ones(len(keys), np.float32), shape[1])
+
+
+def csr_places(
+    row_ptr: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], where: str
+) -> tuple[Int, Int]:
+    """Return row and column of each entry of a CSR matrix in a file, int64 [nnz] each.
+
+    Raises
+    ------
+    BadInput
+        These are no CSR matrix of this shape.
+    """
+    starts: Int = row_ptr.astype(np.int64)
+    lengths = starts[1:] - starts[:-1]
+    fits = len(row_ptr) == shape[0] + 1 and row_ptr[0] == 0 and row_ptr[-1] == len(columns)
+    if not fits or np.any(lengths < 0):
+        raise BadInput(
+            f"{where}: its row pointers are not those of {shape[0]} rows and {len(columns)} entries"
+        )
+    if len(columns) and (columns.min() < 0 or columns.max() >= shape[1]):
+        raise BadInput(
+            f"{where}: its columns run from {columns.min()} to {columns.max()}, but it has {shape[1]}"
+        )
+    return np.repeat(np.arange(shape[0], dtype=np.int64), lengths), columns.astype(np.int64)
+
+
+def refuse_other_sizes(raw: RawGraphs, facts: DatasetFacts, where: str) -> None:
+    """Raise BadInput for a known dataset that has another size than it should."""
+    found = {
+        "graphs": (raw.num_graphs, facts.graphs),
+        "nodes": (raw.topology.num_nodes, facts.nodes),
+        "directed edges": (raw.topology.num_edges, facts.directed_edges),
+        "features": (raw.attribute_width, facts.attribute_width),
+        "classes": (raw.num_classes, facts.classes),
+    }
+    for what, (number, expected) in found.items():
+        if number != expected:
+            raise BadInput(f"{where}: has {number:,} {what}, but {facts.name} has {expected:,}: get it anew")

@@ -1,0 +1,149 @@
+"""Citation and co-author networks: made files, damaged files, the real ones."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from fedmpi.datasets.citation_networks import check_network, read_network
+from fedmpi.datasets.names import family_of
+from fedmpi.datasets.raw import digest
+from fedmpi.datasets.source import DataSource
+from fedmpi.datasets.tables import DatasetFacts
+from fedmpi.errors import BadInput
+
+FACTS = DatasetFacts("made", 1, 2, 0, 3, 2, 4, 6, "")
+
+MADE = {
+    # edges 0-1, twice 2-1, the loop 1-1, and 1-3
+    "adj_data": np.ones(5, np.float32),
+    "adj_indices": np.asarray([1, 1, 3, 1, 1], np.int32),
+    "adj_indptr": np.asarray([0, 1, 3, 5, 5], np.int32),
+    "adj_shape": np.asarray([4, 4]),
+    "attr_data": np.asarray([0.5, 2.0, 0.0, 1.0]),
+    "attr_indices": np.asarray([2, 0, 1, 1], np.int32),
+    "attr_indptr": np.asarray([0, 2, 3, 4, 4], np.int32),
+    "attr_shape": np.asarray([4, 3]),
+    "labels": np.asarray([7, 3, 3, 7]),
+}
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Return a function that writes the made network with some arrays changed, None for left out."""
+
+    def write(**changed):
+        path = tmp_path / "made.npz"
+        arrays = {name: array for name, array in (MADE | changed).items() if array is not None}
+        np.savez_compressed(path, **arrays)
+        return path
+
+    return write
+
+
+def test_network_is_read_as_pytorch_geometric_does(make):
+    raw = read_network(make(adj_data=None), FACTS)
+    assert raw.topology.graph_ptr.tolist() == [0, 4]
+    assert raw.topology.row_ptr.tolist() == [0, 1, 4, 5, 6]
+    assert raw.topology.columns.tolist() == [1, 0, 2, 3, 1, 1]
+    assert raw.node_attributes.dense().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0]]
+    assert raw.node_attributes.columns.tolist() == [0, 2, 1]
+    assert (raw.labels.tolist(), raw.class_names) == ([1, 0, 0, 1], ("3", "7"))
+    assert (raw.examples, raw.places.tolist(), raw.parts) == ("node", [0, 1, 2, 3], None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"labels": None}, "holds no array labels"),
+        ({"labels": np.asarray([7, 3, 3])}, r"adj_shape is \[4, 4\] with 3 labels"),
+        ({"labels": np.asarray([7, 3, 3, 1])}, "has 3 classes, but made has 2"),
+        ({"labels": np.asarray([7.0, 3, 3, 7])}, "labels: must be whole numbers"),
+        ({"labels": np.asarray(list("abcd"))}, "must be numbers in one dimension"),
+        ({"labels": np.asarray([7, 3, 3, 7], object)}, "must be numbers in one dimension"),
+        ({"labels": np.zeros((2, 2), int)}, "must be numbers in one dimension"),
+        ({"attr_shape": np.asarray([4, 2**62])}, "attr_shape is"),
+        ({"adj_indices": np.asarray([1, 1, 4, 1, 1])}, "adj: its columns run from 1 to 4, but it has 4"),
+        ({"adj_indices": np.asarray([1, 1, -1, 1, 1])}, "adj: its columns run from -1"),
+        ({"adj_indptr": np.asarray([0, 1, 3, 2, 5])}, "adj: its row pointers"),
+        ({"adj_indptr": np.asarray([0, 1, 5])}, "adj: its row pointers"),
+        ({"adj_indptr": np.zeros(0, int)}, "adj: its row pointers"),
+        ({"adj_indices": np.asarray([1, 1, 0, 1, 1])}, "has 4 directed edges, but made has 6"),
+        ({"attr_indices": np.asarray([2, 0, 3, 1])}, "attr: its columns run from 0 to 3"),
+        ({"attr_data": np.asarray([0.5, np.nan, 0, 1])}, "attr_data must hold 4 numbers, none below 0"),
+        ({"attr_data": np.ones(3)}, "attr_data must hold 4 numbers"),
+    ],
+)
+def test_inconsistent_files_are_one_line(make, changed, message):
+    path = make(**changed)
+    with pytest.raises(BadInput, match=message) as caught:
+        read_network(path, FACTS)
+    assert "\n" not in str(caught.value)
+    assert "made.npz" in str(caught.value)
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200, -1, -200])
+def test_cut_file_is_refused_before_it_is_read(make, keep):
+    path = make()
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(BadInput, match="is cut short or damaged"):
+        check_network(path)
+
+
+def header(shape):
+    """Return the head of an array of int64, which may lie about its shape."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<i8", "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00", header((10**15,)), header((-1,)), b"x" * 300])
+def test_damaged_array_is_refused(make, content):
+    path = make(labels=None)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("labels.npy", content)
+    with pytest.raises(BadInput, match="is cut short or damaged"):
+        read_network(path, FACTS)
+
+
+def test_archive_that_unpacks_to_more_than_any_network_is_refused(make):
+    path = make(labels=None)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("labels.npy", "w") as file:
+        for _ in range(257):
+            file.write(bytes(1 << 20))
+    with pytest.raises(BadInput, match="holds more than 268,435,456 bytes"):
+        check_network(path)
+
+
+NETWORKS = {
+    # nodes, directed edges, features, classes
+    "CitationFull-Cora_ML": (2995, 16316, 2879, 7),
+    "CitationFull-CiteSeer": (4230, 10674, 602, 6),
+    "CitationFull-DBLP": (17716, 105734, 1639, 4),
+    "Coauthor-CS": (18333, 163788, 6805, 15),
+    "Coauthor-Physics": (34493, 495924, 8415, 5),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_real_networks(real_data, tmp_path, name):
+    source = DataSource.from_environment(tmp_path, offline=True)
+    source.check(name)
+    source.prepare(name)
+    raw = source.load(name)
+    found = raw.topology.num_nodes, raw.topology.num_edges, raw.attribute_width, raw.num_classes
+    assert found == NETWORKS[name]
+    assert np.bincount(raw.topology.columns).max() == family_of(name).degree_max(name)
+    assert len(raw.labels) == len(raw.places) == raw.topology.num_nodes
+    assert set(np.asarray(raw.node_attributes.values)) == {1}
+    assert source.verify(name) == digest(raw)
+
+
+def test_absent_networks_name_the_command(tmp_path):
+    source = DataSource(tmp_path, offline=True)
+    assert source.status("CitationFull-Cora") == "missing"
+    with pytest.raises(BadInput, match="run 'fedmpi data fetch CitationFull-Cora' where"):
+        source.check("CitationFull-Cora")
