@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from fedmpi.datasets.family import Family
+from fedmpi.datasets.raw import ExampleKind
 from fedmpi.datasets.tables import DatasetFacts
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 class NetworkFamily(Family):
     """A subclass has `facts`, and `names` of the same datasets."""
 
+    examples: ClassVar[ExampleKind] = "node"
     facts: ClassVar[Mapping[str, DatasetFacts]] = {}
     columns: ClassVar[tuple[str, ...]] = ("name", "nodes", "edges", "features", "classes")
     text_columns: ClassVar[int] = 1

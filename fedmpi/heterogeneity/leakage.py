@@ -1,4 +1,4 @@
-"""Test graphs that a training set holds too: isomorphic twins across the splits of a partition."""
+"""Test examples that a training set holds too: isomorphic graphs, the same node, the same edge."""
 
 from __future__ import annotations
 
@@ -36,25 +36,20 @@ class Client(Protocol):
     def dataset(self) -> int:
         """Index of its dataset."""
 
-    @property
-    def train(self) -> Int:
-        """Graph numbers of its training graphs."""
-
-    @property
-    def test(self) -> Int:
-        """Graph numbers of its test graphs."""
+    def examples(self, raw: RawGraphs, part: str) -> Int:
+        """Return the numbers of its examples of a part, "train" or "test"."""
 
 
 @dataclass(frozen=True)
 class ClientLeakage:
-    """One client's test graphs and their twins.
+    """One client's test examples and their twins.
 
     Attributes
     ----------
     client, dataset : str
         Their names.
     own : bool [n]
-        For each test graph, in the order of the partition: whether the client trains on a twin.
+        For each test example, in the order of the partition: whether the client trains on a twin.
     other : bool [n]
         Whether another client does.
     """
@@ -66,7 +61,7 @@ class ClientLeakage:
 
     @property
     def clean(self) -> Mask:
-        """Which test graphs have no twin in any training set."""
+        """Which test examples have no twin in any training set."""
         clean: Mask = ~(self.own | self.other)
         return clean
 
@@ -89,10 +84,11 @@ class Leakage:
 
 
 def leakage(held: Sequence[Client], raws: Sequence[RawGraphs]) -> Leakage:
-    """Return which test graphs have a twin in a training set.
+    """Return which test examples have a twin in a training set.
 
-    Twins are graphs with equal `signatures`. Graphs of different datasets are compared only where
-    neither has node labels, because a label's number means something else in each dataset.
+    Twins are graphs with equal `signatures`, one node in several ego-networks, or edges between the same
+    nodes, in either direction. Graphs of different datasets are compared only where neither has node labels,
+    because a label's number means something else in each dataset; nodes and edges never are.
 
     Parameters
     ----------
@@ -104,21 +100,37 @@ def leakage(held: Sequence[Client], raws: Sequence[RawGraphs]) -> Leakage:
     of_dataset = []
     for index, raw in enumerate(raws):
         salt = 0 if raw.node_labels is None else index + 1
-        of_dataset.append(signatures(raw, salt))
-    trained = [np.unique(of_dataset[client.dataset][client.train]) for client in held]
+        of_dataset.append(signatures(raw, salt) if raw.places is None else _marks(raw, index + 1))
+
+    def marks_of(client: Client, part: str) -> Words:
+        return of_dataset[client.dataset][client.examples(raws[client.dataset], part)]
+
+    trained = [np.unique(marks_of(client, "train")) for client in held]
     everywhere, holders = np.unique(np.concatenate(trained), return_counts=True)
     clients = []
     for client, here in zip(held, trained, strict=True):
-        tested = of_dataset[client.dataset][client.test]
+        tested = marks_of(client, "test")
         own = np.isin(tested, here)
         place = np.minimum(np.searchsorted(everywhere, tested), len(everywhere) - 1)
         number = np.where(everywhere[place] == tested, holders[place], 0)
         clients.append(ClientLeakage(client.name, raws[client.dataset].name, own, number > own))
     distinct = [
-        DistinctGraphs(raw.name, len(np.unique(marks)), raw.num_graphs)
+        DistinctGraphs(raw.name, len(np.unique(marks)), len(marks))
         for raw, marks in zip(raws, of_dataset, strict=True)
     ]
     return Leakage(tuple(clients), tuple(distinct))
+
+
+def _marks(raw: RawGraphs, salt: int) -> Words:
+    """Return a number per example, uint64 [n], equal for the same node or the same pair of nodes."""
+    assert raw.places is not None
+    nodes = np.sort(raw.rows_of(np.asarray(raw.places)).reshape(len(raw.places), -1), axis=1).astype(
+        np.uint64
+    )
+    marks = np.full(len(nodes), salt, np.uint64)
+    for column in nodes.T:
+        marks = mixed(marks + mixed(column))
+    return marks
 
 
 def signatures(raw: RawGraphs, salt: int = 0) -> Words:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,8 @@ class PartitionTable:
     total_emd : float
         ``sum_i |S_i| / |S| * emd_i`` (FCLG). Over several datasets it compares class *indices*,
         padded to C, whatever these mean in each dataset.
+    examples : mapping of str to sequence of int64 arrays
+        Example numbers of each client by part, "train", "val" and "test".
     """
 
     partition: Partition
@@ -58,6 +60,7 @@ class PartitionTable:
     stratified: npt.NDArray[np.bool_]
     emd: npt.NDArray[np.float64]
     total_emd: float
+    examples: Mapping[str, Sequence[Int]]
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -67,7 +70,7 @@ class PartitionTable:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything as arrays to store.
 
-        The graph numbers of client ``i`` in part ``train`` (``val``, ``test``) are
+        The example numbers of client ``i`` in part ``train`` (``val``, ``test``) are
         ``train_index[train_ptr[i]:train_ptr[i + 1]]``.
         """
         held = self.partition.clients
@@ -84,7 +87,7 @@ class PartitionTable:
             "total_emd": np.array(self.total_emd),
         }
         for part in ("train", "val", "test"):
-            indices = [getattr(client, part) for client in held]
+            indices = self.examples[part]
             stored[f"{part}_index"] = np.concatenate(indices)
             stored[f"{part}_ptr"] = pointers([len(index) for index in indices])
         return stored
@@ -132,4 +135,8 @@ def describe(partition: Partition, raws: Sequence[RawGraphs]) -> PartitionTable:
         stratified=np.array([client.stratified for client in held]),
         emd=emd,
         total_emd=float(totals @ emd / totals.sum()),
+        examples={
+            part: [client.examples(raws[client.dataset], part) for client in held]
+            for part in ("train", "val", "test")
+        },
     )

@@ -20,15 +20,16 @@ PARTITION: dict[str, tuple[str, str]] = {
     "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
     "test_twin_own": (
         "1",
-        "1 where the client's own training set holds an isomorphic twin of the test graph",
+        "1 where the client's own training set holds an isomorphic twin of the test graph, or the test node "
+        "or edge itself",
     ),
-    "test_twin_other": ("1", "1 where another client's training set holds an isomorphic twin"),
+    "test_twin_other": ("1", "1 where another client's training set holds it"),
     **{
         f"{part}_{kind}": meaning
         for part, name in (("train", "training"), ("val", "validation"), ("test", "test"))
         for kind, meaning in (
-            ("index", ("1", f"numbers of the {name} graphs in their datasets, client after client")),
-            ("ptr", ("1", f"client i's {name} graphs are entries ptr[i] to ptr[i + 1] - 1 of the index")),
+            ("index", ("1", f"numbers of the {name} examples in their datasets, client after client")),
+            ("ptr", ("1", f"client i's {name} examples are entries ptr[i] to ptr[i + 1] - 1 of the index")),
         )
     },
 }
