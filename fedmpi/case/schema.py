@@ -137,7 +137,7 @@ def _classifies(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task"})
+    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights"})
 
     suite: str
     name: str
@@ -155,6 +155,8 @@ class Case(Options):
     optimizer: OptimizerOptions = AdamOptions()
     reduction: ReductionOptions = ExactOptions()
     share: Literal["conv", "all"] = "conv"
+    weights: Literal["samples", "equal"] = "samples"
+    """What a client counts in averages: its number of training examples, or 1."""
     participation: float = Field(1.0, gt=0, le=1)
     local_epochs: int = Field(1, ge=1, le=10_000)
     batch_size: int = Field(128, ge=1, le=10_000_000)

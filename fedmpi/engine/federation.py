@@ -64,6 +64,8 @@ class Federation:
         evaluation on the rows that the kernels work on, those of sparse products `_SPARSE` times.
     flops : mapping of Shape to ModelFlops or ObjectiveFlops
         Counts of a client's passes.
+    weights : int64 [clients]
+        What a client counts in averages: its training graphs, or nodes of a part of a graph; or 1.
     view : WeightedTopology or None
         Diffused view of the one dataset, where the objective has one.
     """
@@ -74,17 +76,13 @@ class Federation:
     task: Task
     costs: tuple[int, ...]
     flops: Mapping[Shape, Any]
+    weights: Ints
     view: WeightedTopology | None = None
 
     @property
     def num_clients(self) -> int:
         """Number of clients."""
         return len(self.partition.clients)
-
-    @property
-    def weights(self) -> Ints:
-        """Training graphs, or nodes of a part of a graph, of each client, int64 [clients]."""
-        return np.array([len(split.train) for split in self.partition.clients], np.int64)
 
     def hosts(self, case: Case, workers: Sequence[int]) -> Ints:
         """Return the rank that hosts each client, int64 [clients]; clients of a group share one."""
@@ -206,7 +204,8 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
         else _unsupervised_cost(case, raws[0], view, split, flops[shape])
         for split, shape in zip(partition.clients, shapes, strict=True)
     )
-    return Federation(raws, partition, shapes, task, costs, flops, view)
+    counted = [1 if case.weights == "equal" else len(split.train) for split in partition.clients]
+    return Federation(raws, partition, shapes, task, costs, flops, np.array(counted, np.int64), view)
 
 
 def _first_batch(

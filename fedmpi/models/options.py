@@ -30,6 +30,8 @@ class ModelOptions(Options):
     hidden: int = Field(64, ge=1, le=4096)
     layers: int = Field(3, ge=1, le=16)
 
+    examples: ClassVar[frozenset[str]] = frozenset({"graph"})
+    """What its head can predict of: graphs, nodes, edges."""
     any_task: ClassVar[bool] = False
     """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
     compiled: ClassVar[bool] = False
@@ -89,6 +91,7 @@ class GinOptions(NetworkOptions):
     """GIN as in GCFL: Linear, `layers` GIN convolutions, sum pooling, a head of two Linears."""
 
     module: ClassVar[str] = "fedmpi.models.gin:GIN"
+    examples: ClassVar[frozenset[str]] = frozenset({"graph", "node", "edge"})
     formula: ClassVar[str] = "fedmpi.models.flops:GinFlops"
 
     name: Literal["gin"] = "gin"
@@ -144,6 +147,7 @@ class MessagePassingOptions(NetworkOptions):
     """
 
     module: ClassVar[str] = "fedmpi.models.message_passing:GraphNetwork"
+    examples: ClassVar[frozenset[str]] = frozenset({"graph", "node", "edge"})
     formula: ClassVar[str] = "fedmpi.models.message_passing_flops:MessagePassingFlops"
 
     name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]

@@ -70,6 +70,29 @@ class OneDataset(PartitionOptions):
         return found
 
 
+class Parts(OneDataset):
+    """Base of partitions that say how each client's examples are split.
+
+    Attributes
+    ----------
+    parts : str
+        Percent of training, validation and test examples, or ``dataset``: those that the dataset fixes
+        (Planetoid's 20 training nodes of each class and 1,500 held-out ones; a knowledge graph's files).
+    """
+
+    parts: Literal["80/10/10", "60/20/20", "20/40/40", "dataset"] = "80/10/10"
+
+    added: ClassVar[frozenset[str]] = frozenset({"parts"})
+
+    @property
+    def shares(self) -> tuple[float, float, float] | None:
+        """Shares of the three parts; None for those of the dataset."""
+        if self.parts == "dataset":
+            return None
+        train, val, test = (int(part) / 100 for part in self.parts.split("/"))
+        return train, val, test
+
+
 class Chunks(OneDataset):
     """GCFL's one-dataset setting: a block of 50 graphs per client, the rest at random.
 
@@ -92,7 +115,7 @@ class PerDataset(PartitionOptions):
     tiny: bool = False
 
 
-class Iid(OneDataset):
+class Iid(Parts):
     """One dataset dealt out at random in equal shares."""
 
     dealer: ClassVar[str] = "fedmpi.partition.draws:iid"
@@ -100,7 +123,7 @@ class Iid(OneDataset):
     name: Literal["iid"] = "iid"
 
 
-class _Dirichlet(OneDataset):
+class _Dirichlet(Parts):
     alpha: float = Field(default=0.5, gt=0, allow_inf_nan=False)
     min_graphs: int = Field(default=10, ge=6, description="drawn anew until every client has so many")
 
@@ -119,6 +142,41 @@ class DirichletQuantity(_Dirichlet):
     dealer: ClassVar[str] = "fedmpi.partition.draws:dirichlet_quantity"
 
     name: Literal["dirichlet-quantity"] = "dirichlet-quantity"
+
+
+class _Cut(Parts):
+    """Base of cuts of one large graph, whose nodes are the examples."""
+
+    cutter: ClassVar[str]
+    """Function that returns each client's nodes, ``module:function``, called with options and dataset."""
+
+    def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
+        """Return the examples of each client: those that are nodes of its part."""
+        if raw.examples != "node" or raw.num_graphs != 1 or raw.places is None:
+            raise BadInput(
+                f"partition '{self.name}' cuts one large graph whose nodes have labels, {raw.name} is none"
+            )
+        import numpy as np
+
+        parts = imported(self.cutter)(self, raw)
+        return [np.flatnonzero(np.isin(raw.places, part)) for part in parts]
+
+
+class Louvain(_Cut):
+    """One large graph cut by communities, which are joined to clients of about one size."""
+
+    cutter: ClassVar[str] = "fedmpi.partition.cuts:louvain"
+
+    name: Literal["louvain"] = "louvain"
+    resolution: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="the larger, the smaller")
+
+
+class Metis(_Cut):
+    """One large graph cut into parts of about one size with few edges between them; needs pymetis."""
+
+    cutter: ClassVar[str] = "fedmpi.partition.cuts:metis"
+
+    name: Literal["metis"] = "metis"
 
 
 class DominantShare(OneDataset):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +11,8 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs, example_numbers, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition import fedgraphnn
-from fedmpi.partition.options import PARTITIONS, FedGraphNN, OneDataset, PartitionOptions, PerDataset
-from fedmpi.partition.splits import split, subsample
+from fedmpi.partition.options import PARTITIONS, FedGraphNN, OneDataset, PartitionOptions, Parts, PerDataset
+from fedmpi.partition.splits import Split, split, subsample
 
 Int = npt.NDArray[np.int64]
 
@@ -96,22 +95,41 @@ def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
     if not dealt:
         raise BadInput(f"partition '{options.name}' deals to no client")
     names = _names(len(dealt))
-    if raw.examples == "node" and raw.graph_classes is None:
-        return Partition(tuple(map(partial(_part_of_graph, options, raw, labels), names, dealt)))
     return Partition(
-        tuple(
-            _client(name, 0, graphs, labels, options.seed) if options.holds_out else _undivided(name, graphs)
-            for name, graphs in zip(names, dealt, strict=True)
-        )
+        tuple(_client(options, raw, 0, name, held) for name, held in zip(names, dealt, strict=True))
     )
 
 
-def _part_of_graph(options: OneDataset, raw: RawGraphs, labels: Int, name: str, examples: Int) -> ClientSplit:
-    """Return a client that holds some nodes of a dataset's one graph and the edges between them."""
-    assert raw.places is not None
-    parts = split(examples, labels, options.seed, name)
-    nodes = np.sort(np.asarray(raw.places)[examples])
-    return ClientSplit(name, 0, parts.train, parts.val, parts.test, parts.stratified, nodes)
+def _client(options: PartitionOptions, raw: RawGraphs, dataset: int, name: str, held: Int) -> ClientSplit:
+    """Return a client that holds some graphs, or some nodes of a dataset's one graph."""
+    if not len(held):
+        raise BadInput(f"{name} has no graphs: use fewer clients or a larger dataset")
+    parts = _parts(options, raw, name, held)
+    return _placed(ClientSplit(name, dataset, parts.train, parts.val, parts.test, parts.stratified), raw)
+
+
+def _placed(client: ClientSplit, raw: RawGraphs) -> ClientSplit:
+    """Return a client with its nodes, where its examples are nodes of a dataset's one graph."""
+    if raw.examples != "node" or raw.graph_classes is not None:
+        return client
+    return replace(client, nodes=np.unique(np.asarray(raw.places)[client.graphs]))
+
+
+def _parts(options: PartitionOptions, raw: RawGraphs, name: str, held: Int) -> Split:
+    """Return what a client holds by part, as the options or the dataset say."""
+    if not options.holds_out:
+        nothing = np.zeros(0, np.int64)
+        return Split(held, nothing, nothing, stratified=True)
+    if not isinstance(options, Parts) or options.shares is not None:
+        shares = options.shares if isinstance(options, Parts) else None
+        return split(held, strata(raw)[0], options.seed, name, shares or (0.8, 0.1, 0.1))
+    if raw.parts is None:
+        raise BadInput(f'partition.parts = "dataset": {raw.name} fixes no parts: use "80/10/10"')
+    fixed = np.asarray(raw.parts)[held]
+    train, val, test = (held[fixed == part] for part in range(3))
+    if not len(train):
+        raise BadInput(f"{name} has no training example of {raw.name}: use fewer clients or other parts")
+    return Split(train, val, test, stratified=False)
 
 
 def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
@@ -129,7 +147,7 @@ def split_then_dealt(options: FedGraphNN, raws: Sequence[RawGraphs]) -> Partitio
     parts = fedgraphnn.deal(options, raws[0])
     return Partition(
         tuple(
-            ClientSplit(name, 0, *held, stratified=options.split == "stratified")
+            _placed(ClientSplit(name, 0, *held, stratified=options.split == "stratified"), raws[0])
             for name, held in zip(_names(len(parts)), parts, strict=True)
         )
     )
@@ -165,21 +183,8 @@ def per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
     clients = []
     for index, raw in enumerate(raws):
         labels, _ = strata(raw)
-        graphs = np.arange(raw.num_graphs)
+        held = np.arange(len(labels))
         if options.tiny:
-            graphs = subsample(graphs, labels, _TINY_GRAPHS, options.seed, raw.name)
-        clients.append(_client(raw.name, index, graphs, labels, options.seed))
+            held = subsample(held, labels, _TINY_GRAPHS, options.seed, raw.name)
+        clients.append(_client(options, raw, index, raw.name, held))
     return Partition(tuple(clients))
-
-
-def _undivided(name: str, graphs: Int) -> ClientSplit:
-    """Return a client that trains on all its graphs."""
-    if not len(graphs):
-        raise BadInput(f"{name} has no graphs: use fewer clients or a larger dataset")
-    nothing = np.zeros(0, np.int64)
-    return ClientSplit(name, 0, graphs, nothing, nothing, stratified=True)
-
-
-def _client(name: str, dataset: int, graphs: Int, labels: Int, seed: int) -> ClientSplit:
-    parts = split(graphs, labels, seed, name)
-    return ClientSplit(name, dataset, parts.train, parts.val, parts.test, parts.stratified)

@@ -38,7 +38,9 @@ def _halve(graphs: Int, labels: Int, first: float, seed: int) -> tuple[Int, Int,
     return left, right, True
 
 
-def split(graphs: Int, labels: Int, seed: int, client: str) -> Split:
+def split(
+    graphs: Int, labels: Int, seed: int, client: str, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
+) -> Split:
     """Split a client's graphs as GCFL's code does: 80/20, then the 20 in halves, both stratified.
 
     Parameters
@@ -51,6 +53,8 @@ def split(graphs: Int, labels: Int, seed: int, client: str) -> Split:
         Split seed.
     client : str
         Name for messages.
+    shares : (float, float, float)
+        Of training, validation and test.
 
     Returns
     -------
@@ -67,8 +71,8 @@ def split(graphs: Int, labels: Int, seed: int, client: str) -> Split:
             f"{client} has {len(graphs)} graphs, too few for training, validation and test: "
             f"at least {MIN_GRAPHS} are needed; use fewer clients or a larger dataset"
         )
-    train, rest, first = _halve(graphs, labels, 0.8, seed)
-    val, test, second = _halve(rest, labels, 0.5, seed)
+    train, rest, first = _halve(graphs, labels, shares[0], seed)
+    val, test, second = _halve(rest, labels, round(shares[1] / (shares[1] + shares[2]), 9), seed)
     return Split(train, val, test, first and second)
 
 

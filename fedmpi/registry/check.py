@@ -30,7 +30,7 @@ from fedmpi.partition.options import PARTITIONS
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.needs import unmet
 from fedmpi.registry.objectives import misfit
-from fedmpi.registry.tasks import dataset_misfit, task_misfit
+from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
 from fedmpi.registry.twins import distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
@@ -147,7 +147,7 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
             raise _Refused(forbidden, "unknown key")
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
-        able = {"kernels": kernels_of(type(algorithm)) & _kernels_of_task(values.get("task", ""))}
+        able = {"kernels": kernels_of(type(algorithm)) & _kernels_of_task(values)}
         case: Case = _validated(Case, values, "", able)
         _fits(case)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
@@ -156,12 +156,14 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
     return Checked(case, algorithm)
 
 
-def _kernels_of_task(name: Any) -> frozenset[str]:
-    """Return the kernels that can run the task of this name; "" stands for the dataset's own."""
+def _kernels_of_task(values: Mapping[str, Any]) -> frozenset[str]:
+    """Return the kernels that can run the task of a case: the one it names, or the dataset's own."""
+    name = values.get("task", "")
     if not isinstance(name, str):
         raise _Refused("task", "must be the name of a task")
     try:
-        return kernels_of_task(TASKS.find(name)) if name else KERNELS
+        task = task_named(name, values["dataset"].name)
+        return kernels_of_task(task) if task else KERNELS
     except UnknownName as unknown:
         raise _Refused("task", unknown.text) from None
 

@@ -14,8 +14,8 @@ from fedmpi.algorithms.capabilities import (
 )
 from fedmpi.case.schema import Case
 from fedmpi.errors import BadInput
+from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.base import kernels_of as kernels_of_task
-from fedmpi.tasks.known import TASKS
 
 _CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel
 """Capabilities that are made for a supervised objective."""
@@ -66,8 +66,8 @@ def _kernels(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Refuse kernels that cannot run the model, the objective, the algorithm or the optimizer."""
     others = (case.model, case.objective, case.optimizer)
     parts = [(algorithm.name, kernels_of(type(algorithm)))]
-    if case.task:
-        parts.append((f'task "{case.task}"', kernels_of_task(TASKS[case.task])))
+    if (task := task_named(case.task, case.dataset.name)) is not None:
+        parts.append((f'task "{task.name}"', kernels_of_task(task)))
     parts += [(str(part.name), part.kernels) for part in others]
     for name, kernels in parts:
         if case.kernels not in kernels:

@@ -7,9 +7,17 @@ from fedmpi.datasets.loading import num_datasets
 from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
+from fedmpi.models.options import MODELS
 from fedmpi.partition.options import FedGraphNN
 from fedmpi.tasks.base import KINDS, Task
-from fedmpi.tasks.known import TASKS
+from fedmpi.tasks.known import TASKS, usual_task
+
+
+def task_named(task: str, dataset: str) -> type[Task] | None:
+    """Return the task that a case names, or that of its dataset's nodes or edges; None for graphs' own."""
+    family = family_of(members(dataset)[0])
+    usual = "" if family.examples == "graph" else usual_task(family.examples, "classification")
+    return TASKS.find(task or usual) if task or usual else None
 
 
 def dataset_misfit(case: Case) -> tuple[str, str] | None:
@@ -32,6 +40,8 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
     """
     if case.task and (wrong := _named_task_misfit(case)):
         return "task", wrong
+    if found := _examples_misfit(case):
+        return found
     names = members(case.dataset.name)
     others = [name for name in names if _labels(case, name) != "classification"]
     split = case.partition.split if isinstance(case.partition, FedGraphNN) else "random"
@@ -56,6 +66,27 @@ def task_misfit(case: Case) -> tuple[str, str] | None:
         return "model.head", f'"own" is for graphs with one class each, {name} has {what}: use "dataset"'
     if kind != "regression" and case.dataset.targets != "raw":
         return "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has {what}: use "raw"'
+    return None
+
+
+def _examples_misfit(case: Case) -> tuple[str, str] | None:
+    """Return the first setting that cannot be with examples that are graphs, nodes or edges."""
+    kinds = {family_of(each).examples for each in members(case.dataset.name)}
+    name = case.dataset.name
+    if len(kinds) > 1:
+        return "dataset.name", f"{name} joins datasets of graphs and of nodes: use one kind"
+    (kind,) = kinds
+    if case.dataset.egos is not None and kind != "node":
+        return "dataset.egos", f"is for datasets whose nodes have labels, {name} has none: remove it"
+    if kind == "graph":
+        return None
+    if not case.objective.supervised:
+        return "objective", f'"{case.objective.name}" is for graphs, {name} has labels of {kind}s'
+    if kind not in case.model.examples:
+        models = ", ".join(f'"{each}"' for each, options in MODELS.items() if kind in options.examples)
+        return "model", f'"{case.model.name}" predicts of graphs, {name} has labels of {kind}s: use {models}'
+    if case.model.own_head:
+        return "model.head", f'"own" is for labels of graphs, {name} has those of {kind}s: use "dataset"'
     return None
 
 

@@ -82,6 +82,11 @@ def classifies(task: str, dataset: str) -> bool:
     return has_classes(dataset)
 
 
+def usual_task(examples: str, labels: str) -> str:
+    """Return the name of the task of such labels, where the case names none."""
+    return _USUAL[examples, labels]
+
+
 def task_of(name: str, examples: str, labels: str, *, supervised: bool) -> type[Task]:
     """Return the task of a case: the one it names, else that of its objective and its dataset's labels.
 
@@ -94,4 +99,4 @@ def task_of(name: str, examples: str, labels: str, *, supervised: bool) -> type[
     supervised : bool
         Of the objective.
     """
-    return TASKS.find(name or (_USUAL[examples, labels] if supervised else "clustering"))
+    return TASKS.find(name or (usual_task(examples, labels) if supervised else "clustering"))

@@ -1,0 +1,95 @@
+"""Cuts of one large graph into the parts of clients: by communities, or balanced with few edges between."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.errors import BadInput
+from fedmpi.seeds import Purpose, key, permutation
+
+if TYPE_CHECKING:
+    from fedmpi.datasets.raw import RawGraphs
+    from fedmpi.graphs.packed import Topology
+    from fedmpi.partition.options import Louvain, Metis
+
+Int = npt.NDArray[np.int64]
+
+
+def louvain(options: Louvain, raw: RawGraphs) -> list[Int]:
+    """Return the nodes of each client: communities (Blondel et al. 2008), joined or halved.
+
+    Communities are taken from the largest on, each by the client with the fewest nodes, as OpenFGL does
+    (Li et al. 2024). Where there are fewer communities than clients, the largest is halved at random until
+    there are enough.
+    """
+    from networkx import Graph
+    from networkx.algorithms.community import louvain_communities
+
+    graph = Graph()
+    graph.add_nodes_from(range(raw.topology.num_nodes))
+    graph.add_edges_from(_edges(raw.topology).tolist())
+    found = louvain_communities(graph, resolution=options.resolution, seed=options.seed)
+    return joined([np.array(sorted(each), np.int64) for each in found], options.clients, options.seed)
+
+
+def metis(options: Metis, raw: RawGraphs) -> list[Int]:
+    """Return the nodes of each client: equal parts with few edges between (Karypis and Kumar 1998).
+
+    Raises
+    ------
+    BadInput
+        pymetis is not installed.
+    """
+    try:
+        import pymetis
+    except ImportError as error:
+        raise BadInput(
+            "partition 'metis' needs the extra nodes: pip install 'fedmpi[nodes]', or use 'louvain'"
+        ) from error
+    topology = raw.topology
+    if options.clients == 1:
+        return [np.arange(topology.num_nodes)]
+    settings = pymetis.Options(seed=options.seed)
+    _, part_of = pymetis.part_graph(
+        options.clients, xadj=topology.row_ptr, adjncy=np.asarray(topology.columns), options=settings
+    )
+    return [np.flatnonzero(np.asarray(part_of) == client) for client in range(options.clients)]
+
+
+def _edges(topology: Topology) -> Int:
+    """Return each undirected edge once, int64 [E, 2]."""
+    rows = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
+    columns = np.asarray(topology.columns)
+    once = rows < columns
+    return np.stack([rows[once], columns[once]], axis=1)
+
+
+def joined(groups: list[Int], clients: int, seed: int) -> list[Int]:
+    """Return so many groups of about one size: groups joined, or the largest halved where there are too few.
+
+    Parameters
+    ----------
+    groups : list of int64 arrays
+    clients : int
+    seed : int
+        Of the order in which a group is halved.
+    """
+    groups = sorted(groups, key=lambda group: (-len(group), group[0]))
+    while len(groups) < clients:
+        largest = groups.pop(0)
+        if len(largest) < 2:
+            raise BadInput(f"{clients} clients cannot share so few nodes: use fewer clients")
+        order = permutation(key(seed, Purpose.PARTITION, len(groups)), len(largest))
+        groups += [np.sort(half) for half in np.array_split(largest[order], 2)]
+        groups.sort(key=lambda group: (-len(group), group[0]))
+    held: list[list[Int]] = [[] for _ in range(clients)]
+    smallest = [(0, client) for client in range(clients)]
+    for group in groups:
+        size, client = heapq.heappop(smallest)
+        held[client].append(group)
+        heapq.heappush(smallest, (size + len(group), client))
+    return [np.sort(np.concatenate(parts)) for parts in held]
