@@ -32,7 +32,7 @@ class Family:
     folder: ClassVar[str] = ""
     """Of the files in a mirror and of the prepared sets in the cache; by default the family's name."""
     upstream: ClassVar[str] = ""
-    """Address that the file of a dataset is appended to; empty where nothing can be downloaded."""
+    """Address that files of a dataset are appended to; empty where nothing can be downloaded."""
     prepared: ClassVar[bool] = True
     """Whether sets are kept in the cache; else they are made of the options at every start."""
     examples: ClassVar[ExampleKind] = "graph"
@@ -81,19 +81,28 @@ class Family:
         raise NotImplementedError
 
     def file(self, name: str) -> str:
-        """Return the name of a dataset's file, empty where it needs none."""
+        """Return the name of a dataset's file, empty where it needs none or several."""
         return ""
 
+    def files(self, name: str) -> tuple[str, ...]:
+        """Return the names of a dataset's files, none where it needs none; folders are separated by ``/``."""
+        file = self.file(name)
+        return (file,) if file else ()
+
     def locate(self, name: str, mirror: Path | None) -> Path | None:
-        """Return the file of a dataset that is at hand, if there is one."""
-        path = None if mirror is None else mirror / self.place / self.file(name)
-        return path if path is not None and path.is_file() else None
+        """Return the file of a dataset at hand, or the folder of all its `files`; None without."""
+        files = self.files(name)
+        if mirror is None or not files:
+            return None
+        folder = mirror / self.place
+        return path_to_read(folder, files) if all((folder / file).is_file() for file in files) else None
 
     def refuse_missing(self, name: str) -> None:
         """Raise BadInput for a dataset whose file is not at hand, if it is not worth a download."""
         if not self.upstream:
             raise BadInput(
-                f"dataset {name} needs {self.file(name)}: set FEDMPI_MIRROR=DIR, with it in DIR/{self.place}"
+                f"dataset {name} needs {', '.join(self.files(name))}: "
+                f"set FEDMPI_MIRROR=DIR, with it in DIR/{self.place}"
             )
 
     def require(self) -> None:
@@ -103,7 +112,7 @@ class Family:
         """Raise BadInput for a file that cannot be the dataset's, without reading all of it."""
 
     def read(self, path: Path | None, name: str) -> RawGraphs:
-        """Return a dataset, read from its file (None where it needs none).
+        """Return a dataset, read from its file, or the folder of several (None where it needs none).
 
         Raises
         ------
@@ -121,6 +130,11 @@ class Family:
         """Return the folder of a prepared set below the cache; an edited plug-in has another one."""
         versions = [digest[:12] for digest in FAMILIES.sources(type(self)).values()]
         return f"{'-'.join([self.place, *versions])}/{name}"
+
+
+def path_to_read(folder: Path, files: tuple[str, ...]) -> Path:
+    """Return what a family reads: the one file in a folder, or the folder of several."""
+    return folder / files[0] if len(files) == 1 else folder
 
 
 def _refuse_misfit(kind: type[Family]) -> None:

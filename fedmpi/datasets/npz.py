@@ -36,6 +36,8 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
+    except BadInput:
+        raise
     except _DAMAGE as error:
         raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from fedmpi.config.documents import short
 from fedmpi.datasets import cache, names
 from fedmpi.datasets.cache import Facts
 from fedmpi.datasets.download import fetch_archive
-from fedmpi.datasets.family import FAMILIES, Family
+from fedmpi.datasets.family import FAMILIES, Family, path_to_read
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.datasets.sealed import scratch_name
@@ -87,7 +88,7 @@ class DataSource:
             if self._intact(member):
                 continue
             family.require()
-            if not family.file(member):
+            if not family.files(member):
                 continue
             if (path := family.locate(member, self.mirror)) is not None:
                 family.check(path, member)
@@ -115,12 +116,12 @@ class DataSource:
     def _read(self, name: str) -> tuple[RawGraphs, str]:
         """Return a dataset that is not prepared, and where it came from."""
         family = family_of(name)
-        if not family.file(name):
+        if not family.files(name):
             return _read_by(family, None, name), f"made by {family.name}"
         path = family.locate(name, self.mirror)
         if path is None:
             self._refuse_absent(family, name)
-            return self._download(family, name), self._address(family, name)
+            return self._download(family, name), self._origin(family, name)
         family.check(path, name)
         return _read_by(family, path, name), "own folder" if path.is_dir() else "mirror"
 
@@ -190,7 +191,7 @@ class DataSource:
         if self._prepared(name):
             return "prepared"
         family = family_of(name)
-        return "mirror" if not family.file(name) or family.locate(name, self.mirror) else "missing"
+        return "mirror" if not family.files(name) or family.locate(name, self.mirror) else "missing"
 
     def _place(self, name: str) -> Path:
         return self.cache / family_of(name).prepared_in(name)
@@ -201,8 +202,10 @@ class DataSource:
     def _intact(self, name: str) -> bool:
         return cache.intact(self._place(name))
 
-    def _address(self, family: Family, name: str) -> str:
-        return f"{self.upstream or family.upstream}/{family.file(name)}"
+    def _origin(self, family: Family, name: str) -> str:
+        """Return the address of a dataset's file, or that below which its files are."""
+        base, files = self.upstream or family.upstream, family.files(name)
+        return f"{base}/{files[0]}" if len(files) == 1 else base
 
     def _refuse_absent(self, family: Family, name: str) -> None:
         """Refuse what must not or cannot be downloaded."""
@@ -221,18 +224,21 @@ class DataSource:
             )
 
     def _download(self, family: Family, name: str) -> RawGraphs:
-        target = scratch_name(self._place(name).parent / family.file(name))
+        """Download a dataset's files into a folder of their own, read them and remove them."""
+        files = family.files(name)
+        folder = scratch_name(self._place(name))
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
-        try:
-            fetch_archive(self._address(family, name), target, family.place)
-            return _read_by(family, target, name)
+            for file in files:
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                address = f"{self.upstream or family.upstream}/{file}"
+                fetch_archive(address, folder / file, f"{family.place}/{file}".rpartition("/")[0])
+            return _read_by(family, path_to_read(folder, files), name)
         except BadInput as error:
             raise BadInput(f"{error}{'' if name in family.names else names.meant(name)}") from error
+        except OSError as error:
+            raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
         finally:
-            target.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read_by(family: Family, path: Path | None, name: str) -> RawGraphs:

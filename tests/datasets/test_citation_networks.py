@@ -83,6 +83,7 @@ def test_inconsistent_files_are_one_line(make, changed, message):
         read_network(path, FACTS)
     assert "\n" not in str(caught.value)
     assert "made.npz" in str(caught.value)
+    assert "damaged" not in str(caught.value)
 
 
 @pytest.mark.parametrize("keep", [0, 10, 200, -1, -200])

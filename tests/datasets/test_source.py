@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 from fedmpi.datasets.families.tu import TuDatasets
+from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.raw import digest
+from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tu import read_folder
 from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import Topology
 
 
 @pytest.fixture
@@ -270,6 +272,60 @@ def test_download(tmp_path, make_archive, toy, upstream):
     assert [path.name for path in (tmp_path / "cache" / "tudataset").iterdir()] == ["FOO"]
     meta = json.loads((tmp_path / "cache" / "tudataset" / "FOO" / "meta.json").read_text())
     assert meta["facts"]["source"] == f"{upstream}/FOO.zip"
+
+
+class Notes(Family):
+    """A dataset of two files, one in a folder."""
+
+    names = ("NOTES",)
+
+    def files(self, name):
+        return "edges.txt", "more/labels.txt"
+
+    def read(self, path, name):
+        senders, receivers = (int(number) for number in (path / "edges.txt").read_text().split())
+        labels = np.asarray([int((path / "more" / "labels.txt").read_text())])
+        topology = Topology(np.asarray([0, 2]), np.asarray([0, 1, 1]), np.asarray([senders + receivers]))
+        return RawGraphs(name, topology, None, (), None, labels, ("0", "1"))
+
+
+@pytest.fixture
+def notes(monkeypatch, upstream, tmp_path):
+    """A family of several files, upstream on a local server."""
+    monkeypatch.setattr(Notes, "name", "notes", raising=False)  # with a name it is known
+    folder = tmp_path / "mirror" / "tudataset"
+    (folder / "more").mkdir()
+    (folder / "edges.txt").write_text("0 1")
+    (folder / "more" / "labels.txt").write_text("1")
+    monkeypatch.setattr(Notes, "upstream", upstream)
+    return folder
+
+
+def test_several_files_are_downloaded_into_one_folder_and_removed(tmp_path, notes, upstream):
+    source = DataSource(tmp_path / "cache")
+    assert source.status("NOTES") == "missing"
+    source.check("NOTES")
+    source.prepare("NOTES")
+    assert source.load("NOTES").labels.tolist() == [1]
+    place = tmp_path / "cache" / FAMILIES["notes"]().prepared_in("NOTES")
+    assert [path.name for path in place.parent.iterdir()] == ["NOTES"]
+    assert json.loads((place / "meta.json").read_text())["facts"]["source"] == upstream
+
+
+def test_a_file_that_cannot_be_downloaded_leaves_nothing(tmp_path, notes):
+    (notes / "more" / "labels.txt").unlink()
+    source = DataSource(tmp_path / "cache")
+    with pytest.raises(BadInput, match=r"cannot download .*/more/labels.txt: .* into DIR/notes/more and"):
+        source.prepare("NOTES")
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
+def test_several_files_are_taken_from_the_mirror(tmp_path, notes):
+    notes.rename(notes.parent / "notes")
+    source = DataSource(tmp_path / "cache", notes.parent, offline=True)
+    assert source.status("NOTES") == "mirror"
+    source.prepare("NOTES")
+    assert source.verify("NOTES") == source.digest_of("NOTES")
 
 
 def test_failed_download_is_one_line_and_leaves_nothing(tmp_path, make_archive, toy, upstream):
