@@ -54,9 +54,8 @@ def metis(options: Metis, raw: RawGraphs) -> list[Int]:
     if options.clients == 1:
         return [np.arange(topology.num_nodes)]
     settings = pymetis.Options(seed=options.seed)
-    _, part_of = pymetis.part_graph(
-        options.clients, xadj=topology.row_ptr, adjncy=np.asarray(topology.columns), options=settings
-    )
+    graph = pymetis.CSRAdjacency(topology.row_ptr, np.asarray(topology.columns))
+    _, part_of = pymetis.part_graph(options.clients, graph, options=settings)
     return [np.flatnonzero(np.asarray(part_of) == client) for client in range(options.clients)]
 
 

@@ -26,6 +26,9 @@ class Holder:
     train: np.ndarray
     test: np.ndarray
 
+    def examples(self, raw, part):
+        return getattr(self, part)
+
 
 def holder(name, dataset, train, test):
     return Holder(name, dataset, np.array(train), np.array(test))

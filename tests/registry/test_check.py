@@ -101,7 +101,7 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ('task = "clustering"', '"clustering" and objective "supervised" do not go together: leave task out'),
         (
             'task = "multi-label"',
-            '"multi-label" needs binary labels, dataset synthetic has one class per graph: remove',
+            '"multi-label" needs binary labels, dataset synthetic has one class each: remove',
         ),
         ("task = 3", "case.task: must be the name of a task"),
         ("dataset = 3", "case.dataset: must be a name or a table, not 3"),

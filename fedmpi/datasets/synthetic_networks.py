@@ -1,0 +1,73 @@
+"""Generated networks whose nodes or pairs are the examples, for runs that need no files."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedmpi.datasets.networks import rows_of_ones, undirected
+from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.seeds import Purpose, generator, key
+
+NODES, RATINGS, TRIPLES = "synthetic-nodes", "synthetic-ratings", "synthetic-triples"
+_WORDS = 8
+"""Words of a node."""
+_TYPICAL = 0.5
+"""Share of a node's words that are those of its class."""
+
+
+class NetworkSize(BaseModel):
+    """Size of a generated network.
+
+    Attributes
+    ----------
+    nodes : int
+    classes : int
+        Classes of nodes; categories of items; relations.
+    words : int
+        Width of the nodes' features.
+    degree : int
+        Mean number of neighbours.
+    homophily : float
+        Share of the edges that join nodes of one class whatever their number.
+    seed : int
+        Of the data, apart from the run's seed and the split's.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    nodes: int = Field(600, ge=20, le=5_000_000)
+    classes: int = Field(4, ge=2, le=100)
+    words: int = Field(200, ge=8, le=1_000_000)
+    degree: int = Field(5, ge=1, le=1000)
+    homophily: float = Field(0.7, ge=0, le=1)
+    seed: int = Field(0, ge=0)
+
+
+def nodes(size: NetworkSize) -> RawGraphs:
+    """Return one graph whose nodes have classes: a planted partition, with words that tell the class."""
+    rng = generator(key(size.seed, Purpose.DATA))
+    labels = rng.integers(size.classes, size=size.nodes)
+    by_class = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[by_class], np.arange(size.classes + 1))
+    first = rng.integers(size.nodes, size=size.nodes * size.degree // 2)
+    second = _partners(rng, first, labels, by_class, starts, size)
+    node = np.repeat(np.arange(size.nodes), _WORDS)
+    words = rng.integers(size.words, size=len(node))
+    block = max(1, size.words // size.classes)
+    typical = rng.random(len(node)) < _TYPICAL
+    words[typical] = labels[node[typical]] * block + words[typical] % block
+    topology = undirected(first, second, np.array([0, size.nodes]))
+    features = rows_of_ones(node, np.minimum(words, size.words - 1), (size.nodes, size.words))
+    names = tuple(str(label) for label in range(size.classes))
+    return RawGraphs(NODES, topology, None, (), features, labels, names, places=np.arange(size.nodes))
+
+
+def _partners(
+    rng: np.random.Generator, first: Int, labels: Int, by_class: Int, starts: Int, size: NetworkSize
+) -> Int:
+    """Return the other end of each edge: a node of the same class with the chance `homophily`, else any."""
+    own = labels[first]
+    inside = starts[own] + (rng.random(len(first)) * (starts[own + 1] - starts[own])).astype(np.int64)
+    same = rng.random(len(first)) < size.homophily
+    return np.where(same, by_class[inside], rng.integers(size.nodes, size=len(first)))

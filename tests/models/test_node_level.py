@@ -1,0 +1,119 @@
+"""Heads that read nodes: gradients, sparse features and FLOPs against torch-geometric's layers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from fedmpi.datasets.egos import EgoOptions, ego_networks
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
+from fedmpi.engine.passes import TorchPasses, _counts_of
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import dense
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import (
+    GatOptions,
+    GcnOptions,
+    GinOptions,
+    MpnnOptions,
+    SageOptions,
+    SgcOptions,
+    Shape,
+)
+from fedmpi.tasks.graph_classification import GraphClassification
+
+MODELS = [GinOptions(), GcnOptions(head_layers=1), GatOptions(), SageOptions(), SgcOptions(), MpnnOptions()]
+
+
+@pytest.fixture(scope="module", params=["published", "honest"])
+def graphs(request):
+    raw = ego_networks(nodes(NetworkSize(nodes=200)), EgoOptions(number=12, hops=1, protocol=request.param))
+    return build_features(raw, np.arange(raw.num_graphs), "original")
+
+
+def gradient(model, batch, kernels):
+    model.gradient.zero_()
+    logits = model.module(batch, None, kernels)
+    torch.nn.functional.cross_entropy(logits, batch.labels).backward()
+    return logits.detach(), model.gradient.clone()
+
+
+@pytest.mark.parametrize("options", MODELS, ids=lambda options: options.name)
+def test_sparse_features_give_what_dense_ones_give_along_edges(graphs, options):
+    model = FlatModel(build(options, Shape(200, 4)))
+    model.parameters.copy_(model.initialise(3, 1))
+    sparse = Batch.of(graphs)
+    plain = Batch.of(replace(graphs, feature_rows=dense(graphs.feature_rows)))
+    assert sparse.x.layout == torch.sparse_csr
+    assert plain.x.layout == torch.strided
+    kernels = "csr" if options.name == "gat" else "reference"
+    logits, ours = gradient(model, sparse, "csr")
+    expected_logits, expected = gradient(model, plain, kernels)
+    assert logits.shape == (len(graphs.places), 4)
+    assert torch.allclose(logits, expected_logits, rtol=1e-5, atol=1e-6)
+    assert (ours - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+
+@pytest.mark.parametrize(
+    "options", [GinOptions(), GcnOptions(), SageOptions(), SgcOptions()], ids=lambda o: o.name
+)
+def test_dense_flops_of_nodes_equal_torchs_counter(graphs, options):
+    plain = Batch.of(replace(graphs, feature_rows=dense(graphs.feature_rows)))
+    shape = Shape(200, 4)
+    flops, module = options.flops(shape), build(options, shape)
+    with FlopCounterMode(display=False) as counter:
+        module(plain, None, "reference")
+    assert counter.get_total_flops() == flops.forward(_counts_of(plain)).dense
+    with FlopCounterMode(display=False) as counter:
+        torch.nn.functional.cross_entropy(module(plain, None, "reference"), plain.labels).backward()
+    assert counter.get_total_flops() == flops.training(_counts_of(plain)).dense
+
+
+def test_executed_flops_skip_the_zeros_of_features_and_model_flops_do_not(graphs):
+    options, shape = GcnOptions(hidden=16, layers=1, head_layers=1), Shape(200, 4)
+    flops = options.flops(shape)
+    sparse = Batch.of(graphs)
+    counts, num_nodes = _counts_of(sparse), graphs.topology.num_nodes
+    entries = int(np.diff(graphs.feature_rows.row_ptr)[graphs.node_row].sum())
+    assert (counts.entries, counts.examples) == (entries, len(graphs.places))
+    plain = replace(counts, entries=None)
+    assert flops.forward(counts) == flops.forward(plain)
+    saved = 2 * (200 * num_nodes - entries) * 16
+    for training, times in ((False, 1), (True, 2)):
+        ours = flops.executed(counts, training=training, kernels="csr")
+        assert ours == flops.executed(plain, training=training, kernels="csr") - times * saved
+
+
+def test_a_batch_of_ego_networks_has_their_examples(graphs):
+    chosen = np.array([3, 0, 7])
+    part = graphs.take(chosen)
+    sizes = np.diff(graphs.topology.graph_ptr)[chosen]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    for number, graph in enumerate(chosen):
+        inside = (part.places >= starts[number]) & (part.places < starts[number + 1])
+        first, last = graphs.topology.graph_ptr[graph : graph + 2]
+        before = (graphs.places >= first) & (graphs.places < last)
+        assert np.array_equal(part.places[inside] - starts[number], graphs.places[before] - first)
+        assert np.array_equal(part.labels[inside], graphs.labels[before])
+
+
+def test_table_8_counts_parameters_of_ego_network_models():
+    """FedGraphNN's Table 8: GCN and GraphSAGE, 32 wide, of Citeseer and DBLP."""
+    gcn, sage = (kind(hidden=32, layers=1, head_layers=1) for kind in (GcnOptions, SageOptions))
+    for width, classes, expected in ((602, 6, (20_550, 21_574)), (1639, 4, (53_668, 54_692))):
+        counts = tuple(FlatModel(build(each, Shape(width, classes))).num_parameters for each in (gcn, sage))
+        assert counts == expected
+
+
+def test_passes_count_nodes_as_examples(graphs):
+    model = FlatModel(build(GcnOptions(), Shape(200, 4)))
+    task = object.__new__(GraphClassification)
+    passes = TorchPasses(graphs, graphs, model, "csr", GcnOptions().flops(Shape(200, 4)), task)
+    done = passes.step(passes.batch(None), DropoutStreams(0, 0, 0, 0))
+    assert len(done.outcome.losses) == len(graphs.places)
+    assert len(passes.evaluate().outcome.hits) == len(graphs.places)
