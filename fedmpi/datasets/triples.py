@@ -1,0 +1,90 @@
+"""Knowledge graphs: triples of head, relation and tail, in one text file for each part of the split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fedmpi.datasets.bounds import too_large
+from fedmpi.datasets.networks import undirected
+from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.errors import BadInput
+
+FILES = ("train.txt", "valid.txt", "test.txt")
+"""In the order of `RawGraphs.parts`: 0 training, 1 validation, 2 test."""
+
+_MOST_BYTES = 1 << 28
+"""Of one file; the largest known one, the training triples of YAGO3-10, has under 100 MB."""
+
+
+def read_triples(folder: Path, name: str) -> RawGraphs:
+    """Read a knowledge graph: one graph, every triple an example.
+
+    Nodes are the entities of all files and classes the relations, both in the sorted order of their text.
+    Edges are the pairs of the training triples in both directions, without self-loops and duplicates.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the `FILES` are: head, relation and tail in each line, separated by tabs.
+    name : str
+        Name of the dataset.
+
+    Returns
+    -------
+    RawGraphs
+        `places` are (head, tail) and `labels` the relations of all triples, training ones first.
+
+    Raises
+    ------
+    BadInput
+        A file is damaged, or larger than any known one.
+    """
+    columns = [_columns(folder / file) for file in FILES]
+    heads, relations, tails = ([text for part in columns for text in part[column]] for column in range(3))
+    lengths = [len(part[0]) for part in columns]
+    num_training = lengths[0]
+    entity_names, nodes = _numbered([*heads, *tails])
+    relation_names, labels = _numbered(relations)
+    places = nodes.reshape(2, -1).T.copy()
+    training = places[:num_training]
+    graph_ptr = np.asarray([0, len(entity_names)])
+    return RawGraphs(
+        name,
+        undirected(training[:, 0], training[:, 1], graph_ptr),
+        None,
+        (),
+        None,
+        labels,
+        tuple(relation_names),
+        places=places,
+        parts=np.repeat(np.arange(3, dtype=np.int8), lengths),
+    )
+
+
+def _columns(path: Path) -> list[list[str]]:
+    """Return heads, relations and tails of a file."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise BadInput(too_large(str(path), _MOST_BYTES))
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is damaged: it is no text in UTF-8; get it anew") from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    rows = [line.split("\t") for line in lines if line]
+    if not rows:
+        raise BadInput(f"{path} is empty")
+    wrong = next((number for number, row in enumerate(rows, 1) if len(row) != 3 or not all(row)), None)
+    if wrong is not None:
+        raise BadInput(f"{path}: triple {wrong} is not head, relation and tail, separated by tabs")
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _numbered(texts: list[str]) -> tuple[list[str], Int]:
+    """Return the distinct texts, sorted, and the number of each text among them."""
+    distinct = sorted(set(texts))
+    number = {text: place for place, text in enumerate(distinct)}
+    return distinct, np.fromiter((number[text] for text in texts), np.int64, len(texts))
