@@ -51,7 +51,7 @@ def _split(options: FedGraphNN, raw: RawGraphs, classes: Int) -> Parts:
     if options.split == "stratified":
         return _stratified(options, raw, classes)
     plain = random.Random(options.seed)
-    order = list(range(raw.num_graphs))
+    order = list(range(len(classes)))
     plain.shuffle(order)
     first = int(0.8 * len(order))
     second = first + int(0.1 * len(order))
@@ -70,7 +70,7 @@ def _stratified(options: FedGraphNN, raw: RawGraphs, classes: Int) -> Parts:
         raise BadInput(f'partition.split = "stratified" needs one class per graph, which {raw.name} has not')
     chosen = {"shuffle": True, "random_state": options.seed}
     try:
-        rest, test = train_test_split(np.arange(raw.num_graphs), test_size=0.1, stratify=classes, **chosen)
+        rest, test = train_test_split(np.arange(len(classes)), test_size=0.1, stratify=classes, **chosen)
         train, val = train_test_split(rest, test_size=0.1, stratify=classes[rest], **chosen)
     except ValueError as error:
         raise BadInput(
