@@ -15,6 +15,7 @@ from fedmpi.datasets.atoms import (
     standardised_by_graph,
 )
 from fedmpi.datasets.names import family_of
+from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
@@ -26,6 +27,7 @@ from fedmpi.graphs.packed import (
     dense,
     examples_in,
     gather_ranges,
+    sparse,
     take,
 )
 
@@ -74,8 +76,19 @@ def resolve(raw: RawGraphs, kind: str) -> str:
 def _degree_max(raw: RawGraphs, degree_max: int | None) -> int:
     if degree_max is not None:
         return degree_max
+    if raw.examples == "edge":
+        return _most_partners(raw)
     known = family_of(raw.name).degree_max(raw.name)
     return largest_degree(raw) if known is None else known
+
+
+def _most_partners(raw: RawGraphs) -> int:
+    """Return the largest number of nodes that one node is paired with, over all graphs together."""
+    assert raw.places is not None
+    first, second = raw.rows_of(np.asarray(raw.places)).T
+    size = int(max(first.max(), second.max())) + 1
+    topology = undirected(first, second, np.array([0, size]))
+    return int(np.diff(topology.row_ptr).max())
 
 
 def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> int:
@@ -181,7 +194,8 @@ def _features(
     raw: RawGraphs, nodes: Int, topology: Topology, meaning: str, degree_max: int | None
 ) -> tuple[Rows, Int]:
     if meaning == "degree":
-        return _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
+        rows, of_node = _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
+        return rows if raw.examples == "graph" else sparse(rows), of_node
     if meaning == "constant":
         return np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
     if meaning == "labels":

@@ -8,6 +8,7 @@ from typing import Any
 from fedmpi.datasets.egos import ego_networks
 from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.names import family_of, members
+from fedmpi.datasets.networks import in_both_directions
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs, digest
 from fedmpi.datasets.source import DataSource
@@ -33,7 +34,9 @@ def load_all(options: DatasetOptions, source: DataSource) -> tuple[RawGraphs, ..
     for family, one in _each(options):
         with FAMILIES.guarded(type(family)):
             raws += [source.load(one.name)] if family.prepared else family.generate(one)
-    return tuple(raws if options.egos is None else [ego_networks(raw, options.egos) for raw in raws])
+    if options.egos is not None:
+        raws = [ego_networks(raw, options.egos) for raw in raws]
+    return tuple(map(in_both_directions, raws) if options.both_directions else raws)
 
 
 def num_datasets(options: DatasetOptions) -> int:

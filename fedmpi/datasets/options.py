@@ -31,9 +31,12 @@ class DatasetOptions(Options):
         Size of the generated domains; read for ``synthetic`` only.
     egos : EgoOptions or None
         Of a dataset whose nodes have labels: the ego-networks that take the place of its one graph.
+    both_directions : bool
+        Of a dataset whose edges have labels: whether each edge is an example in both directions, as in
+        FedGraphNN's released code, which then trains on the other direction of most test edges.
     """
 
-    added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets", "egos"})
+    added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets", "egos", "both_directions"})
 
     name: str = Field(default=SYNTHETIC, min_length=1)
     features: FeatureKind = "original"
@@ -41,3 +44,4 @@ class DatasetOptions(Options):
     targets: Literal["raw", "standardised"] = "raw"
     synthetic: SyntheticOptions = SyntheticOptions()
     egos: EgoOptions | None = None
+    both_directions: bool = False

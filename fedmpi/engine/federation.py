@@ -14,15 +14,15 @@ import numpy.typing as npt
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.comm.placement import place
-from fedmpi.datasets.features import build, feature_table, feature_width
+from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.views import view_of
 from fedmpi.engine.counted import flops_of
+from fedmpi.engine.parts import entries, part_counts, part_data
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.induced import induced
-from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
+from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
@@ -99,7 +99,7 @@ class Federation:
         split = self.partition.clients[client]
         raw = self.raws[split.dataset]
         if split.nodes is not None:
-            return _part_of_graph(case, raw, split)
+            return part_data(case, raw, split)
         held_out = np.concatenate([split.val, split.test])
         parts = [_built(case, raw, graphs) for graphs in (split.train, held_out)]
         if isinstance(case.model, FedStarOptions):
@@ -120,27 +120,6 @@ class Federation:
 
         train = viewed(split.train)
         return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
-
-
-def _part_of_graph(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[GraphSet, GraphSet]:
-    """Return a client's one graph with its training nodes as examples, and with its held-out nodes."""
-    assert split.nodes is not None and raw.places is not None
-    topology, _ = induced(raw.topology, split.nodes)
-    table, of_node = feature_table(
-        raw, split.nodes, topology, case.dataset.features, scaling=case.dataset.scaling
-    )
-    held_out = np.concatenate([split.val, split.test])
-    train, rest = (
-        GraphSet(
-            topology,
-            table,
-            of_node,
-            np.asarray(raw.labels)[examples],
-            places=np.searchsorted(split.nodes, np.asarray(raw.places)[examples]),
-        )
-        for examples in (split.train, held_out)
-    )
-    return train, rest
 
 
 def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
@@ -213,7 +192,7 @@ def _first_batch(
 ) -> ViewedGraphs:
     """Return a batch of a client's training graphs."""
     if split.nodes is not None:
-        return ViewedGraphs(_part_of_graph(case, raws[split.dataset], split)[0], None)
+        return ViewedGraphs(part_data(case, raws[split.dataset], split)[0], None)
     graphs = split.train[: case.batch_size]
     return ViewedGraphs(
         _built(case, raws[split.dataset], graphs), None if view is None else view.take(graphs)
@@ -267,9 +246,9 @@ def _cost(
     case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops
 ) -> int:
     train, evaluate = (
-        _work_of_graphs(raw, counts, split, parts)
+        _work_of_graphs(case, raw, counts, split, parts)
         if split.nodes is None
-        else _work_of_part(raw, split, split.nodes, parts)
+        else part_counts(case, raw, split, parts)
         for parts in (("train",), ("val", "test"))
     )
     if isinstance(flops, MessagePassingFlops):
@@ -283,7 +262,7 @@ def _cost(
 
 
 def _work_of_graphs(
-    raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, parts: Sequence[str]
+    case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, parts: Sequence[str]
 ) -> GraphCounts:
     """Return what a pass over some parts of a client's graphs works on."""
     graphs = np.concatenate([getattr(split, part) for part in parts])
@@ -291,23 +270,7 @@ def _work_of_graphs(
     if raw.places is None:
         return found
     examples = sum(len(split.examples(raw, part)) for part in parts)
-    return replace(found, examples=examples, entries=_entries(raw, raw.topology.nodes_of(graphs)))
-
-
-def _work_of_part(raw: RawGraphs, split: ClientSplit, nodes: Ints, parts: Sequence[str]) -> GraphCounts:
-    """Return the same for a client's part of a large graph, which every pass has as a whole."""
-    topology, _ = induced(raw.topology, nodes)
-    examples = sum(len(getattr(split, part)) for part in parts)
-    return GraphCounts(
-        1, len(nodes), topology.num_edges + len(nodes), examples=examples, entries=_entries(raw, nodes)
-    )
-
-
-def _entries(raw: RawGraphs, nodes: Ints) -> int | None:
-    """Return the entries of sparse features of some nodes; None where they are dense."""
-    if not isinstance(raw.node_attributes, SparseRows):
-        return None
-    return int(np.diff(raw.node_attributes.row_ptr)[raw.rows_of(nodes)].sum())
+    return replace(found, examples=examples, entries=entries(case, raw, raw.topology.nodes_of(graphs)))
 
 
 def _unsupervised_cost(

@@ -128,6 +128,13 @@ def dense(rows: Rows) -> Float:
     return rows.dense() if isinstance(rows, SparseRows) else rows
 
 
+def sparse(rows: Float) -> SparseRows:
+    """Return a table without its zeros."""
+    row, column = np.nonzero(rows)
+    row_ptr = pointers(np.bincount(row, minlength=len(rows)))
+    return SparseRows(row_ptr, column, rows[row, column], rows.shape[1])
+
+
 def take(rows: Rows, numbers: Int) -> Rows:
     """Return the given rows of a table."""
     return rows.take(numbers) if isinstance(rows, SparseRows) else rows[numbers]

@@ -151,6 +151,10 @@ MAE = Metric(
     "mae", "MAE", "lower", "pooled", "label", high=math.inf,
     meaning="mean absolute error, in the labels' own units",
 )  # fmt: skip
+MSE = Metric(
+    "mse", "MSE", "lower", "pooled", "label", high=math.inf,
+    meaning="mean squared error, in squares of the labels' own units",
+)  # fmt: skip
 R2 = Metric("r2", "R2", scope="pooled", low=-math.inf, meaning="coefficient of determination")
 CLUSTERING_ACCURACY = Metric(
     "clustering_accuracy", "clustering accuracy", scope="all", percent=True,
@@ -169,7 +173,7 @@ PROBE_ACCURACY = Metric(
 METRICS = {
     metric.name: metric
     for metric in (
-        ACCURACY, MICRO_F1, MACRO_F1, ROC_AUC, PRC_AUC, RMSE, MAE, R2,
+        ACCURACY, MICRO_F1, MACRO_F1, ROC_AUC, PRC_AUC, RMSE, MAE, MSE, R2,
         CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY,
     )
 }  # fmt: skip

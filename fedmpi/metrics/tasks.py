@@ -45,6 +45,11 @@ def rmse(labels: Float, values: npt.NDArray[np.floating]) -> Float:
     return np.sqrt(_mean(np.square(labels - values.astype(np.float64)), labels))
 
 
+def mse(labels: Float, values: npt.NDArray[np.floating]) -> Float:
+    """Return the mean squared error of each task, float64 [T]; NaN where no label is."""
+    return _mean(np.square(labels - values.astype(np.float64)), labels)
+
+
 def mae(labels: Float, values: npt.NDArray[np.floating]) -> Float:
     """Return the mean absolute error of each task, float64 [T]; NaN where no label is."""
     return _mean(np.abs(labels - values.astype(np.float64)), labels)

@@ -68,7 +68,7 @@ class GraphNetwork(nn.Module):
         count = 1 if isinstance(options, SgcOptions) else options.layers
         self.conv = nn.ModuleList(_convolution(options, shape.edges) for _ in range(count))
         self.post = nn.Linear(options.hidden, options.hidden) if options.head_layers == 2 else None
-        self.readout = nn.Linear(options.hidden, shape.classes)
+        self.readout = nn.Linear(options.hidden, shape.classes) if options.head_layers else None
 
     def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return what the head sees of each example, [n, h]."""
@@ -90,6 +90,8 @@ class GraphNetwork(nn.Module):
             hidden = relu(self.post(hidden))
             if streams is not None:
                 hidden = streams.apply(hidden, len(self.conv), self.options.dropout)
+        if self.readout is None:
+            return hidden.sum(dim=1, keepdim=True)
         return self.readout(hidden)  # type: ignore[no-any-return]
 
 

@@ -48,7 +48,8 @@ class MessagePassingFlops:
     def _ends(self, counts: GraphCounts) -> tuple[int, int]:
         """Return the products of the first Linear, and of the head."""
         hidden = self.options.hidden
-        head = 2 * hidden * self.shape.classes + (self.options.head_layers - 1) * 2 * hidden * hidden
+        layers = self.options.head_layers
+        head = (2 * hidden * self.shape.classes + (layers - 1) * 2 * hidden * hidden) if layers else 0
         return counts.first_layer(self.shape.width, hidden, executed=False), counts.heads * head
 
     def forward(self, counts: GraphCounts) -> Flops:

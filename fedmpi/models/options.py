@@ -143,7 +143,8 @@ class MessagePassingOptions(NetworkOptions):
     pooling : str
         Of the nodes of a graph: ``mean`` or ``sum``.
     head_layers : int
-        Linears of the head; with 1 it is the output alone.
+        Linears of the head; with 1 it is the output alone, with 0 the output of a pair of nodes is the dot
+        product of their states.
     """
 
     module: ClassVar[str] = "fedmpi.models.message_passing:GraphNetwork"
@@ -152,7 +153,7 @@ class MessagePassingOptions(NetworkOptions):
 
     name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]
     pooling: Literal["mean", "sum"] = "mean"
-    head_layers: Literal[1, 2] = 2
+    head_layers: Literal[0, 1, 2] = 2
 
     @property
     def kernels(self) -> frozenset[str]:

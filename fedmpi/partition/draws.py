@@ -11,8 +11,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
-from fedmpi.partition.options import Chunks, DirichletLabel, DirichletQuantity, DominantShare, Iid
+from fedmpi.partition.options import Chunks, DirichletLabel, DirichletQuantity, DominantShare, Iid, Metadata
 from fedmpi.seeds import Purpose, generator, key, permutation
 
 Int = npt.NDArray[np.int64]
@@ -58,6 +59,29 @@ def dirichlet_label(options: DirichletLabel, labels: Int) -> list[Int]:
 def dirichlet_quantity(options: DirichletQuantity, labels: Int) -> list[Int]:
     """Deal the whole dataset out in shares ~ Dirichlet(alpha); classes fall as they fall."""
     return _until_enough(options, len(labels), [np.arange(len(labels))])
+
+
+def metadata(options: Metadata, raw: RawGraphs, classes: Int) -> list[Int]:
+    """Deal the values of a piece of metadata out in runs of a random order, as FedGraphNN's categories."""
+    values = _metadata(options.by, raw, classes)
+    known = np.unique(values)
+    if options.clients > len(known):
+        raise BadInput(
+            f'{options.clients} clients cannot share {len(known)} values of partition.by = "{options.by}": '
+            "use fewer clients"
+        )
+    order = known[permutation(key(options.seed, Purpose.PARTITION), len(known))]
+    return [np.flatnonzero(np.isin(values, run)) for run in np.array_split(order, options.clients)]
+
+
+def _metadata(by: str, raw: RawGraphs, classes: Int) -> Int:
+    if by == "scaffold" and raw.scaffolds is not None:
+        return np.asarray(raw.scaffolds)
+    if by == "category" and raw.examples == "edge" and raw.places is not None:
+        return np.searchsorted(raw.topology.graph_ptr, np.asarray(raw.places)[:, 0], side="right")
+    if by == "class" and raw.task == "classification":
+        return classes
+    raise BadInput(f'partition.by = "{by}": {raw.name} has no such metadata')
 
 
 def dominant_share(options: DominantShare, labels: Int) -> list[Int]:

@@ -179,6 +179,29 @@ class Metis(_Cut):
     name: Literal["metis"] = "metis"
 
 
+class Metadata(Parts):
+    """Examples of one value of what the dataset says of them stay together.
+
+    Attributes
+    ----------
+    by : str
+        ``category``: the graph that an edge is of, as items of one category; ``class``: the class of a graph
+        or node, the relation of an edge; ``scaffold``: of a molecule.
+    clients : int
+        The values, in a random order, are dealt out in as many runs of about one length.
+    """
+
+    dealer: ClassVar[str] = "fedmpi.partition.draws:metadata"
+
+    name: Literal["metadata"] = "metadata"
+    by: Literal["category", "class", "scaffold"] = "class"
+
+    def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
+        """Return the examples of each client."""
+        found: Sequence[Int] = imported(self.dealer)(self, raw, classes)
+        return found
+
+
 class DominantShare(OneDataset):
     """FCLG's setting: each class has `share` of its graphs on its own clients, the rest on the others.
 

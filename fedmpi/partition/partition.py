@@ -35,7 +35,7 @@ class ClientSplit:
         False where class shares could not be kept in a step of the split.
     nodes : int64 array or None
         Where the client has a part of one large graph: its nodes, all of which are seen in training, those of
-        held-out examples without their labels.
+        held-out examples without their labels; in the numbers of `RawGraphs.node_rows`, where there are any.
     """
 
     name: str
@@ -109,10 +109,10 @@ def _client(options: PartitionOptions, raw: RawGraphs, dataset: int, name: str, 
 
 
 def _placed(client: ClientSplit, raw: RawGraphs) -> ClientSplit:
-    """Return a client with its nodes, where its examples are nodes of a dataset's one graph."""
-    if raw.examples != "node" or raw.graph_classes is not None:
+    """Return a client with its nodes, where its examples are nodes or edges of one graph."""
+    if raw.places is None or raw.graph_classes is not None:
         return client
-    return replace(client, nodes=np.unique(np.asarray(raw.places)[client.graphs]))
+    return replace(client, nodes=np.unique(raw.rows_of(np.asarray(raw.places)[client.graphs])))
 
 
 def _parts(options: PartitionOptions, raw: RawGraphs, name: str, held: Int) -> Split:

@@ -16,7 +16,9 @@ from fedmpi.tasks.known import TASKS, usual_task
 def task_named(task: str, dataset: str) -> type[Task] | None:
     """Return the task that a case names, or that of its dataset's nodes or edges; None for graphs' own."""
     family = family_of(members(dataset)[0])
-    usual = "" if family.examples == "graph" else usual_task(family.examples, "classification")
+    usual = (
+        "" if family.examples == "graph" else usual_task(family.examples, family.task(members(dataset)[0]))
+    )
     return TASKS.find(task or usual) if task or usual else None
 
 
@@ -78,6 +80,12 @@ def _examples_misfit(case: Case) -> tuple[str, str] | None:
     (kind,) = kinds
     if case.dataset.egos is not None and kind != "node":
         return "dataset.egos", f"is for datasets whose nodes have labels, {name} has none: remove it"
+    if getattr(case.model, "head_layers", 1) == 0 and (kind != "edge" or _labels(case, name) != "regression"):
+        return "model.head_layers", "0, the dot product, predicts a number of an edge: use 1 or 2"
+    if case.dataset.both_directions and kind != "edge":
+        return "dataset.both_directions", f"is for labels of edges, {name} has none: remove it"
+    if case.task and TASKS[case.task].of != kind:
+        return "task", f'"{case.task}" is for labels of {TASKS[case.task].of}s, {name} has those of {kind}s'
     if kind == "graph":
         return None
     if not case.objective.supervised:

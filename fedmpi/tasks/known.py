@@ -71,6 +71,8 @@ _USUAL = {
     ("graph", "multi-task"): "multi-label",
     ("graph", "regression"): "regression",
     ("node", "classification"): "node-classification",
+    ("edge", "classification"): "relation-prediction",
+    ("edge", "regression"): "rating-prediction",
 }
 """Task of a dataset's own labels, where the case names none, by examples and kind of labels."""
 

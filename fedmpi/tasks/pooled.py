@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ class PooledTask(Task):
     """
 
     loss_unit = "1"
+    own: ClassVar[int] = 1
+    """Of how many of its metrics, from the first on, each client has a score of its own in the record."""
 
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
@@ -46,20 +48,20 @@ class PooledTask(Task):
             names = ", ".join(raw.name for raw in raws)
             raise BadInput(f'task "{self.name}" takes one dataset per case, here are {names}')
         if getattr(case.model, "head", None) == "own":
-            raise BadInput('model.head = "own" is for graphs with one class each; use model.head = "dataset"')
+            raise BadInput('model.head = "own" is for one class each; use model.head = "dataset"')
         raw, values = raws[0], np.asarray(raws[0].labels)
         self._names, self._width = raw.class_names, values.shape[1]
-        for split in splits:
-            if len(split.train) and np.isnan(values[split.train]).all():
+        held = {part: [split.examples(raw, part) for split in splits] for part in ("train", "val", "test")}
+        for split, trained in zip(splits, held["train"], strict=True):
+            if len(trained) and np.isnan(values[trained]).all():
                 raise BadInput(
                     f"{raw.name}: {split.name} has no label in training: use fewer clients or another seed"
                 )
-        self._trained = values[np.concatenate([split.train for split in splits])]
-        self._held_out = {
-            part: values[np.concatenate([getattr(split, part) for split in splits])]
-            for part in ("val", "test")
-        }
-        self._sizes = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
+        self._trained = values[np.concatenate(held["train"])]
+        self._held_out = {part: values[np.concatenate(held[part])] for part in ("val", "test")}
+        self._sizes = np.array(
+            [[len(part) for part in each] for each in zip(held["val"], held["test"], strict=True)]
+        )
         self.lengths = 4 * self._width * self._sizes.sum(axis=1)
         self._by_client = len(splits) * self._width <= _MOST_SCORED
         self.fields = self._fields()
@@ -123,9 +125,12 @@ class PooledTask(Task):
                 found[f"{part}_task_{metric.name}"] = by_column
                 found[metric.field(part)] = np.array(mean_over_tasks(by_column))
             found |= self._more(part, found, bool(scored.any()))
-            if self._by_client:
-                found[f"client_{self.metrics[0].field(part)}"] = np.array(
-                    [self._own(labels, values, client == number) for number in range(len(self._sizes))]
+            for metric in self.metrics[: self.own] if self._by_client else ():
+                found[f"client_{metric.field(part)}"] = np.array(
+                    [
+                        self._own(metric, labels, values, client == number)
+                        for number in range(len(self._sizes))
+                    ]
                 )
         return found
 
@@ -133,11 +138,17 @@ class PooledTask(Task):
         """Return further rows of a part; `scored`: whether any of its examples was evaluated."""
         return {}
 
-    def _own(self, labels: Floats, values: npt.NDArray[np.float32], mine: npt.NDArray[np.bool_]) -> float:
-        """Return the mean over label columns of a client's headline; NaN where it was not evaluated."""
+    def _own(
+        self,
+        metric: Metric,
+        labels: Floats,
+        values: npt.NDArray[np.float32],
+        mine: npt.NDArray[np.bool_],
+    ) -> float:
+        """Return the mean over label columns of a client's metric; NaN where it was not evaluated."""
         if not mine.any() or np.isnan(values[mine, 0]).any():
             return float("nan")
-        return mean_over_tasks(self.score(self.metrics[0], labels[mine], values[mine]))
+        return mean_over_tasks(self.score(metric, labels[mine], values[mine]))
 
     def _fields(self) -> tuple[Field, ...]:
         found = [training_loss(self.loss_unit), *held_out_losses(self.loss_unit)]
@@ -153,7 +164,7 @@ class PooledTask(Task):
                 )
                 found.append(_field(metric, metric.field(part), ("round",), mean))
                 found.append(_field(metric, f"{part}_task_{metric.name}", ("round", "task"), each))
-                if self._by_client and not number:
+                if self._by_client and number < self.own:
                     own = f"{metric.meaning} over the client's own graphs; mean over the tasks that have one"
                     found.append(_field(metric, f"client_{metric.field(part)}", ("round", "client"), own))
         return tuple(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from fedmpi.datasets.network_family import NetworkFamily
-from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.raw import ExampleKind, RawGraphs
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.datasets.triples import FILES, read_triples
 
@@ -39,6 +39,7 @@ _FOLDERS = {"FB15k-237": "FB15k-237", "WN18RR": "WN18RR/original", "YAGO3-10": "
 class KnowledgeGraphs(NetworkFamily):
     """Three files each."""
 
+    examples: ClassVar[ExampleKind] = "edge"
     name: ClassVar[str] = "knowledge-graph"
     title: ClassVar[str] = "Knowledge graphs: classification of relations"
     facts: ClassVar[Mapping[str, DatasetFacts]] = {each.name: each for each in _FACTS}

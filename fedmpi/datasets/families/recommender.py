@@ -9,7 +9,7 @@ from typing import ClassVar
 from fedmpi.datasets.network_family import NetworkFamily
 from fedmpi.datasets.networks import refuse_other_sizes
 from fedmpi.datasets.ratings import read_ratings
-from fedmpi.datasets.raw import LabelKind, RawGraphs
+from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
 from fedmpi.datasets.tables import DatasetFacts
 
 # fmt: off
@@ -29,6 +29,7 @@ _FACTS = (
 class Recommender(NetworkFamily):
     """FedGraphNN's archives, which cannot be downloaded from anywhere."""
 
+    examples: ClassVar[ExampleKind] = "edge"
     name: ClassVar[str] = "recommender"
     title: ClassVar[str] = "Recommender systems: a graph per category, regression of ratings"
     facts: ClassVar[Mapping[str, DatasetFacts]] = {each.name: each for each in _FACTS}
