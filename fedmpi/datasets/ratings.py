@@ -80,10 +80,10 @@ def read_ratings(path: Path, name: str) -> RawGraphs:
     user = user_nodes[_looked_up(ratings[:, 0], users, f"{where}: users")]
     item = item_nodes[_looked_up(ratings[:, 1], items, f"{where}: items")]
     _, first = np.unique(user * num_nodes + item, return_index=True)  # sorted by user, then item
-    return _packed(name, user[first], item[first], ratings[first, 2], item_category[item[first]], num_nodes)
+    return packed(name, user[first], item[first], ratings[first, 2], item_category[item[first]], num_nodes)
 
 
-def _packed(
+def packed(
     name: str,
     user: Int,
     item: Int,
@@ -91,7 +91,20 @@ def _packed(
     category: Int,
     num_nodes: int,
 ) -> RawGraphs:
-    """Return the graphs of all categories, of distinct pairs of original nodes."""
+    """Return the graphs of all categories, of distinct pairs of original nodes.
+
+    Parameters
+    ----------
+    name : str
+        Of the dataset.
+    user, item : int64 [m]
+        Original nodes of each pair, sorted by user.
+    rating : float64 [m]
+    category : int64 [m]
+        Of each pair's item.
+    num_nodes : int
+        Number of original nodes.
+    """
     categories, graph = np.unique(category, return_inverse=True)
     nodes, place = np.unique(
         np.concatenate([graph * num_nodes + user, graph * num_nodes + item]), return_inverse=True

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.datasets.networks import rows_of_ones, undirected
+from fedmpi.datasets.ratings import packed
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.seeds import Purpose, generator, key
 
@@ -71,3 +72,42 @@ def _partners(
     inside = starts[own] + (rng.random(len(first)) * (starts[own + 1] - starts[own])).astype(np.int64)
     same = rng.random(len(first)) < size.homophily
     return np.where(same, by_class[inside], rng.integers(size.nodes, size=len(first)))
+
+
+def ratings(size: NetworkSize) -> RawGraphs:
+    """Return ratings from 1 to 5 of items by users, a graph for each category of items.
+
+    Half of the nodes are users; a rating is what the tastes of user and item make of it, and noise.
+    """
+    rng = generator(key(size.seed, Purpose.DATA, 1))
+    users = size.nodes // 2
+    tastes = rng.normal(size=(size.nodes, 2))
+    pairs = np.unique(
+        rng.integers(users, size=size.nodes * size.degree // 2) * size.nodes
+        + rng.integers(users, size.nodes, size=size.nodes * size.degree // 2)
+    )
+    user, item = pairs // size.nodes, pairs % size.nodes
+    liking = 3.5 + (tastes[user] * tastes[item]).sum(axis=1) + 0.5 * rng.normal(size=len(pairs))
+    category = (item - users) % size.classes
+    return packed(RATINGS, user, item, np.clip(np.round(liking), 1, 5), category, size.nodes)
+
+
+def triples(size: NetworkSize) -> RawGraphs:
+    """Return triples of a graph whose relations join groups of entities: 80, 10 and 10 percent by part."""
+    rng = generator(key(size.seed, Purpose.DATA, 2))
+    group = rng.integers(size.classes, size=size.nodes)
+    by_group = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[by_group], np.arange(size.classes + 1))
+    head = rng.integers(size.nodes, size=size.nodes * size.degree // 2)
+    relation = rng.integers(size.classes, size=len(head))
+    goal = (group[head] + relation) % size.classes
+    inside = starts[goal] + (rng.random(len(head)) * (starts[goal + 1] - starts[goal])).astype(np.int64)
+    tail = np.where(
+        rng.random(len(head)) < size.homophily, by_group[np.minimum(inside, size.nodes - 1)], head[::-1]
+    )
+    parts = np.sort(np.where(np.arange(len(head)) % 10 < 8, 0, 1 + np.arange(len(head)) % 2)).astype(np.int8)
+    trained = parts == 0
+    topology = undirected(head[trained], tail[trained], np.array([0, size.nodes]))
+    names = tuple(f"relation-{number}" for number in range(size.classes))
+    places = np.stack([head, tail], axis=1)
+    return RawGraphs(TRIPLES, topology, None, (), None, relation, names, places=places, parts=parts)

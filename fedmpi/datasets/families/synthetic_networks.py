@@ -7,8 +7,16 @@ from typing import ClassVar
 
 from fedmpi.datasets.family import Family
 from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.raw import ExampleKind, RawGraphs
-from fedmpi.datasets.synthetic_networks import NODES, NetworkSize, nodes
+from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
+from fedmpi.datasets.synthetic_networks import (
+    NODES,
+    RATINGS,
+    TRIPLES,
+    NetworkSize,
+    nodes,
+    ratings,
+    triples,
+)
 from fedmpi.datasets.tables import DatasetFacts
 
 
@@ -20,23 +28,53 @@ class NetworkOptions(DatasetOptions):
     network: NetworkSize = NetworkSize()
 
 
-class SyntheticNodes(Family):
-    """A network whose nodes have classes."""
+class _Generated(Family):
+    """One network, named as its family, of the size that the options ask for."""
 
-    name: ClassVar[str] = "synthetic-nodes"
-    names: ClassVar[Collection[str]] = (NODES,)
-    examples: ClassVar[ExampleKind] = "node"
     prepared: ClassVar[bool] = False
+    make: ClassVar[staticmethod[[NetworkSize], RawGraphs]]
     Options = NetworkOptions
 
     def sizes(self, options: DatasetOptions) -> list[DatasetFacts]:
         """Return about the sizes of the network."""
         assert isinstance(options, NetworkOptions)
-        size = options.network
-        edges = size.nodes * size.degree
-        return [DatasetFacts(NODES, 1, size.classes, 0, size.words, None, size.nodes, edges, digest="")]
+        size, regression = options.network, self.task(self.name) == "regression"
+        graphs, words = (size.classes, 0) if regression else (1, size.words * (self.examples == "node"))
+        classes, edges = 1 if regression else size.classes, size.nodes * size.degree
+        return [DatasetFacts(self.name, graphs, classes, 0, words, None, size.nodes, edges, digest="")]
 
     def generate(self, options: DatasetOptions) -> tuple[RawGraphs, ...]:
         """Return the network."""
         assert isinstance(options, NetworkOptions)
-        return (nodes(options.network),)
+        return (self.make(options.network),)
+
+
+class SyntheticNodes(_Generated):
+    """A network whose nodes have classes."""
+
+    name: ClassVar[str] = NODES
+    names: ClassVar[Collection[str]] = (NODES,)
+    examples: ClassVar[ExampleKind] = "node"
+    make = staticmethod(nodes)
+
+
+class SyntheticRatings(_Generated):
+    """Ratings of items by users."""
+
+    name: ClassVar[str] = RATINGS
+    names: ClassVar[Collection[str]] = (RATINGS,)
+    examples: ClassVar[ExampleKind] = "edge"
+    make = staticmethod(ratings)
+
+    def task(self, name: str) -> LabelKind:
+        """Return "regression"."""
+        return "regression"
+
+
+class SyntheticTriples(_Generated):
+    """Triples whose relations are predicted."""
+
+    name: ClassVar[str] = TRIPLES
+    names: ClassVar[Collection[str]] = (TRIPLES,)
+    examples: ClassVar[ExampleKind] = "edge"
+    make = staticmethod(triples)

@@ -1,0 +1,74 @@
+"""Rating prediction: scores and the constant baseline, by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.algorithms.fedavg import FedAvg
+from fedmpi.case.schema import Case
+from fedmpi.datasets.networks import undirected
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.engine.clients import Evaluation
+from fedmpi.models.networks import build
+from fedmpi.models.options import GcnOptions, Shape
+from fedmpi.partition.options import Iid
+from fedmpi.partition.partition import ClientSplit
+from fedmpi.tasks.rating_prediction import RatingPrediction
+
+RATINGS = np.array([[1.0], [3.0], [5.0], [2.0], [4.0], [3.0]])
+
+
+@pytest.fixture
+def task():
+    """Two clients: one trains on ratings 1 and 3, tests 5 and 2; one trains on 4 and tests 3."""
+    places = np.stack([np.arange(6), np.arange(6, 12)], axis=1)
+    topology = undirected(places[:, 0], places[:, 1], np.array([0, 12]))
+    raw = RawGraphs("R", topology, None, (), None, RATINGS, ("rating",), "regression", places=places)
+    nothing = np.zeros(0, np.int64)
+    splits = [
+        ClientSplit("one", 0, np.array([0, 1]), nothing, np.array([2, 3]), True, np.arange(12)),
+        ClientSplit("two", 0, np.array([4]), nothing, np.array([5]), True, np.arange(12)),
+    ]
+    options = FedAvg.Options(name="fedavg")
+    return RatingPrediction(Case(suite="s", name="n", partition=Iid(), algorithm=options), [raw], splits)
+
+
+def test_scores_over_all_and_of_each_client(task):
+    outputs = [torch.tensor([[4.0], [4.0]]), torch.tensor([[3.5]])]
+    tests = [torch.tensor([[5.0], [2.0]]), torch.tensor([[3.0]])]
+    none = task.outcome(torch.zeros(0, 1), torch.zeros(0, 1))
+    packed = [
+        task.pack(client, Evaluation(none, task.outcome(outputs[client], tests[client]), 0, 0))
+        for client in range(2)
+    ]
+    rows = task.rows(np.concatenate(packed))
+    assert float(rows["test_mse"]) == pytest.approx((1 + 4 + 0.25) / 3)
+    assert float(rows["test_rmse"]) == pytest.approx(((1 + 4 + 0.25) / 3) ** 0.5)
+    assert float(rows["test_mae"]) == pytest.approx((1 + 2 + 0.5) / 3)
+    assert rows["client_test_mae"].tolist() == pytest.approx([1.5, 0.5])
+    assert rows["client_test_mse"].tolist() == pytest.approx([2.5, 0.25])
+    assert rows["client_test_rmse"].tolist() == pytest.approx([2.5**0.5, 0.5])
+    names = {field.name for field in task.fields}
+    assert set(rows) <= names
+
+
+def test_the_mean_training_rating_is_the_constant_of_every_metric(task):
+    found = task.partition()
+    mean = (1 + 3 + 4) / 3
+    errors = np.array([5, 2, 3]) - mean
+    assert found["constant_mae"] == pytest.approx([np.abs(errors).mean()])
+    assert found["constant_mse"] == pytest.approx([np.square(errors).mean()])
+    assert found["constant_rmse"] == pytest.approx([np.square(errors).mean() ** 0.5])
+
+
+def test_without_a_head_the_output_is_the_dot_product_of_both_states():
+    from fedmpi.graphs.batch import Batch
+
+    module = build(GcnOptions(hidden=4, layers=1, head_layers=0), Shape(3, 1))
+    assert module.readout is None
+    topology = undirected(np.array([0, 1]), np.array([1, 2]), np.array([0, 3]))
+    batch = Batch(topology, torch.eye(3), torch.zeros(2, 1), places=torch.tensor([[0, 1], [2, 2]]))
+    states = Batch(topology, torch.eye(3), torch.zeros(3), places=torch.arange(3))
+    rows = module.embed(states, None)
+    expected = torch.stack([rows[0] @ rows[1], rows[2] @ rows[2]])[:, None]
+    assert torch.allclose(module(batch, None), expected)
