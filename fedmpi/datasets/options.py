@@ -20,7 +20,8 @@ class DatasetOptions(Options):
     ----------
     name : str
         ``synthetic``, a group such as ``gcfl/molecules``, any TU dataset, a MoleculeNet set
-        such as ``SIDER``, several joined as in ``PROTEINS+DD``, or the path of an own folder in TU format.
+        such as ``SIDER``, a network such as ``Cora``, several joined as in ``PROTEINS+DD``, or the path of an
+        own folder in TU format.
     features : str
         One of `fedmpi.datasets.features.FEATURES`.
     scaling : str
