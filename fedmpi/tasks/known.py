@@ -71,6 +71,7 @@ _USUAL = {
     ("graph", "multi-task"): "multi-label",
     ("graph", "regression"): "regression",
     ("node", "classification"): "node-classification",
+    ("node", "multi-task"): "node-multi-label",
     ("edge", "classification"): "relation-prediction",
     ("edge", "regression"): "rating-prediction",
 }

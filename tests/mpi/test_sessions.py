@@ -39,6 +39,10 @@ CASES = (
     "ditto",
     "fednova",
     "q-fedavg",
+    "nodes",
+    "parts",
+    "ratings",
+    "relations",
     "gcn",
     "sage",
 )
