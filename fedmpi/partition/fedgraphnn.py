@@ -19,6 +19,8 @@ from fedmpi.partition.options import FedGraphNN
 Int = npt.NDArray[np.int64]
 Parts = tuple[Int, Int, Int]
 
+_MOST_DRAWS = 10_000
+
 
 def deal(options: FedGraphNN, raw: RawGraphs) -> list[Parts]:
     """Return training, validation and test graphs of each client.
@@ -33,7 +35,8 @@ def deal(options: FedGraphNN, raw: RawGraphs) -> list[Parts]:
     """
     classes, _ = strata(raw)
     legacy = np.random.RandomState(options.seed)
-    dealt = [_dealt(options, part, classes, legacy) for part in _split(options, raw, classes)]
+    least = 0 if raw.places is None else 1
+    dealt = [_until_enough(options, part, classes, legacy, least) for part in _split(options, raw, classes)]
     clients = list(zip(*dealt, strict=True))
     for number, (train, _, _) in enumerate(clients):
         if not len(train):
@@ -106,6 +109,17 @@ def _by_scaffold(raw: RawGraphs) -> Parts:
     nothing = np.zeros(0, np.int64)
     train, val, test = (np.concatenate([nothing, *part]) for part in parts)
     return train, val, test
+
+
+def _until_enough(
+    options: FedGraphNN, part: Int, classes: Int, legacy: np.random.RandomState, least: int
+) -> list[Int]:
+    """Return each client's share of one part; the released code draws anew for ego-networks, not for graphs."""
+    for _ in range(_MOST_DRAWS):
+        found = _dealt(options, part, classes, legacy)
+        if min(len(each) for each in found) >= min(least, len(part) // options.clients):
+            break
+    return found
 
 
 def _dealt(options: FedGraphNN, part: Int, classes: Int, legacy: np.random.RandomState) -> list[Int]:

@@ -101,7 +101,7 @@ def test_a_client_has_whole_categories(rated):
     )  # fmt: skip
     clients = make(Metadata(by="category", clients=2), [many]).clients
     categories = [sorted(set((many.places[client.graphs, 0] // 9).tolist())) for client in clients]
-    assert sorted(sum(categories, [])) == [0, 1, 2]
+    assert sorted([*categories[0], *categories[1]]) == [0, 1, 2]
     assert [len(each) for each in categories] == [2, 1]
     with pytest.raises(BadInput, match="4 clients cannot share 3 values"):
         make(Metadata(by="category", clients=4), [many])
