@@ -135,7 +135,7 @@ def _spread(spread: Spread) -> str:
 def leakage(
     target: SuiteName, data: Data, case: OneCase = None, set_: Set = None, as_json: Json = False
 ) -> int:
-    """Test graphs that have an isomorphic twin in a training set, by partition of a suite."""
+    """Test graphs with an isomorphic twin in a training set, and nodes or edges that are in one."""
     wanted = _distinct_partitions(_cases(target, case, set_ or []))
     found = []
     for each in wanted:
@@ -173,8 +173,8 @@ def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
 
 def _leakage_table(case: Case, result: Leakage) -> PlainTable:
     distinct = "; ".join(f"{each.dataset}: {each.distinct} of {each.graphs}" for each in result.datasets)
-    title = f"{case.dataset.name}, {case.partition.name}; distinct graphs: {distinct}"
-    headings = ("client", "dataset", "test graphs", "twin in own training", "in another's", "in none")
+    title = f"{case.dataset.name}, {case.partition.name}; distinct: {distinct}"
+    headings = ("client", "dataset", "test examples", "twin in own training", "in another's", "in none")
     table = PlainTable(title, headings, 2)
     counts = [_twins(client) for client in result.clients]
     for client, found in zip(result.clients, counts, strict=True):
@@ -185,7 +185,7 @@ def _leakage_table(case: Case, result: Leakage) -> PlainTable:
 
 
 def _twins(client: ClientLeakage) -> dict[str, int]:
-    """Return how many test graphs a client has, and of how many there is a twin where."""
+    """Return how many test examples a client has, and of how many there is a twin where."""
     masks = {"own": client.own, "other": client.other, "none": client.clean}
     return {"test": len(client.own), **{name: int(mask.sum()) for name, mask in masks.items()}}
 

@@ -114,7 +114,7 @@ def _by_scaffold(raw: RawGraphs) -> Parts:
 def _until_enough(
     options: FedGraphNN, part: Int, classes: Int, legacy: np.random.RandomState, least: int
 ) -> list[Int]:
-    """Return each client's share of one part; the released code draws anew for ego-networks, not for graphs."""
+    """Return each client's share of one part; the released code draws anew for ego-networks only."""
     for _ in range(_MOST_DRAWS):
         found = _dealt(options, part, classes, legacy)
         if min(len(each) for each in found) >= min(least, len(part) // options.clients):

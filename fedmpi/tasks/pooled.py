@@ -152,7 +152,10 @@ class PooledTask(Task):
 
     def _fields(self) -> tuple[Field, ...]:
         found = [training_loss(self.loss_unit), *held_out_losses(self.loss_unit)]
-        for part, of in (("val", "all clients' validation graphs"), ("test", "all clients' test graphs")):
+        for part, of in (
+            ("val", f"all clients' validation {self.of}s"),
+            ("test", f"all clients' test {self.of}s"),
+        ):
             for number, metric in enumerate(self.metrics):
                 mean = (
                     f"{metric.meaning} over {of}, each under its client's new model; "
@@ -165,7 +168,7 @@ class PooledTask(Task):
                 found.append(_field(metric, metric.field(part), ("round",), mean))
                 found.append(_field(metric, f"{part}_task_{metric.name}", ("round", "task"), each))
                 if self._by_client and number < self.own:
-                    own = f"{metric.meaning} over the client's own graphs; mean over the tasks that have one"
+                    own = f"{metric.meaning} over the client's own {self.of}s; mean over the tasks that have one"
                     found.append(_field(metric, f"client_{metric.field(part)}", ("round", "client"), own))
         return tuple(found)
 

@@ -35,7 +35,7 @@ def test_heterogeneity_across_two_datasets(real_data, capsys):
 def test_leakage_has_one_table_per_partition(tiny_suite, capsys):
     assert analyse.leakage(str(tiny_suite), Data()) == 0  # three algorithms, one partition
     out = capsys.readouterr().out
-    assert out.count("distinct graphs") == 1
+    assert out.count("distinct: ") == 1
     (total,) = [line.split() for line in out.splitlines() if line.lstrip().startswith("all")]
     assert total[1] == "12"
 
