@@ -168,7 +168,8 @@ class PooledTask(Task):
                 found.append(_field(metric, metric.field(part), ("round",), mean))
                 found.append(_field(metric, f"{part}_task_{metric.name}", ("round", "task"), each))
                 if self._by_client and number < self.own:
-                    own = f"{metric.meaning} over the client's own {self.of}s; mean over the tasks that have one"
+                    where = f"over the client's own {self.of}s; mean over the tasks that have one"
+                    own = f"{metric.meaning} {where}"
                     found.append(_field(metric, f"client_{metric.field(part)}", ("round", "client"), own))
         return tuple(found)
 
