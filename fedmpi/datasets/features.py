@@ -32,7 +32,15 @@ from fedmpi.graphs.packed import (
 )
 
 FeatureKind = Literal[
-    "original", "labels", "attributes", "labels+attributes", "degree", "constant", "scalar8", "onehot"
+    "original",
+    "labels",
+    "attributes",
+    "labels+attributes",
+    "degree",
+    "constant",
+    "identity",
+    "scalar8",
+    "onehot",
 ]
 FEATURES: tuple[str, ...] = get_args(FeatureKind)
 
@@ -54,6 +62,10 @@ def resolve(raw: RawGraphs, kind: str) -> str:
     BadInput
         The dataset has no such features, or `kind` is unknown.
     """
+    if kind == "identity" and raw.places is None:
+        raise BadInput(
+            f"features 'identity' are a vector for each node of one graph, which {raw.name} is not"
+        )
     if kind not in FEATURES:
         raise BadInput(f"unknown features '{kind}': choose one of {', '.join(FEATURES)}")
     has_labels, has_attributes = raw.node_labels is not None, raw.node_attributes is not None
@@ -91,6 +103,11 @@ def _most_partners(raw: RawGraphs) -> int:
     return int(np.diff(topology.row_ptr).max())
 
 
+def _num_rows(raw: RawGraphs) -> int:
+    """Return the number of different nodes."""
+    return raw.topology.num_nodes if raw.node_rows is None else int(np.max(raw.node_rows)) + 1
+
+
 def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> int:
     """Return the number of feature columns d.
 
@@ -110,6 +127,7 @@ def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> i
         "attributes": raw.attribute_width,
         "labels+attributes": sum(raw.label_widths) + raw.attribute_width,
         "constant": 1,
+        "identity": _num_rows(raw),
         "onehot": ONE_HOT_WIDTH,
     }
     return _degree_max(raw, degree_max) + 1 if meaning == "degree" else widths[meaning]
@@ -198,6 +216,10 @@ def _features(
         return rows if raw.examples == "graph" else sparse(rows), of_node
     if meaning == "constant":
         return np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
+    if meaning == "identity":
+        kept, of_node = np.unique(raw.rows_of(nodes), return_inverse=True)
+        row_ptr = np.arange(len(kept) + 1)
+        return SparseRows(row_ptr, kept, np.ones(len(kept), np.float32), _num_rows(raw)), of_node
     if meaning == "labels":
         return _label_one_hot(raw, nodes)
     if isinstance(raw.node_attributes, SparseRows) and meaning == "attributes":

@@ -48,6 +48,18 @@ def directed(senders: Int, receivers: Int, graph_ptr: Int) -> Topology:
     return Topology(graph_ptr, pointers(np.bincount(rows, minlength=num_nodes)), columns)
 
 
+def with_relations(senders: Int, receivers: Int, relations: Int, graph_ptr: Int) -> tuple[Topology, Int]:
+    """Return the directed graphs of some triples, with an edge for each, and its relation, int64 [E].
+
+    Equal triples are one; two nodes may be joined by several relations, a node with itself too.
+    """
+    num_nodes = int(graph_ptr[-1])
+    many = int(relations.max(initial=0)) + 1
+    pairs, relation = np.divmod(np.unique((receivers * num_nodes + senders) * many + relations), many)
+    rows, columns = np.divmod(pairs, num_nodes)
+    return Topology(graph_ptr, pointers(np.bincount(rows, minlength=num_nodes)), columns), relation
+
+
 def in_both_directions(raw: RawGraphs) -> RawGraphs:
     """Return a dataset of pairs in which each pair is an example in both directions.
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import feature_table, resolve
-from fedmpi.datasets.networks import directed, undirected
+from fedmpi.datasets.networks import directed, undirected, with_relations
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.induced import induced
 from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
@@ -26,13 +26,13 @@ def part_data(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[GraphSet,
     of the training examples alone.
     """
     assert split.nodes is not None and raw.places is not None
-    topology = _structure(case, raw, split)
+    topology, edges = _structure(case, raw, split)
     settings, nodes = case.dataset, split.nodes
     table, of_node = feature_table(raw, split.nodes, topology, settings.features, scaling=settings.scaling)
 
     def having(examples: Ints) -> GraphSet:
         labels, places = np.asarray(raw.labels)[examples], _places(raw, nodes, examples)
-        return GraphSet(topology, table, of_node, labels, places=places)
+        return GraphSet(topology, table, of_node, labels, edges, places=places)
 
     return having(split.train), having(np.concatenate([split.val, split.test]))
 
@@ -40,7 +40,7 @@ def part_data(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[GraphSet,
 def part_counts(case: Case, raw: RawGraphs, split: ClientSplit, parts: Sequence[str]) -> GraphCounts:
     """Return what a pass over the part with the examples of some parts of the split works on."""
     assert split.nodes is not None
-    edges = _structure(case, raw, split).num_edges + len(split.nodes)
+    edges = _structure(case, raw, split)[0].num_edges + len(split.nodes)
     examples = sum(len(getattr(split, part)) for part in parts)
     return GraphCounts(1, len(split.nodes), edges, examples, entries(case, raw, split.nodes))
 
@@ -48,6 +48,8 @@ def part_counts(case: Case, raw: RawGraphs, split: ClientSplit, parts: Sequence[
 def entries(case: Case, raw: RawGraphs, nodes: Ints) -> int | None:
     """Return the entries of sparse features of some nodes; None where they are dense."""
     meaning = resolve(raw, case.dataset.features)
+    if meaning == "identity":
+        return len(nodes)
     if meaning == "degree" and raw.examples != "graph":
         return len(nodes)
     if meaning == "attributes" and isinstance(raw.node_attributes, SparseRows):
@@ -55,15 +57,21 @@ def entries(case: Case, raw: RawGraphs, nodes: Ints) -> int | None:
     return None
 
 
-def _structure(case: Case, raw: RawGraphs, split: ClientSplit) -> Topology:
-    """Return the edges along which messages pass, nodes numbered as in ``split.nodes``."""
+def _structure(
+    case: Case, raw: RawGraphs, split: ClientSplit
+) -> tuple[Topology, npt.NDArray[np.uint8] | None]:
+    """Return the edges that messages take, nodes as in ``split.nodes``, and their relations, if read."""
     nodes = split.nodes
     assert nodes is not None
     if raw.examples == "node":
-        return induced(raw.topology, nodes)[0]
+        return induced(raw.topology, nodes)[0], None
     first, second = _places(raw, nodes, split.train).T
+    graph_ptr = np.array([0, len(nodes)])
+    if case.model.relational:
+        topology, relations = with_relations(first, second, np.asarray(raw.labels)[split.train], graph_ptr)
+        return topology, relations.astype(np.uint8)[:, None]
     joined = directed if case.dataset.both_directions else undirected
-    return joined(first, second, np.array([0, len(nodes)]))
+    return joined(first, second, graph_ptr), None
 
 
 def _places(raw: RawGraphs, nodes: Ints, examples: Ints) -> Ints:

@@ -121,6 +121,16 @@ class Batch:
         values = self.x.values().cpu().numpy()[order]
         return self.x, csr(pointers, rows, values, len(row_ptr) - 1).to(self.x.device)
 
+    @cached_property
+    def by_relation(self) -> list[tuple[int, Tensor, Tensor]]:
+        """Relation, senders [E_r] and receivers [E_r] of the edges of each relation that there is."""
+        assert self.edges is not None
+        relation = self.edges[:, 0].long()
+        order = torch.argsort(relation, stable=True)
+        found, counts = torch.unique_consecutive(relation[order], return_counts=True)
+        pieces = torch.split(self.edge_index[:, order], counts.tolist(), dim=1)
+        return [(int(each), *piece.contiguous()) for each, piece in zip(found, pieces, strict=True)]
+
     def linear(self, layer: nn.Linear) -> Tensor:
         """Return a layer of the features, [N, h]; zeros of sparse ones are skipped."""
         if self._words is None:

@@ -32,6 +32,8 @@ class ModelOptions(Options):
 
     examples: ClassVar[frozenset[str]] = frozenset({"graph"})
     """What its head can predict of: graphs, nodes, edges."""
+    relational: ClassVar[bool] = False
+    """Whether it reads the relation of each edge, which is the class of a training example."""
     any_task: ClassVar[bool] = False
     """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
     compiled: ClassVar[bool] = False
@@ -202,6 +204,37 @@ class MpnnOptions(MessagePassingOptions):
     """Message passing with edge features, FedGraphNN's Eq. 1; without edge features where there are none."""
 
     name: Literal["mpnn"] = "mpnn"
+
+
+class RgcnOptions(NetworkOptions):
+    """RGCN with DistMult, for relations of edges (Schlichtkrull et al. 2018).
+
+    Attributes
+    ----------
+    blocks : int
+        Blocks of each relation's matrix.
+    """
+
+    module: ClassVar[str] = "fedmpi.models.rgcn:Rgcn"
+    examples: ClassVar[frozenset[str]] = frozenset({"edge"})
+    relational: ClassVar[bool] = True
+
+    name: Literal["rgcn"] = "rgcn"
+    hidden: int = Field(64, ge=1, le=4096)
+    layers: int = Field(2, ge=0, le=16)
+    blocks: int = Field(4, ge=1, le=4096)
+    dropout: float = Field(0.2, ge=0, lt=1)
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return frozenset({"csr"})
+
+    @model_validator(mode="after")
+    def _divides(self) -> RgcnOptions:
+        if self.hidden % self.blocks:
+            raise ValueError(f"hidden {self.hidden} is no multiple of {self.blocks} blocks")
+        return self
 
 
 class FedGraphNNOptions(NetworkOptions):

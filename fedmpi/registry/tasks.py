@@ -93,6 +93,13 @@ def _examples_misfit(case: Case) -> tuple[str, str] | None:
     if kind not in case.model.examples:
         models = ", ".join(f'"{each}"' for each, options in MODELS.items() if kind in options.examples)
         return "model", f'"{case.model.name}" predicts of graphs, {name} has labels of {kind}s: use {models}'
+    if case.model.relational and case.dataset.both_directions:
+        return (
+            "dataset.both_directions",
+            f'"{case.model.name}" takes every relation in both directions: remove it',
+        )
+    if case.model.relational and _labels(case, name) != "classification":
+        return "model", f'"{case.model.name}" predicts relations, which {name} has not: use "gcn"'
     if case.model.own_head:
         return "model.head", f'"own" is for labels of graphs, {name} has those of {kind}s: use "dataset"'
     return None

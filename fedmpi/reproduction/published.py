@@ -15,11 +15,14 @@ from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, METRICS
 CLUSTERING = {"clustering accuracy": CLUSTERING_ACCURACY.name, "macro F1": CLUSTERING_F1.name}
 """What papers call metrics of all graphs of a run; they are the last round's under every rule."""
 
-POOLED = {metric.title: metric for metric in METRICS.values() if metric.scope == "pooled"}
+POOLED = {
+    each.title: each.name
+    for each in METRICS.values()
+    if each.scope == "pooled" and each.title not in CLUSTERING
+}
 """What papers call metrics over all clients' test graphs."""
 
-SCORES = ("micro F1", "MSE", *POOLED)
-"""The same, and two that only papers have."""
+SCORES = tuple(POOLED)
 
 KNOWN = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
 """Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0;
