@@ -73,7 +73,11 @@ class RgcnConv(nn.Module):
         width = hidden // blocks
         self.weight = nn.Parameter(torch.empty(2 * relations, blocks, width, width))
         self.root = nn.Linear(hidden, hidden)
-        bound = math.sqrt(6 / (2 * width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the matrices anew, as Glorot and Bengio (2010)."""
+        bound = math.sqrt(3 / self.weight.shape[-1])
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, x: Tensor, batch: Batch) -> Tensor:

@@ -16,9 +16,7 @@ CLUSTERING = {"clustering accuracy": CLUSTERING_ACCURACY.name, "macro F1": CLUST
 """What papers call metrics of all graphs of a run; they are the last round's under every rule."""
 
 POOLED = {
-    each.title: each.name
-    for each in METRICS.values()
-    if each.scope == "pooled" and each.title not in CLUSTERING
+    each.title: each for each in METRICS.values() if each.scope == "pooled" and each.title not in CLUSTERING
 }
 """What papers call metrics over all clients' test graphs."""
 
