@@ -18,7 +18,7 @@ from fedmpi.engine.hooks import FLAGS, Hooks
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, RankFailed
 from fedmpi.exits import exits_raised
-from fedmpi.models.flat import FROZEN
+from fedmpi.models.flat import FROZEN, FlatModel
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
 from fedmpi.store.schema import MEASUREMENTS, RESULTS
@@ -75,6 +75,8 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
 def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, float]:
     """Return a digest of what each hook that every rank calls on its own returns."""
     _refuse_fields(federation.task)
+    if case.plugin:
+        _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients
     try:
         answers = {
@@ -107,6 +109,26 @@ def _refuse_fields(task: Task) -> None:
         if field.name in taken:
             raise BadInput(f'task {task.name}: two fields of a record are named "{field.name}": rename one')
         taken.add(field.name)
+
+
+def _refuse_unseeded(case: Case, shapes: Sequence[Shape]) -> None:
+    """Raise BadInput where a network of a plug-in starts from other numbers than those of the seed."""
+    import torch
+
+    for shape in dict.fromkeys(shapes):
+        starts = []
+        for before in (1, 2):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(before)
+                model = FlatModel(network_of(case.objective, case.model, shape))
+                model.initialise(case.seed, 0)
+                starts.append({name: value.clone() for name, value in model.module.state_dict().items()})
+        for name, value in starts[0].items():
+            if not torch.equal(value, starts[1][name]):
+                raise BadInput(
+                    f"model {case.model.name}: {name} is drawn where its module is made, not from the seed: "
+                    "draw it in a method reset_parameters() of that module"
+                )
 
 
 def refuse_unequal(case: Case, algorithm: Algorithm) -> None:

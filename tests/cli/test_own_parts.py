@@ -116,6 +116,14 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             "model plain: own.py raised AttributeError: 'Batch' object has no attribute 'y'",
         ),
         (
+            MODEL.format(width=4, returned="Network()").replace(
+                "super().__init__()", "super().__init__(); self.scale = torch.nn.Parameter(torch.randn(3))"
+            ),
+            ("model=plain",),
+            "model plain: scale is drawn where its module is made, not from the seed: draw it in a method "
+            "reset_parameters() of that module",
+        ),
+        (
             PARTITION.format(body="return 1 / 0"),
             ("dataset.synthetic.domains=1", "partition=odd"),
             "partition odd: own.py raised ZeroDivisionError: division by zero",
@@ -136,7 +144,7 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             "dataset family dots: own.py raised ZeroDivisionError: division by zero",
         ),
     ],
-    ids=["network", "no network", "forward", "deal", "numbers", "nobody", "read"],
+    ids=["network", "no network", "forward", "unseeded", "deal", "numbers", "nobody", "read"],
 )
 def test_what_a_plugin_does_wrong_is_one_line_and_no_run(own, tmp_path, text, settings, words):
     done = own(text, *settings)
