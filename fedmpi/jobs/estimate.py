@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import PersonalModel, WeightsFromLosses
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
+from fedmpi.datasets.names import family_of
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
@@ -18,6 +21,7 @@ from fedmpi.jobs.systems import Model
 from fedmpi.models.flops import GraphCounts
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ViewCounts
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.store.folders import runs_below
 from fedmpi.store.reader import load_run
 from fedmpi.store.schema import canonical_json
@@ -104,11 +108,32 @@ def round_gflop(case: Case) -> float:
             total += _unsupervised(case, one)
             continue
         flops = case.model.flops(Shape(_width(case, one), one.classes))
-        if flops is None:
+        if flops is None or case.dataset.egos is not None:
             return math.nan
-        train = flops.training(_counts(one, _TRAIN_SHARE)).total * case.local_epochs * case.participation
-        total += train + flops.forward(_counts(one, 1 - _TRAIN_SHARE)).total
+        trained, held_out = _parts(one)
+        train = _trainings(case) * flops.training(trained).total
+        if issubclass(_algorithm(case), WeightsFromLosses):
+            train += flops.forward(trained).total
+        total += train * case.participation + flops.forward(held_out).total
     return total / 1e9
+
+
+def _algorithm(case: Case) -> type[Algorithm]:
+    return ALGORITHMS.find(case.algorithm.name)
+
+
+def _trainings(case: Case) -> int:
+    """Return how many passes over its training graphs a participant trains in a round."""
+    return case.local_epochs * (2 if issubclass(_algorithm(case), PersonalModel) else 1)
+
+
+def _parts(facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:
+    """Return what training and evaluation work on; both on all of a graph whose nodes or edges are examples."""
+    if family_of(facts.name).examples == "graph":
+        return _counts(facts, _TRAIN_SHARE), _counts(facts, 1 - _TRAIN_SHARE)
+    examples = facts.nodes if family_of(facts.name).examples == "node" else facts.directed_edges // 2
+    train, held_out = (int(share * examples) for share in (_TRAIN_SHARE, 1 - _TRAIN_SHARE))
+    return replace(_counts(facts, 1.0), examples=train), replace(_counts(facts, 1.0), examples=held_out)
 
 
 def _unsupervised(case: Case, facts: DatasetFacts) -> float:

@@ -163,6 +163,29 @@ def test_the_models_flop_are_those_of_the_known_counts(here):
     assert estimate.round_gflop(item.case) == pytest.approx(5.119 + 0.476, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "trained", "evaluated"), [("ditto", 2, 1), ("q-fedavg", 1, 1 + 0.8 / 0.2)]
+)
+def test_personal_models_and_losses_at_the_received_model_are_counted(here, algorithm, trained, evaluated):
+    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"PROTEINS"')
+    text = text.replace('"per-dataset"', '{ name = "chunks", clients = 10 }')
+    plain = item_of(text).case
+    other = item_of(text.replace('["fedavg", "gcfl"]', f'["{algorithm}"]')).case
+    assert other.algorithm.name == algorithm
+    forward = 0.476
+    training = estimate.round_gflop(plain) - forward
+    assert estimate.round_gflop(other) == pytest.approx(trained * training + evaluated * forward, rel=0.02)
+
+
+def test_both_passes_over_a_part_of_a_graph_take_all_of_its_nodes(here):
+    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"Cora"')
+    text = text.replace('"per-dataset"', '{ name = "iid", clients = 10 }')
+    gflop = estimate.round_gflop(item_of(text).case)
+    # GIN of 1,433 columns, 64 wide, three layers: products of all 2,708 nodes, once forward, twice backward
+    first, layers = 2 * 2708 * 1433 * 64, 3 * 2 * 2 * 2708 * 64 * 64
+    assert gflop * 1e9 == pytest.approx(2 * first + 3 * layers + first + layers, rel=0.05)
+
+
 def test_a_mode_says_on_how_many_ranks_each_case_runs(make, tmp_path):
     text = SUITE.replace('name = "mine"', 'name = "mine"\nmode = "strong"\nranks = [1, 4]')
     one, four = make(text).batches
