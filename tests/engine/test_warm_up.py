@@ -1,10 +1,12 @@
 """No kernel is compiled while a round is timed."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from fedmpi.graphs.jit import _folder
 from tests.mpi.molecules import prepare
 
 SCRIPT = """
@@ -93,13 +95,22 @@ def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(case, settings,
     assert "LATE" not in done.stdout
 
 
-def test_a_cache_file_that_is_cut_short_is_made_anew(tmp_path, tiny_suite, fedmpi_process, monkeypatch):
+def test_a_cache_file_that_is_cut_short_is_made_anew(
+    tmp_path, tiny_suite, fedmpi, fedmpi_process, monkeypatch
+):
+    command = ("run", str(tiny_suite), "--case", "0", "--out")
+    assert fedmpi(*command, "first").returncode == 0
+    place = tmp_path / "cache" / "fedmpi" / "kernels"
+    for file in [*_folder().glob("*/*.nbi"), *_folder().glob("*/*.nbc")]:
+        (place / _folder().name / file.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, place / _folder().name / file.parent.name)
+    indices = list(place.rglob("*adam*.nbi"))
+    assert indices
+    for index in indices:
+        index.write_bytes(b"")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for out in ("first", "second"):
-        process = fedmpi_process("run", str(tiny_suite), "--case", "0", "--out", out)
-        _, errors = process.communicate(timeout=300)
-        assert (process.returncode, errors) == (0, "")
-        indices = list((tmp_path / "cache").rglob("*adam*.nbi"))
-        assert indices
-        for index in indices:
-            index.write_bytes(b"")
+    process = fedmpi_process(*command, "second")
+    _, errors = process.communicate(timeout=300)
+    assert (process.returncode, errors) == (0, "")
+    assert list(place.rglob("*adam*.nbi"))
+    assert all(index.stat().st_size for index in place.rglob("*adam*.nbi"))

@@ -9,7 +9,7 @@ from fedmpi.comm.collectives import SEAL
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
-from tests.mpi.session import INTERRUPTED, SUITE
+from tests.mpi.session import SUITE, interrupted
 
 LIMIT_S = 300
 CASES = (
@@ -66,7 +66,8 @@ def alone(tmp_path_factory):
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_session(name, ranks, alone, tmp_path, fedmpi):
     mpi = find(name)
-    code, output = mpi.run(ranks, SUITE.with_name("session.py"), tmp_path, cwd=tmp_path, timeout=LIMIT_S)
+    session = SUITE.with_name("session.py")
+    code, output = mpi.run(ranks, session, tmp_path, name, cwd=tmp_path, timeout=LIMIT_S)
     ended = time.time()
     assert (tmp_path / "checks-passed").exists(), output[-6000:]
     for case in CASES:
@@ -78,7 +79,7 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
     check_rows(load_run(tmp_path / "runs" / "median"), ranks)
     check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
     check_phases(load_run(tmp_path / "runs" / "gcfl"))
-    check_resumed_elsewhere(fedmpi, alone, tmp_path)
+    check_resumed_elsewhere(fedmpi, alone, tmp_path, interrupted(name, ranks))
     # The last act of the session: one rank raises in a round.
     assert code != 0
     assert "RuntimeError: raised on purpose" in output
@@ -153,9 +154,9 @@ def check_outcomes(run):
     assert np.array_equal(right / np.diff(pointers), run.results["test_accuracy"])
 
 
-def check_resumed_elsewhere(fedmpi, alone, folder):
+def check_resumed_elsewhere(fedmpi, alone, folder, cases):
     """The runs that the session interrupted go on here, on one rank, to the same end."""
-    for case in INTERRUPTED:
+    for case in cases:
         stopped = load_run(folder / f"interrupted-{case}" / case)
         assert (stopped.status, stopped.rounds_completed) == ("interrupted", 2)
         assert fedmpi("run", "--resume", folder / f"interrupted-{case}" / case).returncode == 0
