@@ -128,7 +128,7 @@ def _trainings(case: Case) -> int:
 
 
 def _parts(facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:
-    """Return what training and evaluation work on; both on all of a graph whose nodes or edges are examples."""
+    """Return what training and evaluation work on: both on all of a graph whose nodes are examples."""
     if family_of(facts.name).examples == "graph":
         return _counts(facts, _TRAIN_SHARE), _counts(facts, 1 - _TRAIN_SHARE)
     examples = facts.nodes if family_of(facts.name).examples == "node" else facts.directed_edges // 2

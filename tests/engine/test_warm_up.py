@@ -1,5 +1,6 @@
 """No kernel is compiled while a round is timed."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -36,16 +37,56 @@ for name, signature in compiled() - known:
 """
 
 
+PARENT = """
+import json, os, sys
+import fedmpi.cli.run, fedmpi.engine.run, fedmpi.engine.states, torch_geometric.nn
+
+for line in sys.stdin:
+    script, arguments, folder, output = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), 1)
+        sys.argv = ["fedmpi", *arguments]
+        code = 1
+        try:
+            exec(script)
+            code = 0
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forked():
+    """Return a function that runs a command with the script above in a process of its own.
+
+    The processes are forks of one that has imported everything and compiled nothing.
+    """
+    command = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+
+        def run(folder, *arguments):
+            output = folder / "output.txt"
+            print(json.dumps([SCRIPT, arguments, str(folder), str(output)]), file=parent.stdin, flush=True)
+            assert parent.stdout.readline() == "0\n"
+            return output.read_text()
+
+        yield run
+        parent.stdin.close()
+
+
 NORMED = "{ name = 'gin', norm = 'batch+graph' }"
 
 
 @pytest.mark.parametrize("model", ["gin", NORMED, "fedstar", "gcn", "gat", "sage", "sgc", "mpnn"])
-def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model):
-    command = [sys.executable, "-c", SCRIPT, "run", str(tiny_suite), "--case", "0", "--out", "runs"]
-    command += ["--set", f"model={model}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "round 4/4" in done.stdout
-    assert "LATE" not in done.stdout
+def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model, forked):
+    settings = ("--case", "0", "--out", "runs", "--set", f"model={model}")
+    output = forked(tmp_path, "run", str(tiny_suite), *settings)
+    assert "round 4/4" in output
+    assert "LATE" not in output
 
 
 UNSUPERVISED = """
@@ -64,12 +105,11 @@ objective = ["fclg", "fclg-h", "infograph"]
 
 
 @pytest.mark.parametrize("case", ["0", "1", "2"])
-def test_a_run_without_labels_compiles_nothing_after_its_warm_up(case, tmp_path):
+def test_a_run_without_labels_compiles_nothing_after_its_warm_up(case, tmp_path, forked):
     (tmp_path / "suite.toml").write_text(UNSUPERVISED)
-    command = [sys.executable, "-c", SCRIPT, "run", "suite.toml", "--case", case, "--out", "runs"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "round 2/2" in done.stdout
-    assert "LATE" not in done.stdout
+    output = forked(tmp_path, "run", "suite.toml", "--case", case, "--out", "runs")
+    assert "round 2/2" in output
+    assert "LATE" not in output
 
 
 MOLECULES = """
@@ -86,13 +126,12 @@ model = ["fedgraphnn/gcn", "fedgraphnn/gat", "mpnn"]
 
 
 @pytest.mark.parametrize(("case", "settings"), [("0", []), ("1", ["--set", "algorithm=fedprox"]), ("2", [])])
-def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(case, settings, tmp_path):
+def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(case, settings, tmp_path, forked):
     (tmp_path / "suite.toml").write_text(MOLECULES)
-    command = [sys.executable, "-c", SCRIPT, "run", "suite.toml", "--case", case, "--out", "runs", *settings]
-    command += ["--data", str(prepare(tmp_path / "data"))]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "round 2/2" in done.stdout
-    assert "LATE" not in done.stdout
+    data = ("--data", str(prepare(tmp_path / "data")))
+    output = forked(tmp_path, "run", "suite.toml", "--case", case, "--out", "runs", *settings, *data)
+    assert "round 2/2" in output
+    assert "LATE" not in output
 
 
 def test_a_cache_file_that_is_cut_short_is_made_anew(
