@@ -107,9 +107,9 @@ def save(raw: RawGraphs, folder: Path, source: str) -> None:
         attribute_names=raw.attribute_names,
         refused=raw.refused,
         source=source,
-        attribute_width=raw.attribute_width,
+        attribute_width=raw.attribute_width if isinstance(raw.node_attributes, SparseRows) else 0,
     )
-    sealed.write(folder, _arrays(raw), facts.model_dump())
+    sealed.write(folder, _arrays(raw), facts.model_dump(exclude_defaults=True))
 
 
 def load(folder: Path) -> RawGraphs:
