@@ -17,8 +17,6 @@ from typing import IO
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from fedmpi.datasets.bounds import Bounded
 from fedmpi.datasets.networks import undirected
@@ -132,6 +130,9 @@ def packed(
 
 def _in_largest_component(first: Int, second: Int, graph_of: Int, num_graphs: int) -> npt.NDArray[np.bool_]:
     """Return whether each node is in its graph's largest connected component; of equal ones the first."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     num_nodes = len(graph_of)
     links = coo_matrix((np.ones(len(first), np.int8), (first, second)), (num_nodes, num_nodes))
     count, component = connected_components(links, directed=False)
