@@ -89,10 +89,30 @@ def test_a_rendered_task_runs_its_lines_and_keeps_a_log_per_case(world, fedmpi, 
 
 def test_a_second_attempt_starts_no_case_that_the_first_completed(world, fedmpi, tmp_path):
     script = rendered(fedmpi, tmp_path)
-    world.answer("srun", "exit $((n == 0 ? 0 : 1))")  # the first case ends well, the second does not
-    assert bash(script, variables=array(1, 3))[0] == 1
+    world.answer("srun", "exit $((n == 0 ? 0 : 2))")  # the first case ends well, the second does not
+    assert bash(script, variables=array(1, 3))[0] == 2
     bash(script, variables=array(1, 3, restarts=1))
     assert cases_of(world) == ["seed1", "seed4", "seed4"]
+
+
+def test_a_case_whose_launcher_failed_starts_once_more(world, fedmpi, tmp_path):
+    script = rendered(fedmpi, tmp_path)
+    world.answer("srun", "[[ $n = 0 || $n -ge 2 ]] && exit 134; exit 0")
+    code, output = bash(script, variables=array(1, 3))
+    assert (code, cases_of(world)) == (134, ["seed1", "seed1", "seed4", "seed4"])
+    assert output.splitlines() == [
+        "fedmpi: seed1: code 134 before the first event; it is started once more",
+        "fedmpi: seed1: code 0",
+        "fedmpi: seed4: code 134 before the first event; it is started once more",
+        "fedmpi: seed4: code 134",
+    ]
+
+
+def test_a_case_that_had_begun_starts_once(world, fedmpi, tmp_path):
+    script = rendered(fedmpi, tmp_path)
+    world.answer("srun", f"touch {tmp_path}/results/runs/seven/seed$((n ? 4 : 1))/events.jsonl; exit 137")
+    code, _ = bash(script, variables=array(1, 3))
+    assert (code, cases_of(world)) == (137, ["seed1", "seed4"])
 
 
 @pytest.mark.parametrize("kind", ["run", "sweep", "rendered"])

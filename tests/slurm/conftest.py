@@ -55,11 +55,11 @@ def slurm(cluster, tmp_path, monkeypatch):
 
 
 def wait_for(condition, seconds, what):
-    """Poll until `condition()` is true; return its value."""
+    """Poll until `condition()` is true; return its value. `what` is words, or what gives them at the end."""
     until = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > until:
-            pytest.fail(f"not within {seconds} s: {what}")
+            pytest.fail(f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(0.2)
     return value
 

@@ -61,8 +61,13 @@ def disturb_each(slurm, fedmpi, root):
         REQUEUED: lambda task: slurm.command("scontrol", "requeue", task),
         CANCELLED: lambda task: fedmpi("jobs", "cancel", "disturbed.toml", "--case", CANCELLED),
     }
+
+    def left():
+        logs = [f"{name}: {(root / name / 'log.txt').read_text()}" for name in todo if (root / name).exists()]
+        return "\n".join([*todo, *logs, slurm.command("squeue").stdout])
+
     while todo:
-        ready = wait_for(lambda: [name for name in todo if begun(root / name)], LIMIT_S, list(todo))
+        ready = wait_for(lambda: [name for name in todo if begun(root / name)], LIMIT_S, left)
         code, found = states(fedmpi)
         assert code == 75
         for name in ready:
