@@ -28,8 +28,9 @@ COLUMNS = (
     *("commit", "numerics_version", "config_digest"),
 )
 """Columns in file order; `metric` names the run's headline, whose values the scores are, see docs/metrics.md.
-What begins with ``run_`` is of the whole run and stands in each of its rows. Further metrics stand behind, in
-columns of their own names."""
+Examples of nodes and edges are counted as graphs are.
+What begins with ``run_`` is of the whole run and stands in each of its rows. Behind stand further metrics and
+means over clients, in columns of their own names."""
 
 ALL = "all clients"
 """Client of the one row of a run whose headline is over all clients' held-out examples."""
@@ -62,17 +63,19 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     if run.status != "complete":
         raise BadInput(f"{run.folder}: {run.status}, not complete; finish it first or leave it out")
     if "sizes" not in run.partition:
-        raise BadInput(f"{run.folder}: its record does not say how many graphs each client has")
+        raise BadInput(f"{run.folder}: its record does not say how many examples each client has")
     whole = summarise(run)
     parameters = run.attempts[-1].provenance.get("parameters", [""] * len(run.clients))
     columns = {
-        **{f"{part}_graphs": run.partition["sizes"][:, place] for part, place in (("train", 0), ("test", 2))},
+        **{f"{part}_graphs": _examples(run, part, place) for part, place in (("train", 0), ("test", 2))},
         **{
             f"train_{kind}_seconds": np.nansum(run.measured(f"client_{kind}_seconds"), axis=0)
             for kind in ("cpu", "wall")
         },
     }
     found = per_client(run)
+    if "test_twin_own" in run.partition:
+        columns["test_graphs_without_twins"] = scores.num_without_twins(run)
     if run.headline.scope == "pooled":
         found, parameters = [{"client": ALL}], [max(parameters)]
         columns = {name: values.sum(keepdims=True) for name, values in columns.items()}
@@ -87,6 +90,12 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     ]
 
 
+def _examples(run: Run, part: str, place: int) -> Any:
+    """Return the clients' examples of a part; ego-networks, which have several, count by them."""
+    pointers = run.partition.get(f"{part}_ptr")
+    return run.partition["sizes"][:, place] if pointers is None else np.diff(pointers)
+
+
 def _figures(run: Run, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns made of a run's figures, where a client has its own of the client's."""
     field = run.headline.field()
@@ -94,7 +103,7 @@ def _figures(run: Run, figures: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: figures[name] for name in COLUMNS if name in figures},
         **{f"score{name}": figures[f"{field}{name}"] for name in names if f"{field}{name}" in figures},
-        **{metric.field(): figures[metric.field()] for metric in run.metrics[1:]},
+        **scores.further(run),
         "constant_score": "" if math.isnan(figures["constant"]) else figures["constant"],
     }
 

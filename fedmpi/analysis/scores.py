@@ -61,6 +61,39 @@ def score(run: Run, metric: Metric, rule: str = LAST) -> float:
     return clients.mean(values(run, metric, rule))
 
 
+def further(run: Run) -> dict[str, float]:
+    """Return what a run scores beside its headline, by field name with the rule's ending.
+
+    Its other metrics under each rule and what a constant scores by them; and of metrics over all examples
+    that clients have as well (``client_...``) the mean over clients, which chooses its own round.
+    """
+    found: dict[str, float] = {}
+    for metric in run.metrics:
+        field, endings = metric.field(), [(rule, RULES[rule]) for rule in rules(metric)]
+        if metric is not run.metrics[0]:
+            found |= {f"{field}{ending}": score(run, metric, rule) for rule, ending in endings}
+            if not math.isnan(same := constant(run, metric)):
+                found[f"constant_{metric.name}"] = same
+        if f"client_{field}" in run.results:
+            for rule, ending in endings:
+                found[f"client_{field}{ending}"] = _mean_of_clients(run, metric, rule)
+        if (stored := run.partition.get(f"constant_client_{metric.name}")) is not None:
+            found[f"constant_client_{metric.name}"] = float(stored)
+    return found
+
+
+def _mean_of_clients(run: Run, metric: Metric, rule: str) -> float:
+    test, val = (
+        clients.mean_by_round(run.results[f"client_{metric.field(part)}"])[:, None]
+        for part in ("test", "val")
+    )
+    if rule == LAST:
+        rounds = selection.last_rounds(test)
+    else:
+        rounds = selection.best_rounds(metric.sign * (val if rule == BEST else test))
+    return float(selection.at_rounds(test, rounds)[0])
+
+
 def columns(stored: npt.NDArray[Any]) -> Float:
     """Return what is stored by round as [R, n], or [R, 1] where it is of the whole run."""
     return np.asarray(stored if stored.ndim > 1 else stored[:, None], np.float64)

@@ -33,7 +33,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "metric": run.headline.name,
         "constant": scores.constant(run, run.headline),
         **_headline_figures(run),
-        **{metric.field(): scores.score(run, metric) for metric in run.metrics[1:]},
+        **scores.further(run),
         **_left_out(run),
         **_split_figures(run),
         **costs.figures(run),

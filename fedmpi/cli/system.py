@@ -1,4 +1,4 @@
-"""``fedmpi system``: FedGraphNN's Table 6 on this machine."""
+"""``fedmpi system``: FedGraphNN's Tables 6, 7 and 8 on this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.discovery import each_run
 from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plain_table import PlainTable
@@ -24,10 +25,10 @@ _HEADINGS = (
     "ours + sleeps", "parameters", "FLOP as published", "FLOP",
 )  # fmt: skip
 _NOTES = (
-    f"Published seconds are Table 6's, FedAvg's over {PUBLISHED_ROUNDS} rounds (not stated), on 8 GPUs.",
+    f"Published seconds are FedAvg's on 8 GPUs; of Table 6 over {PUBLISHED_ROUNDS} rounds (not stated).",
     f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much",
     "work, 'ours + sleeps' what our rounds would take with it. FLOP as published leaves out products",
-    "with bare parameters.",
+    "with bare parameters; both counts are of one forward pass of an average graph.",
 )
 
 
@@ -35,9 +36,10 @@ def system(
     options: SweepOptions,
     runs: Annotated[str, typer.Argument(help="Suite, or folder of finished runs.")] = "fedgraphnn/table6",
 ) -> int:
-    """Print FedGraphNN's Table 6 for this machine: seconds, FLOPs, parameters, and what its sleeps cost.
+    """Print FedGraphNN's Tables 6 to 8 for this machine: seconds, FLOPs, parameters, and cost of its sleeps.
 
-    What is missing of a suite is run first; a folder's runs are printed as they are.
+    Suites: fedgraphnn/table6, table7, table8. What is missing of a suite is run first; a folder's runs
+    are printed as they are.
 
     Returns
     -------
@@ -56,9 +58,10 @@ def system(
         folder = options.out or locations.RUNS / suite.name
     found = system_rows(each_run([folder], []))
     if not found:
-        raise BadInput(f"{runs}: no complete run of a fedgraphnn/ model")
-    table = PlainTable("Table 6 of FedGraphNN on this machine", _HEADINGS, left=3)
-    console(sys.stdout).print(table.with_lines(map(_cells, found)))
+        raise BadInput(f"{runs}: no complete run of a cell of FedGraphNN's Tables 6 to 8")
+    for name, rows in grouped(found, lambda row: row.table).items():
+        table = PlainTable(f"{name} of FedGraphNN on this machine", _HEADINGS, left=3)
+        console(sys.stdout).print(table.with_lines(map(_cells, rows)))
     for line in _NOTES:
         say(line)
     for line in dict.fromkeys(_slip(row) for row in found if row.slip):
@@ -67,10 +70,8 @@ def system(
 
 
 def _slip(row: SystemRow) -> str:
-    printed, counted, why = row.slip or ("", "", "")
-    return (
-        f"* Table 6 prints {printed} for {row.dataset} {row.model}, counted its way it is {counted} ({why})."
-    )
+    printed, why = row.slip or ("", "")
+    return f"* {row.table} prints {printed} for {row.dataset} {row.model}: {why}."
 
 
 def _cells(row: SystemRow) -> tuple[str, ...]:
@@ -85,6 +86,7 @@ def _cells(row: SystemRow) -> tuple[str, ...]:
         f"{row.train_step_ms:.2f}",
         *map(seconds, (row.published_s, row.without_sleeps_s, row.with_sleeps_s)),
         f"{row.parameters:,}",
-        thousands(row.published_flops) + ("*" if row.slip else ""),
+        (row.slip[0] if row.slip and row.published_flops is None else thousands(row.published_flops))
+        + ("*" if row.slip else ""),
         thousands(row.flops),
     )

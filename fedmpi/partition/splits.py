@@ -68,7 +68,7 @@ def split(
     """
     if len(graphs) < MIN_GRAPHS:
         raise BadInput(
-            f"{client} has {len(graphs)} graphs, too few for training, validation and test: "
+            f"{client} has {len(graphs)} examples, too few for training, validation and test: "
             f"at least {MIN_GRAPHS} are needed; use fewer clients or a larger dataset"
         )
     train, rest, first = _halve(graphs, labels, shares[0], seed)

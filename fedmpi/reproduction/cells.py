@@ -13,7 +13,7 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.judgement import Judgement, Question, judge
-from fedmpi.reproduction.published import CLUSTERING, POOLED, REFERENCE, SCORES, Published
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, REFERENCE, SCORES, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
 from fedmpi.reproduction.statistics import Estimate, bartlett, pool
 
@@ -112,6 +112,8 @@ def _measured(published: Published, reference: Published | None, results: Result
     ours: dict[str, Estimate | None] = {}
     client: dict[str, str] = {}
     for rule, column in RULES.items():
+        if published.score is not None:
+            column = cell.column(published.score, rule, by_client=published.metric in BY_CLIENT)
         if published.metric in ("average", *CLUSTERING, *SCORES):
             ours[rule] = measures.average(cell, CLUSTERING.get(published.metric, column))
             continue
@@ -145,7 +147,7 @@ def _subtract(members: Sequence[Compared], rule: str) -> None:
 def _question(each: Compared, rule: str) -> Question:
     clients = each.published.clients
     margin = MARGIN if clients is None else 1 / clients
-    scored = POOLED.get(each.published.metric)
+    scored = each.published.score
     if scored is not None and not scored.bounded:
         margin = RELATIVE_MARGIN * each.published.value
     return Question(each.differences[rule], -margin, margin, each.published.unpublished)

@@ -86,7 +86,7 @@ PAPERS = (
     Paper(
         "FedGraphNN",
         "He et al.: FedGraphNN, a federated learning system and benchmark for graph neural networks, 2021",
-        ("fedgraphnn/table2", "fedgraphnn/table20"),
+        ("fedgraphnn/table2", "fedgraphnn/table20", "fedgraphnn/table3", "fedgraphnn/table4"),
         ablation="fedgraphnn/freesolv",
         scored="scores",
     ),
@@ -177,6 +177,7 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
         "in_short": kind.in_short(found),
         "tables": [kind.table(found, name) for name in names],
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
+        "honest": scores.honest_table(results, found),
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
         "queue": openings.queue_table(results, paper.tables),
     }

@@ -63,18 +63,19 @@ def lacking_table(found: Sequence[Compared]) -> str:
 
 def open_table(found: Sequence[Compared]) -> str:
     """Return the published cells that lack repetitions alone, a line per cell; empty text where none does."""
+    scored = ("average", *list(CLUSTERING)[:1], *SCORES)
+    cells = {
+        (each.published.place, each.published.column, each.published.row): each
+        for each in found
+        if each.missing and not each.published.lacks and each.published.metric in scored
+    }
     rows = [
         [
-            each.published.place,
-            each.published.column,
-            each.published.row,
+            *place,
             f"{len(each.cell.runs)} of {len(each.cell.runs) + len(each.missing)}",
             f"`{each.published.command}`",
         ]
-        for each in found
-        if each.missing
-        and not each.published.lacks
-        and each.published.metric in ("average", *list(CLUSTERING)[:1], *SCORES)
+        for place, each in cells.items()
     ]
     return markdown(["table", "column", "method", "seeds at hand", "command"], rows) if rows else ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.errors import BadInput
-from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, METRICS
+from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, MAE, METRICS, MSE, RMSE, Metric
 
 CLUSTERING = {"clustering accuracy": CLUSTERING_ACCURACY.name, "macro F1": CLUSTERING_F1.name}
 """What papers call metrics of all graphs of a run; they are the last round's under every rule."""
@@ -18,13 +18,16 @@ CLUSTERING = {"clustering accuracy": CLUSTERING_ACCURACY.name, "macro F1": CLUST
 POOLED = {
     each.title: each for each in METRICS.values() if each.scope == "pooled" and each.title not in CLUSTERING
 }
-"""What papers call metrics over all clients' test graphs."""
+"""What papers call metrics over all clients' test examples."""
 
-SCORES = tuple(POOLED)
+BY_CLIENT = {f"{each.title} by client": each for each in (MAE, MSE, RMSE)}
+"""What is called here the mean over clients of such a metric."""
+
+SCORES = (*POOLED, *BY_CLIENT)
 
 KNOWN = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
 """Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0;
-scores of one k-means over all clients' graphs; scores of one model over them."""
+scores of one k-means over all clients' graphs; scores of one model over them; their means over clients."""
 
 REFERENCE = "self-train"
 """Row of a table that its gains are measured against."""
@@ -92,6 +95,11 @@ class Published:
     cases: str
     lacks: str
     note: str
+
+    @property
+    def score(self) -> Metric | None:
+        """The metric that a score is of; None of other figures."""
+        return (POOLED | BY_CLIENT).get(self.metric)
 
     @property
     def cell(self) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ from fedmpi.analysis.options import option_text
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations, suite
 from fedmpi.errors import BadInput
-from fedmpi.metrics.metric import METRICS
+from fedmpi.metrics.metric import METRICS, Metric
 from fedmpi.registry.check import check_suite
 
 Float = npt.NDArray[np.float64]
@@ -74,6 +74,14 @@ class Cell:
         if len({len(line) for line in table}) > 1:
             raise BadInput(f"rows of {self.key.algorithm} on {self.key.dataset}: not always the same clients")
         return np.array(table, np.float64)
+
+    def column(self, metric: Metric, rule: str, *, by_client: bool = False) -> str:
+        """Return the column of a metric under a rule; `by_client`: of the mean over clients."""
+        ending = RULES[rule].removeprefix("score") if metric.held_out else ""
+        headline = {row["metric"] for rows in self.runs.values() for row in rows.values()}
+        if headline == {metric.name} and not by_client:
+            return f"score{ending}"
+        return f"{'client_' if by_client else ''}{metric.field()}{ending}"
 
     def clients(self) -> list[str]:
         """Return the names of the clients, sorted."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
-from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared
-from fedmpi.reproduction.results import Results, Row
+from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
+from fedmpi.reproduction.published import BY_CLIENT
+from fedmpi.reproduction.results import Cell, Results, Row
 from fedmpi.reproduction.tables import (
     answered,
     by_rule,
@@ -21,6 +24,11 @@ from fedmpi.reproduction.tables import (
 )
 
 _JUDGED = (AS_PUBLISHED, BY_VALIDATION)
+_LEAKS, _HONEST = "protocol=published", "protocol=honest"
+_HONEST_HEADINGS = (
+    *("table", "column", "method", "metric", "test examples in a training set"),
+    *("published protocol", "its constant", "honest protocol", "its constant", "seeds", "gain lost"),
+)
 _HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(_JUDGED))
 
 
@@ -38,21 +46,78 @@ def in_short(found: Sequence[Compared]) -> str:
 
 
 def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
-    """Return a published table's name and suite, its scores and its notes."""
+    """Return a published table's name and suite, its scores by metric and its notes."""
     members = [each for each in found if each.published.place == name and not each.published.lacks]
     return {
         "name": name,
         "suite": members[0].published.suite,
-        "metric": members[0].published.metric,
-        "scores": markdown(_HEADINGS, [_row(each) for each in members]),
-        "spreads": spread_text(members, _JUDGED),
+        "metrics": [
+            {
+                "name": metric,
+                "scores": markdown(_HEADINGS, [_row(each) for each in alike]),
+                "spreads": spread_text(alike, _JUDGED),
+            }
+            for metric, alike in grouped(members, lambda each: each.published.metric).items()
+        ],
         "notes": notes(members),
     }
 
 
 def _row(each: Compared) -> list[str]:
-    constant = f"{each.cell.values('constant_score').mean():.4f}" if each.cell.runs else "-"
-    return row(each, [*by_rule(each), constant], _JUDGED)
+    return row(each, [*by_rule(each), _text(_constant(each.cell, each))], _JUDGED)
+
+
+def _constant(cell: Cell, each: Compared) -> float:
+    """Return what no learning scores by a figure's metric; NaN where that is not known."""
+    metric, published = each.published.score, each.published
+    assert metric is not None
+    by_client = published.metric in BY_CLIENT
+    if not by_client and cell.column(metric, HEADLINE).startswith("score"):
+        return _mean(cell, "constant_score")
+    return _mean(cell, f"constant_{'client_' if by_client else ''}{metric.name}")
+
+
+def _mean(cell: Cell, column: str) -> float:
+    values = cell.values(column)
+    return float(np.nanmean(values)) if values.size and not np.isnan(values).all() else math.nan
+
+
+def _text(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def honest_table(results: Results, found: Sequence[Compared]) -> str:
+    """Return what is left of scores without leakage: a line per figure of the protocol "published"."""
+    rows = []
+    for each in found:
+        published = each.published
+        if _LEAKS not in published.cases.split() or not each.cell.runs:
+            continue
+        honest, _ = results.one(published.suite, published.cases.replace(_LEAKS, _HONEST))
+        assert published.score is not None
+        by_client = published.metric in BY_CLIENT
+        scored = [
+            _mean(cell, cell.column(published.score, BY_VALIDATION, by_client=by_client))
+            for cell in (each.cell, honest)
+        ]
+        constants = [_constant(cell, each) for cell in (each.cell, honest)]
+        gained = [constant - score for score, constant in zip(scored, constants, strict=True)]
+        part = 1 - gained[1] / gained[0] if gained[0] else math.nan
+        rows.append(
+            [
+                *(published.place, published.column, published.row, published.metric, _leaked(each.cell)),
+                *(_text(value) for pair in zip(scored, constants, strict=True) for value in pair),
+                f"{len(honest.runs)}",
+                "-" if math.isnan(part) else f"{100 * part:.0f} %",
+            ]
+        )
+    return markdown(_HONEST_HEADINGS, rows) if rows else ""
+
+
+def _leaked(cell: Cell) -> str:
+    """Return the share of the test examples that a training set holds."""
+    clean, all_of_them = (cell.values(name).sum() for name in ("test_graphs_without_twins", "test_graphs"))
+    return "-" if math.isnan(clean) else f"{100 * (1 - clean / all_of_them):.1f} %"
 
 
 def changes_table(results: Results, suite: str, found: Sequence[Compared]) -> str:

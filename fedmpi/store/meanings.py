@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fedmpi.metrics.metric import MICRO_F1
+
 TEXT = "text"
 
 PARTITION: dict[str, tuple[str, str]] = {
@@ -9,13 +11,13 @@ PARTITION: dict[str, tuple[str, str]] = {
     "datasets": (TEXT, "dataset of each client"),
     "dataset_index": ("1", "number of each client's dataset, in the order of dataset_digests"),
     "dataset_digests": (TEXT, "name and SHA-256 of the content of each dataset"),
-    "sizes": ("graph", "training, validation and test graphs of each client"),
-    "class_counts": ("graph", "graphs of each client by class; 0 past its dataset's number of classes"),
+    "sizes": ("example", "training, validation and test examples of each client; ego-networks"),
+    "class_counts": ("example", "examples of each client by class; 0 past its dataset's number of classes"),
     "num_classes": ("1", "classes of each client's dataset"),
-    "missing_classes": ("1", "classes of its dataset that each client's training graphs lack"),
+    "missing_classes": ("1", "classes of its dataset that each client's training examples lack"),
     "stratified": ("1", "whether both steps of each client's split kept class shares"),
     "emd": ("1", "1-norm of each client's class shares minus those of all clients together"),
-    "total_emd": ("1", "mean of emd over clients, weighted by their graphs"),
+    "total_emd": ("1", "mean of emd over clients, weighted by their examples"),
     "task_names": (TEXT, "names of the label columns"),
     "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
     "test_twin_own": (
@@ -40,7 +42,11 @@ def of_partition(name: str) -> tuple[str, str]:
     """Return unit and meaning of an array under /partition; one that a plug-in brings has its name alone."""
     if name.startswith("constant_"):
         metric = name.removeprefix("constant_")
-        return "label", f"test {metric} of predicting the mean of all training labels, by label column"
+        of = f"test {metric.removeprefix('client_')} of predicting the mean of all training labels"
+        if metric == MICRO_F1.name:
+            return "1", f"test {metric} of predicting the most frequent class of all training labels"
+        by = "mean over clients" if metric.startswith("client_") else "by label column"
+        return "label", f"{of}, {by}"
     return PARTITION.get(name, ("1", f"partition: {name}"))
 
 

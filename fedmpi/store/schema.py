@@ -88,7 +88,7 @@ def _results(*rows: tuple[str, str, str, str, Better]) -> tuple[Field, ...]:
 RESULTS = _results(
     ("participated", "u1", "1", "1 if the client trained in this round", None),
     ("group", "i4", "1", "group (cluster) of the client after this round", None),
-    ("samples", "i8", "graph", "training graphs seen in this round, counted once per local epoch", None),
+    ("samples", "i8", "example", "training examples seen in this round, counted once per local epoch", None),
     ("steps", "i4", "1", "optimizer steps of this round", None),
     ("delta_norm", "f8", "1", "2-norm of the shared slice's update", None),
     (

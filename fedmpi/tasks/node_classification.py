@@ -69,6 +69,11 @@ class NodeClassification(GraphClassification):
         sizes = np.array([[len(labels) for labels in each] for each in held], np.int64)
         self._labels = np.concatenate([np.zeros(0, np.int64), *(labels for each in held for labels in each)])
         self._is_test = np.repeat(np.tile([False, True], len(splits)), sizes.ravel())
+        trained = [
+            np.asarray(raws[each.dataset].labels)[each.examples(raws[each.dataset], "train")]
+            for each in splits
+        ]
+        self._most_common = int(np.bincount(np.concatenate(trained), minlength=1).argmax())
         self.lengths = 2 * sizes.sum(axis=1)
 
     def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
@@ -94,3 +99,9 @@ class NodeClassification(GraphClassification):
             micro, macro = f1(self._labels[scored], predicted[scored], self._classes)
             found |= {MICRO_F1.field(part): np.array(micro), MACRO_F1.field(part): np.array(macro)}
         return found
+
+    def partition(self) -> Rows:
+        """Return the share of the test examples that are of the most frequent class of training."""
+        return {
+            f"constant_{MICRO_F1.name}": np.array([(self._labels[self._is_test] == self._most_common).mean()])
+        }

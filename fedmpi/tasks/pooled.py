@@ -142,7 +142,7 @@ class PooledTask(Task):
         self,
         metric: Metric,
         labels: Floats,
-        values: npt.NDArray[np.float32],
+        values: npt.NDArray[np.floating],
         mine: npt.NDArray[np.bool_],
     ) -> float:
         """Return the mean over label columns of a client's metric; NaN where it was not evaluated."""

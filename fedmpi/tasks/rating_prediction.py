@@ -29,8 +29,12 @@ class RatingPrediction(Regression):
         return mse(labels, predicted) if metric == MSE else super().score(metric, labels, predicted)
 
     def partition(self) -> Rows:
-        """Return what predicting the mean training rating scores, by every metric."""
-        test = self._held_out["test"]
+        """Return what the mean training rating scores by every metric, and by some as clients' mean."""
+        test, sizes = self._held_out["test"], self._sizes[:, 1]
         constant = np.broadcast_to(means(self._trained), test.shape)
         scores = {f"constant_{each.name}": self.score(each, test, constant) for each in self.metrics}
+        client = np.repeat(np.arange(len(sizes)), sizes)
+        for metric in self.metrics[: self.own]:
+            own = [self._own(metric, test, constant, client == number) for number in range(len(sizes))]
+            scores[f"constant_client_{metric.name}"] = np.array(np.nanmean(own))
         return {"task_names": np.array(self._names), **scores}

@@ -92,7 +92,7 @@ def test_names_are_shown_as_they_stand(tmp_path, make_run, capsys):
 
 def test_rows_that_cannot_be_written(tmp_path, make_run):
     run = make_run(tmp_path / "a", ACCURACY)
-    with pytest.raises(BadInput, match="its record does not say how many graphs each client has"):
+    with pytest.raises(BadInput, match="its record does not say how many examples each client has"):
         report([run], csv=tmp_path / "rows.csv")
     RunRecord.create(
         tmp_path / "b", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]

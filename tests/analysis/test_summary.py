@@ -73,7 +73,7 @@ def test_splits_of_an_error_are_published_by_their_least(tmp_path, make_judged):
     assert scores.values(run, ERROR, scores.PUBLISHED).tolist() == [2.0, 1.0]
 
 
-def test_a_pooled_score_has_its_rules_and_the_further_ones_their_last_round(tmp_path, make_scored):
+def test_pooled_scores_have_their_rules_and_so_have_means_over_clients(tmp_path, make_scored):
     val, test = [0.5, 0.8, NAN, 0.8, 0.7], [0.9, 0.6, NAN, 0.7, 0.65]
     run = load_run(make_scored(tmp_path / "run", "roc_auc", test, val=val))
     found = summarise(run)
@@ -81,7 +81,9 @@ def test_a_pooled_score_has_its_rules_and_the_further_ones_their_last_round(tmp_
     assert found["test_roc_auc"] == 0.65
     assert found["test_roc_auc_best_by_validation"] == 0.6
     assert found["test_roc_auc_as_published"] == 0.9
-    assert found["test_prc_auc"] == 0.325 and "test_prc_auc_as_published" not in found
+    assert (found["test_prc_auc"], found["test_prc_auc_as_published"]) == (0.325, 0.45)
+    assert found["client_test_roc_auc"] == 0.65
+    assert found["client_test_roc_auc_as_published"] == 0.9
     assert "worst_client" not in found
     assert scores.best_rounds(run, run.headline).tolist() == [1]
     assert [row["test_roc_auc"] for row in per_client(run)] == [0.65, 0.65]

@@ -69,7 +69,7 @@ def test_where_table_6_is_misprinted_the_row_says_so(fedmpi, suite, tmp_path):
     places = ("--set", "model=fedgraphnn/gat", "--out", tmp_path / "runs", "--data", data)
     done = fedmpi("system", suite, *places)
     assert table_row(done.stdout)[10].endswith("K*")
-    assert "* Table 6 prints 703.4K for SIDER gat, counted its way it is 703.8K" in done.stdout
+    assert "* Table 6 prints 703.4K for SIDER gat: counted its way it is 703.8K" in done.stdout
 
 
 def test_these_models_on_other_graphs_are_left_out():

@@ -38,5 +38,5 @@ def test_no_part_is_empty_and_no_graph_is_lost(count):
 
 
 def test_too_few_graphs():
-    with pytest.raises(BadInput, match=r"client-07 has 5 graphs, too few .* use fewer clients"):
+    with pytest.raises(BadInput, match=r"client-07 has 5 examples, too few .* use fewer clients"):
         split(np.arange(5), np.zeros(5, np.int64), 123, "client-07")

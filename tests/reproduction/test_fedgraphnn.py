@@ -17,15 +17,53 @@ from fedmpi.reproduction.results import Results
 (PAPER,) = (paper for paper in PAPERS if paper.name == "FedGraphNN")
 
 
-def test_every_published_figure_names_one_configuration_of_three_seeds():
-    figures = [each for each in PAPER.figures() if not each.lacks]
-    assert len(figures) == 6 * 5 + 6 * 3
+DATASETS = {
+    "Lipo": "Lipophilicity", "CIAO": "Ciao", "EPINIONS": "Epinions", "CORA": "CitationFull-Cora",
+    "CITeseer": "CitationFull-CiteSeer", "PUBMED": "CitationFull-PubMed", "DBLP": "CitationFull-DBLP",
+}  # fmt: skip
+
+
+def test_every_published_figure_names_one_configuration_and_its_seeds():
+    figures = [each for each in PAPER.figures() if each.suite and "qm9" not in each.suite]
+    assert len(figures) == 6 * 5 + 6 * 3 + 3 * 6 * 2 + 6 * 4
     results = Results([])
     for each in figures:
         cell, missing = results.one(each.suite, each.cases)
-        assert cell.key.dataset == {"Lipo": "Lipophilicity"}.get(each.column, each.column)
+        assert cell.key.dataset == DATASETS.get(each.column, each.column)
         assert cell.key.algorithm == ("fedavg" if "FedAvg" in each.row else "centralised")
-        assert len(missing) == 3
+        assert len(missing) == (5 if each.table in ("Table 3", "Table 4") else 3)
+
+
+def test_tables_3_and_4_have_the_published_hyper_parameters():
+    ratings, nodes = cases("fedgraphnn/table3"), cases("fedgraphnn/table4")
+    for name, found in (
+        ("Ciao-seed1-published-gcn-fedavg", (0.01, 5, 100, 32)),
+        ("Ciao-seed1-honest-gat-fedavg", (0.001, 2, 100, 32)),
+        ("Ciao-seed1-honest-sage-centralised", (0.01, 1, 50, 16)),
+        ("Epinions-seed1-honest-gat-centralised", (0.01, 1, 50, 32)),
+        ("Epinions-seed1-honest-gcn-centralised", (0.01, 1, 50, 32)),
+        ("Epinions-seed5-published-gcn-fedavg", (0.01, 2, 100, 64)),
+        ("Epinions-seed1-published-gat-fedavg", (0.001, 1, 50, 64)),
+    ):
+        case = ratings[name]
+        assert (case.optimizer.lr, case.local_epochs, case.rounds, case.model.hidden) == found, name
+    for name, found in (
+        ("CiteSeer-seed1-published-gcn-fedavg", (0.001, 5, 128)),
+        ("CiteSeer-seed1-published-gat-fedavg", (0.01, 3, 128)),
+        ("DBLP-seed2-honest-gat-centralised", (0.001, 5, 128)),
+    ):
+        case = nodes[name]
+        assert (case.optimizer.lr, case.local_epochs, case.model.hidden) == found, name
+        assert (case.partition.clients, case.rounds, case.model.dropout) == (10, 100, 0.5)
+
+
+def test_the_sweeps_have_the_ranges_of_tables_11_and_12():
+    ratings, nodes = cases("fedgraphnn/sweep-ratings").values(), cases("fedgraphnn/sweep-nodes").values()
+    assert {case.optimizer.lr for case in ratings} == {0.0001, 0.001, 0.01, 0.1}
+    assert {case.local_epochs for case in ratings} == {1, 2, 5}
+    assert {case.optimizer.lr for case in nodes} == {0.1, 0.01, 0.001, 0.0001}
+    assert {case.model.dropout for case in nodes} == {0.3, 0.5, 0.6}
+    assert {case.model.hidden for case in nodes} == {32, 64, 128}
 
 
 def cases(name):
@@ -117,8 +155,67 @@ def test_a_score_stands_beside_the_published_one_under_every_rule(tmp_path):
     path.write_text(stream.getvalue())
     (found,) = compare([figure], Results(rows.read(path)))
     assert [round(found.ours[rule].value, 6) for rule in rows.RULES] == [3.1, 3.0, 2.75]
-    cells = scores.table([found], "Table 20")["scores"].splitlines()[2].split(" | ")
+    (table,) = scores.table([found], "Table 20")["metrics"]
+    assert table["name"] == "RMSE"
+    cells = table["scores"].splitlines()[2].split(" | ")
     assert cells[:8] == ["| FreeSolv", "GCN (FedAvg)", "2.7470", "2", "3.1000", "3.0000", "2.7500", "3.5000"]
+
+
+def further(row_, column, of, **figures):
+    """Return a published figure, and a row of one of its cells with further columns."""
+    (figure,) = (f for f in PAPER.figures() if (f.row, f.column, f.metric) == (row_, column, of))
+    found = []
+    for protocol in ("published", "honest"):
+        cell, _ = Results([]).one(figure.suite, figure.cases.replace("=published", f"={protocol}"))
+        values = {
+            "client": rows.ALL, "dataset": cell.key.dataset, "algorithm": cell.key.algorithm,
+            "rounds": cell.key.rounds, "options": cell.key.options, "split_seed": 123, "seed": 1,
+            "test_graphs": 100, "test_graphs_without_twins": 8 if protocol == "published" else 100,
+            "numerics_version": 2, "run_wall_seconds": 1.0, "score": 1.5, "metric": "rmse",
+        }  # fmt: skip
+        seed = next(iter(Results([]).plan(figure.suite, figure.cases)[figure_key(figure)]))
+        values |= {"split_seed": seed.split_seed, "seed": seed.seed}
+        found.append(values | {name: value[protocol == "honest"] for name, value in figures.items()})
+    return figure, found
+
+
+def figure_key(figure):
+    return Results([]).one(figure.suite, figure.cases)[0].key
+
+
+def judged(tmp_path, figure, found):
+    stream = io.StringIO()
+    rows.write(found, stream)
+    (tmp_path / "rows.csv").write_text(stream.getvalue())
+    results = Results(rows.read(tmp_path / "rows.csv"))
+    return results, compare([figure], results)
+
+
+def test_an_error_by_client_is_read_from_its_own_column_and_beside_the_honest_one(tmp_path):
+    figure, found = further(
+        "GCN (FedAvg)", "CIAO", "MAE by client",
+        client_test_mae=(0.80, 0.9), client_test_mae_best_by_validation=(0.81, 0.95),
+        client_test_mae_as_published=(0.79, 0.89), constant_client_mae=(1.0, 1.05),
+    )  # fmt: skip
+    results, compared = judged(tmp_path, figure, found)
+    assert [round(compared[0].ours[rule].value, 6) for rule in rows.RULES] == [0.80, 0.81, 0.79]
+    cells = scores.honest_table(results, compared).splitlines()[2].strip("| ").split(" | ")
+    assert cells == [
+        *("Table 3", "CIAO", "GCN (FedAvg)", "MAE by client", "92.0 %"),
+        *("0.8100", "1.0000", "0.9500", "1.0500", "1", "47 %"),  # 1 - 0.10 / 0.19
+    ]
+
+
+def test_micro_f1_of_runs_by_accuracy_is_read_from_its_own_column(tmp_path):
+    figure, found = further(
+        "GCN (FedAvg)", "DBLP", "micro F1",
+        metric=("accuracy", "accuracy"), test_micro_f1=(0.91, 0.7),
+        test_micro_f1_best_by_validation=(0.9, 0.7), test_micro_f1_as_published=(0.92, 0.8),
+        constant_micro_f1=(0.5, 0.5),
+    )  # fmt: skip
+    results, compared = judged(tmp_path, figure, found)
+    assert [round(compared[0].ours[rule].value, 6) for rule in rows.RULES] == [0.91, 0.9, 0.92]
+    assert scores.honest_table(results, compared).splitlines()[2].endswith("| 50 % |")
 
 
 def test_rows_of_accuracies_have_no_further_columns():

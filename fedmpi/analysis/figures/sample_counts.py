@@ -1,4 +1,4 @@
-"""Training graphs of every client: how uneven a partition is (FedGraphNN, Figures 6 and 7)."""
+"""Training examples of every client: how uneven a partition is (FedGraphNN, Figures 5 to 8)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,17 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.bar_label(bars, fontsize=6)
         axis.set_title(title, loc="left")
         axis.set_xlabel("client")
-        axis.set_ylabel("training graphs")
+        axis.set_ylabel(f"training {_dealt_out(run)}")
         axis.set_xticks(np.arange(len(sizes)))
         axis.grid(visible=False, axis="x")
     style.add_caption(
-        figure, "Training graphs of each client; validation and test graphs are dealt out alike."
+        figure, "Training examples of each client; validation and test examples are dealt out alike."
     )
     return figure
+
+
+def _dealt_out(run: Run) -> str:
+    return "ego-networks" if run.config["dataset"].get("egos") else "examples"
 
 
 def _title(run: Run) -> str:

@@ -128,9 +128,9 @@ def partitions(digests: Sequence[Digest]) -> Section:
             found.setdefault(run.holdings.mark, (run, run.holdings))
     most = max((holdings.counts.shape[1] for _, holdings in found.values()), default=0)
     intro = Markup(
-        "<p>Shares of each client's graphs by class. EMD: how far the clients' class shares are from "
-        "those of all graphs, 0 (equal) to 2. Numbers to be predicted count by tenths, from the lowest to "
-        "the highest; graphs of several binary labels by the rarest that is 1.</p>"
+        "<p>Shares of each client's examples (graphs, nodes or edges) by class. EMD: how far the clients' "
+        "class shares are from those of all examples, 0 (equal) to 2. Numbers to be predicted count by "
+        "tenths, lowest to highest; examples of several binary labels by the rarest that is 1.</p>"
     )
     legend = areas_legend("Classes", [f"class {place}" for place in range(min(most, 2 * COLOURS))])
     charts = grid(_partition(run, holdings) for run, holdings in found.values())
@@ -146,9 +146,9 @@ def _partition(run: Digest, holdings: Holdings) -> Markup:
         for client, dataset in zip(run.clients[:shown], holdings.datasets, strict=False)
     ]
     totals = counts.sum(axis=1, keepdims=True)
-    notes = [f"{count:,.0f} graphs" for count in totals[:, 0]]
+    notes = [f"{count:,.0f} examples" for count in totals[:, 0]]
     shares = 100 * counts / np.maximum(totals, 1)
     more = f", the first {shown} of {len(run.clients)} clients" if shown < len(run.clients) else ""
     named = f"{setting_of(run.config, 'dataset')}, {setting_of(run.config, 'partition')}"
     title = f"{named}: EMD {holdings.emd:.3f}{more}"
-    return bars(title, "share of the client's graphs (%)", Bars(rows, parts, shares, notes, "%"))
+    return bars(title, "share of the client's examples (%)", Bars(rows, parts, shares, notes, "%"))
