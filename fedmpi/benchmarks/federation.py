@@ -77,6 +77,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
     """Have torch choose deterministic algorithms (as a run does) or its defaults, inside the block only."""
     before = torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(wanted)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:
         yield
     finally:

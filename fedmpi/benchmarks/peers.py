@@ -1,4 +1,4 @@
-"""The same rounds here and in a peer, ``bench/peers/reference.py`` in plain PyTorch Geometric."""
+"""The same rounds here and in a peer, ``bench/peers/`` in plain PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ _RESAMPLES = 2000
 _SCALED = ("wall_seconds", "cpu_seconds")
 
 
-def load_reference() -> ModuleType:
-    """Import the peer's script, which lies among the suites."""
-    path = locations.find("peers/fedavg").with_name("reference.py")
-    spec = importlib.util.spec_from_file_location("fedmpi_peer_reference", path)
+SUITES = ("peers/fedavg", "peers/networks")
+
+
+def load_reference(name: str = "reference") -> ModuleType:
+    """Import a peer's script, which lies among the suites: ``reference`` for graphs, or ``networks``."""
+    path = locations.find(SUITES[0]).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"fedmpi_peer_{name}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -41,7 +44,11 @@ class Pair:
     def __init__(self, checked: Checked, source: DataSource, world: World) -> None:
         self.prepared: Prepared = prepare(checked, source, world)
         case = self.prepared.case
-        self.peer = load_reference().federation(self.prepared.raws, self.prepared.partition, case.seed)
+        raws, partition = self.prepared.raws, self.prepared.partition
+        if raws[0].examples == "graph":
+            self.peer = load_reference().federation(raws, partition, case.seed)
+        else:
+            self.peer = load_reference("networks").federation(raws, partition, case)
         self._stop = StopRequest()
         self._round = 0
 

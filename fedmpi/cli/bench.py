@@ -194,7 +194,10 @@ def data(
 def peers(
     data: Data,
     settings: Annotated[
-        str | None, typer.Option(help="Of proteins, nci1, molecules; default all, with --accuracy proteins.")
+        str | None,
+        typer.Option(
+            help="Of proteins, nci1, molecules, coauthor-cs, ciao; default all, with --accuracy proteins."
+        ),
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=2, help="Pairs of rounds, all kept; default 15.")
@@ -213,7 +216,7 @@ def peers(
     _refuse_idle_options(
         accuracy, {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
     )
-    default = "proteins" if accuracy else "proteins,nci1,molecules"
+    default = "proteins" if accuracy else "proteins,nci1,molecules,coauthor-cs,ciao"
     cases = _peer_cases(default if settings is None else settings)
     checkout = _alone("peers", 1)
     from fedmpi.benchmarks.peer_accuracy import compare_accuracies
@@ -235,13 +238,14 @@ def _refuse_idle_options(accuracy: bool, timing: dict[str, Any], learning: dict[
 
 
 def _peer_cases(settings: str) -> list[Checked]:
-    """Return the cases of the suite ``peers/fedavg`` by their labels, in the order given."""
+    """Return the cases of the suites in ``peers/`` by their labels, in the order given."""
     from fedmpi.config import locations
     from fedmpi.config.suite import read
     from fedmpi.config.tables import closest
     from fedmpi.registry.check import check_suite
 
-    known = {each.case.name: each for each in check_suite(read(locations.find("peers/fedavg")))}
+    suites = [read(locations.find(name)) for name in ("peers/fedavg", "peers/networks")]
+    known = {each.case.name: each for suite in suites for each in check_suite(suite)}
     for name in settings.split(","):
         if name not in known:
             raise BadInput(

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
-from fedmpi.graphs import jit
+from fedmpi.graphs import jit, pairs, sparse
 from fedmpi.kernels import vectors
 from fedmpi.kernels.warm_up import warm_up as compile_passes
 from fedmpi.objectives.warm_up import warm_up as compile_losses
@@ -28,6 +28,9 @@ def warm_up(case: Case) -> None:
     vectors.warm_up()
     reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
     reductions.Fixed32(1, 1.0).encode(np.zeros(1, np.float32), 1)
+    if case.kernels == "csr" and case.model.examples != {"graph"}:
+        sparse.warm_up()
+        pairs.warm_up()
     if case.kernels == "compiled":
         compile_passes(case.model)
         if not case.objective.supervised:

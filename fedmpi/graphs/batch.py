@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedmpi.graphs import pairs
 from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
 from fedmpi.graphs.refinement.quotient import DENSE
 from fedmpi.graphs.refinement.twins import TwinSums
-from fedmpi.graphs.sparse import CsrProduct, csr, ones_csr, transposed, with_self_loops
+from fedmpi.graphs.sparse import CsrProduct, RowProduct, csr, fits, ones_csr, transposed, with_self_loops
 
 
 class _SumPool(torch.autograd.Function):
@@ -122,6 +123,15 @@ class Batch:
         return self.x, csr(pointers, rows, values, len(row_ptr) - 1).to(self.x.device)
 
     @cached_property
+    def _word_product(self) -> RowProduct:
+        assert self._words is not None
+        both = (
+            tuple(part.numpy() for part in (each.crow_indices(), each.col_indices(), each.values()))
+            for each in self._words
+        )
+        return RowProduct(*both)  # type: ignore[arg-type]
+
+    @cached_property
     def by_relation(self) -> list[tuple[int, Tensor, Tensor]]:
         """Relation, senders [E_r] and receivers [E_r] of the edges of each relation that there is."""
         assert self.edges is not None
@@ -135,6 +145,8 @@ class Batch:
         """Return a layer of the features, [N, h]; zeros of sparse ones are skipped."""
         if self._words is None:
             return layer(self.x)  # type: ignore[no-any-return]
+        if fits(layer.weight.T):
+            return self._word_product(layer.weight.T) + layer.bias
         product: Tensor = CsrProduct.apply(*self._words, layer.weight.T)  # type: ignore[no-untyped-call]
         return product + layer.bias
 
@@ -150,6 +162,17 @@ class Batch:
             return x.index_select(0, self.places)
         first, second = (x.index_select(0, side) for side in self.places.unbind(1))
         return first * second
+
+    def dots(self, x: Tensor) -> Tensor:
+        """Return the dot product of the states of each pair's nodes, [n, 1]."""
+        if fits(x):
+            return self._pairs.dots(x)[:, None]
+        return self.read(x, "sum").sum(dim=1, keepdim=True)
+
+    @cached_property
+    def _pairs(self) -> pairs.Pairs:
+        assert self.places is not None
+        return pairs.Pairs.of(self.places.numpy(), self.topology.num_nodes)
 
     @cached_property
     def closed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -207,8 +230,37 @@ class Batch:
 
     def sum_neighbourhood(self, x: Tensor) -> Tensor:
         """Return ``(A + I) x``, [N, h]: each node's sum over its neighbours and itself."""
+        if self._compiles(x):
+            return self._sums(x)
         matrix, transpose = self._neighbourhood
         return CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
+
+    def _compiles(self, x: Tensor) -> bool:
+        """Whether sums over neighbours are compiled: where examples are nodes or pairs."""
+        return self.places is not None and fits(x)
+
+    @cached_property
+    def _sums(self) -> RowProduct:
+        return self._rows(*self.closed, np.ones(len(self.closed[1]), np.float32))
+
+    @cached_property
+    def _normalised_sums(self) -> RowProduct:
+        """``D^-1/2 (A + I) D^-1/2``."""
+        row_ptr, columns = self.closed
+        roots = self._inverse_roots.cpu().numpy()[:, 0]
+        return self._rows(row_ptr, columns, np.repeat(roots, np.diff(row_ptr)) * roots[columns])
+
+    @cached_property
+    def _means(self) -> RowProduct:
+        """A, each row divided by its number of entries."""
+        row_ptr, columns = np.asarray(self.topology.row_ptr), np.asarray(self.topology.columns)
+        return self._rows(
+            row_ptr, columns, np.repeat(self._inverse_degrees.cpu().numpy()[:, 0], np.diff(row_ptr))
+        )
+
+    def _rows(self, row_ptr: np.ndarray, columns: np.ndarray, values: np.ndarray) -> RowProduct:
+        pointers, rows, places = transposed(row_ptr, columns)
+        return RowProduct((row_ptr, columns, values), (pointers, rows, values[places]))
 
     def sum_graphs(self, x: Tensor) -> Tensor:
         """Return the sum over the nodes of each graph, [B, h]."""
@@ -220,6 +272,8 @@ class Batch:
 
     def normalised_sum(self, x: Tensor, *, by_twins: bool = False) -> Tensor:
         """Return ``D^-1/2 (A + I) D^-1/2 x``, [N, h], D the row sums of A + I (Kipf and Welling 2017)."""
+        if self._compiles(x):
+            return self._normalised_sums(x)
         summed = self.sum_by_twins if by_twins else self.sum_neighbourhood
         return summed(x * self._inverse_roots) * self._inverse_roots
 
@@ -267,6 +321,8 @@ class Batch:
 
     def mean_neighbours(self, x: Tensor) -> Tensor:
         """Return the mean over each node's neighbours without itself, 0 where it has none, [N, h]."""
+        if self._compiles(x):
+            return self._means(x)
         return CsrProduct.apply(*self._open, x) * self._inverse_degrees  # type: ignore[no-any-return, no-untyped-call]
 
     @cached_property

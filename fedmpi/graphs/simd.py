@@ -113,6 +113,58 @@ def _gathering_kernel(columns: int) -> Callable[..., None]:
     return block
 
 
+@intrinsic
+def _dot(context: Any, x: Any, first: Any, second: Any, count: Any) -> Any:
+    """Return the sum of `count` products, a multiple of `NARROW`, of elements from `first` and `second` on.
+
+    In `NARROW` sums, which are then halved: element i and i + 8, i + 4, i + 2, i + 1.
+    """
+    signature = types.float32(x, types.int64, types.int64, types.int64)
+
+    def generate(target: Any, builder: Any, typed: Any, given: Any) -> Any:
+        _require_contiguous(typed.args[0])
+        data = target.make_array(typed.args[0])(target, builder, given[0]).data
+        a, b = (builder.gep(data, [given[place]]) for place in (1, 2))
+        vector = ir.VectorType(_FLOAT, NARROW)
+        fma_type = ir.FunctionType(vector, [vector] * 3)
+        fma = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+            builder.module, fma_type, f"llvm.fma.v{NARROW}f32"
+        )
+        entry, loop = builder.block, builder.append_basic_block("dot")
+        after = builder.append_basic_block("dotted")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        k, total = builder.phi(_INDEX), builder.phi(vector)
+        k.add_incoming(ir.Constant(_INDEX, 0), entry)
+        total.add_incoming(ir.Constant(vector, [0.0] * NARROW), entry)
+        left, right = (_vector(builder, builder.gep(side, [k]), 0, vector) for side in (a, b))
+        summed = builder.call(fma, [left, right, total])
+        following = builder.add(k, ir.Constant(_INDEX, NARROW))
+        k.add_incoming(following, loop)
+        total.add_incoming(summed, loop)
+        builder.cbranch(builder.icmp_signed("<", following, given[3]), loop, after)
+        builder.position_at_end(after)
+        parts, number = [summed], ir.IntType(32)
+        width = NARROW
+        while width > 1:
+            width //= 2
+            halves = [
+                builder.shuffle_vector(
+                    parts[-1],
+                    ir.Constant(parts[-1].type, ir.Undefined),
+                    ir.Constant(ir.VectorType(number, width), list(range(start, start + width))),
+                )
+                for start in (0, width)
+            ]
+            parts.append(builder.fadd(*halves))
+        return builder.extract_element(parts[-1], ir.Constant(number, 0))
+
+    return signature, generate
+
+
+dot: Callable[..., Any] = _dot
+
+
 def _accumulate(
     builder: Any,
     rows: int,

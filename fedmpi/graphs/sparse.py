@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.packed import Topology
+from fedmpi.graphs.products import multiply_sparse
+from fedmpi.graphs.simd import NARROW
 
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
 
@@ -33,6 +36,63 @@ class CsrProduct(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
         """Multiply by the transpose."""
         return None, None, ctx.transpose @ gradients[0].contiguous()
+
+
+class RowProduct:
+    """``A @ x`` on the CPU by the compiled kernel, several times as fast as torch's, with its gradient.
+
+    Parameters
+    ----------
+    forward, backward : (pointers, columns, values)
+        The matrix and its transpose by rows.
+    """
+
+    def __init__(
+        self,
+        forward: tuple[np.ndarray, np.ndarray, np.ndarray],
+        backward: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> None:
+        self.forward, self.backward = (
+            (
+                np.ascontiguousarray(pointers, np.int32),
+                np.ascontiguousarray(columns, np.int32),
+                np.ascontiguousarray(values, np.float32),
+            )
+            for pointers, columns, values in (forward, backward)
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the product with x [p, m], m as `fits` says."""
+        return _RowProduct.apply(self, x)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _RowProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, product: RowProduct, x: Tensor) -> Tensor:
+        ctx.product = product
+        return _multiply(product.forward, x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, _multiply(ctx.product.backward, gradients[0])
+
+
+def _multiply(matrix: tuple[np.ndarray, np.ndarray, np.ndarray], x: Tensor) -> Tensor:
+    out = torch.empty(len(matrix[0]) - 1, x.shape[1])
+    multiply_sparse(*matrix, x.detach().contiguous().numpy(), out.numpy())
+    return out
+
+
+def fits(x: Tensor) -> bool:
+    """Return whether compiled products take these rows: on the CPU, their width a multiple of `NARROW`."""
+    return x.device.type == "cpu" and x.shape[1] % NARROW == 0
+
+
+@cache
+def warm_up() -> None:
+    """Compile the product, or take it from the cache."""
+    one = (np.array([0, 1]), np.array([0]), np.ones(1))
+    RowProduct(one, one)(torch.ones(1, NARROW))
 
 
 def ones_csr(pointers: np.ndarray, columns: np.ndarray, width: int) -> Tensor:

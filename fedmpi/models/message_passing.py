@@ -72,6 +72,10 @@ class GraphNetwork(nn.Module):
 
     def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return what the head sees of each example, [n, h]."""
+        return batch.read(self._states(batch, streams, kernels), self.options.pooling)
+
+    def _states(self, batch: Batch, streams: DropoutStreams | None, kernels: str) -> Tensor:
+        """Return every node's state, [N, h]."""
         x = batch.linear(self.pre)
         for layer, convolution in enumerate(self.conv):
             x = relu(
@@ -81,10 +85,12 @@ class GraphNetwork(nn.Module):
             )
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
-        return batch.read(x, self.options.pooling)
+        return x
 
     def forward(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return outputs [B, C]; `streams` is None in evaluation."""
+        if self.readout is None and kernels == "csr":
+            return batch.dots(self._states(batch, streams, kernels))
         hidden = self.embed(batch, streams, kernels)
         if self.post is not None:
             hidden = relu(self.post(hidden))
