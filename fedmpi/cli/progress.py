@@ -55,6 +55,9 @@ class Console:
         if table.rows() != self._partition:  # cases often share one
             self._partition = table.rows()
             self._rich.print(_partition(table))
+            if table.edges is not None and table.edges[1]:
+                every, between = table.edges
+                self._rich.print(plain(f"{between:,} of {every:,} edges are between clients: dropped"))
         self._rounds = case.rounds
         if self._rich.is_terminal:
             self._progress = Progress(

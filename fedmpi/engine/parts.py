@@ -15,6 +15,7 @@ from fedmpi.graphs.induced import induced
 from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
 from fedmpi.models.counts import GraphCounts
 from fedmpi.partition.partition import ClientSplit
+from fedmpi.tasks.known import task_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,7 +43,8 @@ def part_counts(case: Case, raw: RawGraphs, split: ClientSplit, parts: Sequence[
     assert split.nodes is not None
     edges = _structure(case, raw, split)[0].num_edges + len(split.nodes)
     examples = sum(len(getattr(split, part)) for part in parts)
-    return GraphCounts(1, len(split.nodes), edges, examples, entries(case, raw, split.nodes))
+    outputs = task_of(case.task, raw.examples, raw.task, supervised=True).scores_each
+    return GraphCounts(1, len(split.nodes), edges, examples, entries(case, raw, split.nodes), outputs)
 
 
 def entries(case: Case, raw: RawGraphs, nodes: Ints) -> int | None:

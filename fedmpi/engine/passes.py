@@ -190,10 +190,11 @@ class TorchPasses(Supervised):
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
         self._model.gradient.zero_()
+        batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
-        logits = self._model.module(batch, streams, self._kernels)
+        logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
         self._task.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
-        counts = _counts_of(batch)
+        counts = self._counts_of(batch)
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
 
@@ -215,15 +216,19 @@ class TorchPasses(Supervised):
         found, counted, executed = [], 0, 0
         for batch in batches:
             executed += self._executed(batch, training=False)
-            logits = self._model.module(batch, None, self._kernels)
-            found.append(self._task.outcome(logits, batch.labels))
-            counts = _counts_of(batch)
-            counted += self._flops.forward(counts).total
+            judged, more = self._task.judge(self._model.module, batch, self._kernels)
+            found.append(judged)
+            counts = self._counts_of(batch)
+            counted += self._flops.forward(counts).total + more
+            executed += more
         return Pass(joined(found), counted, executed)
+
+    def _counts_of(self, batch: Batch) -> GraphCounts:
+        return replace(counts_of(batch), outputs=self._task.scores_each)
 
     def _executed(self, batch: Batch, *, training: bool) -> int:
         """Return the FLOPs that the kernels are about to do; a network that sums by twins has fewer edges."""
-        counts = _counts_of(batch)
+        counts = self._counts_of(batch)
         if self._kernels == "csr" and getattr(self._model.module, "by_twins", False):
             counts = replace(counts, edges=batch.num_entries_by_twins)
         kept = batch.keeps_propagated
@@ -238,7 +243,7 @@ class TorchPasses(Supervised):
             executed += self._executed(batch, training=False)
             rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
             total = total + rows.double().sum(dim=0).cpu().numpy()
-            counts = _counts_of(batch)
+            counts = self._counts_of(batch)
             counted += self._flops.forward(counts).total
         return Embedding(total / len(self._train.labels), counted, executed)
 
@@ -253,6 +258,7 @@ def _counts(topology: Topology) -> GraphCounts:
     return GraphCounts(topology.num_graphs, topology.num_nodes, topology.num_edges)
 
 
-def _counts_of(batch: Batch) -> GraphCounts:
+def counts_of(batch: Batch) -> GraphCounts:
+    """Return what a pass over a batch works on, with a score of every class."""
     counts = _counts(batch.topology)
     return replace(counts, examples=batch.num_places, entries=batch.num_entries)

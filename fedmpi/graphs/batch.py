@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -71,6 +72,8 @@ class Batch:
         Structure encodings of the nodes.
     places : int64 [n] or [n, 2], or None
         Node, or pair of nodes, that each example is; None: examples are graphs.
+    compiles : bool
+        Whether sums over neighbours and dot products may be compiled, where examples are nodes or pairs.
     """
 
     topology: Topology
@@ -79,6 +82,7 @@ class Batch:
     edges: Tensor | None = None
     structure: Tensor | None = None
     places: Tensor | None = None
+    compiles: bool = True
 
     @classmethod
     def of(cls, graphs: GraphSet, device: torch.device | str = "cpu") -> Batch:
@@ -98,6 +102,14 @@ class Batch:
     def num_graphs(self) -> int:
         """Number of graphs B."""
         return self.topology.num_graphs
+
+    def with_examples(self, places: Tensor, labels: Tensor) -> Batch:
+        """Return the same graphs with other examples, int64 [n] or [n, 2], and their labels."""
+        other = copy(self)  # with the matrices that were made already
+        vars(other).pop("_pairs", None)
+        object.__setattr__(other, "places", places)
+        object.__setattr__(other, "labels", labels)
+        return other
 
     @property
     def num_places(self) -> int | None:
@@ -145,7 +157,7 @@ class Batch:
         """Return a layer of the features, [N, h]; zeros of sparse ones are skipped."""
         if self._words is None:
             return layer(self.x)  # type: ignore[no-any-return]
-        if fits(layer.weight.T):
+        if self._compiles(layer.weight.T):
             return self._word_product(layer.weight.T) + layer.bias
         product: Tensor = CsrProduct.apply(*self._words, layer.weight.T)  # type: ignore[no-untyped-call]
         return product + layer.bias
@@ -165,7 +177,7 @@ class Batch:
 
     def dots(self, x: Tensor) -> Tensor:
         """Return the dot product of the states of each pair's nodes, [n, 1]."""
-        if fits(x):
+        if self._compiles(x):
             return self._pairs.dots(x)[:, None]
         return self.read(x, "sum").sum(dim=1, keepdim=True)
 
@@ -236,8 +248,8 @@ class Batch:
         return CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
 
     def _compiles(self, x: Tensor) -> bool:
-        """Whether sums over neighbours are compiled: where examples are nodes or pairs."""
-        return self.places is not None and fits(x)
+        """Whether products with a matrix of such rows are compiled: where examples are nodes or pairs."""
+        return self.compiles and self.places is not None and fits(x)
 
     @cached_property
     def _sums(self) -> RowProduct:

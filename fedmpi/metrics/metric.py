@@ -156,6 +156,25 @@ MSE = Metric(
     meaning="mean squared error, in squares of the labels' own units",
 )  # fmt: skip
 R2 = Metric("r2", "R2", scope="pooled", low=-math.inf, meaning="coefficient of determination")
+NDCG_10 = Metric(
+    "ndcg_10", "NDCG@10", scope="pooled",
+    meaning="mean over users of the normalised discounted cumulative gain of their held-out ratings' order",
+)  # fmt: skip
+HIT_1 = Metric(
+    "hit_1", "hit ratio@1", scope="pooled", percent=True,
+    meaning="share of users whose first held-out item by prediction is one that they rated highest",
+)  # fmt: skip
+MRR = Metric(
+    "mrr", "MRR", scope="pooled",
+    meaning="mean of one over the filtered rank of tails and heads among the client's entities",
+)  # fmt: skip
+HITS_1, HITS_3, HITS_10 = (
+    Metric(
+        f"hits_{most}", f"Hits@{most}", scope="pooled", percent=True,
+        meaning=f"share of filtered ranks of at most {most}",
+    )
+    for most in (1, 3, 10)
+)  # fmt: skip
 CLUSTERING_ACCURACY = Metric(
     "clustering_accuracy", "clustering accuracy", scope="all", percent=True,
     meaning="share of all graphs in the cluster matched to their class: "
@@ -174,6 +193,7 @@ METRICS = {
     metric.name: metric
     for metric in (
         ACCURACY, MICRO_F1, MACRO_F1, ROC_AUC, PRC_AUC, RMSE, MAE, MSE, R2,
+        NDCG_10, HIT_1, MRR, HITS_1, HITS_3, HITS_10,
         CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY,
     )
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -48,9 +48,13 @@ class CountedFlops:
 def count_model(network: nn.Module, graphs: GraphSet) -> CountedFlops:
     """Return the FLOPs of a network with `graphs` as one batch; they depend on shapes alone."""
     topology = graphs.topology
+
+    def batch() -> Batch:
+        return replace(Batch.of(graphs), compiles=False)  # torch counts its own products alone
+
     with torch.no_grad():
-        forward = count(lambda: network(Batch.of(graphs), None))
-    training = count(lambda: network(Batch.of(graphs), DropoutStreams(0, 0, 0, 0)).sum().backward())
+        forward = count(lambda: network(batch(), None))
+    training = count(lambda: network(batch(), DropoutStreams(0, 0, 0, 0)).sum().backward())
     sizes = GraphCounts(topology.num_graphs, topology.num_nodes, topology.num_edges)
     return CountedFlops(sizes, forward, training)
 

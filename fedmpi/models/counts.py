@@ -31,6 +31,8 @@ class GraphCounts:
         Nodes or pairs that the head sees; None where it sees graphs.
     entries : int or None
         Entries of sparse node features that are not zero; None where features are dense.
+    outputs : int or None
+        Scores that the head gives of each example; None: one of every class.
     """
 
     graphs: int
@@ -38,6 +40,7 @@ class GraphCounts:
     edges: int
     examples: int | None = None
     entries: int | None = None
+    outputs: int | None = None
 
     @property
     def heads(self) -> int:

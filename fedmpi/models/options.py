@@ -216,6 +216,7 @@ class RgcnOptions(NetworkOptions):
     """
 
     module: ClassVar[str] = "fedmpi.models.rgcn:Rgcn"
+    formula: ClassVar[str] = "fedmpi.models.rgcn_flops:RgcnFlops"
     examples: ClassVar[frozenset[str]] = frozenset({"edge"})
     relational: ClassVar[bool] = True
 

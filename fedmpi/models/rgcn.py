@@ -110,14 +110,23 @@ class Rgcn(nn.Module):
         )
         self.readout = nn.Linear(options.hidden, shape.classes, bias=False)
 
-    def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
-        """Return the product of both nodes' states, element by element, of each pair, [n, h]."""
+    def states(self, batch: Batch, streams: DropoutStreams | None) -> Tensor:
+        """Return every node's state, [N, h]."""
         x = batch.linear(self.pre)
         for layer, convolution in enumerate(self.conv):
             x = convolution(relu(x) if layer else x, batch)
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
-        return batch.read(x, "sum")
+        return x
+
+    def scores(self, batch: Batch, streams: DropoutStreams | None, relations: Tensor) -> Tensor:
+        """Return the score of one relation of each pair, [n, 1]; `relations` int64 [n]."""
+        products = self.embed(batch, streams) * self.readout.weight.index_select(0, relations)
+        return products.sum(dim=1, keepdim=True)
+
+    def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
+        """Return the product of both nodes' states, element by element, of each pair, [n, h]."""
+        return batch.read(self.states(batch, streams), "sum")
 
     def forward(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return a score of each relation, [n, R]; `streams` is None in evaluation."""

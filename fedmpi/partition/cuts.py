@@ -12,14 +12,13 @@ from fedmpi.errors import BadInput
 from fedmpi.seeds import Purpose, key, permutation
 
 if TYPE_CHECKING:
-    from fedmpi.datasets.raw import RawGraphs
     from fedmpi.graphs.packed import Topology
     from fedmpi.partition.options import Louvain, Metis
 
 Int = npt.NDArray[np.int64]
 
 
-def louvain(options: Louvain, raw: RawGraphs) -> list[Int]:
+def louvain(options: Louvain, topology: Topology) -> list[Int]:
     """Return the nodes of each client: communities (Blondel et al. 2008), joined or halved.
 
     Communities are taken from the largest on, each by the client with the fewest nodes, as OpenFGL does
@@ -30,13 +29,13 @@ def louvain(options: Louvain, raw: RawGraphs) -> list[Int]:
     from networkx.algorithms.community import louvain_communities
 
     graph = Graph()
-    graph.add_nodes_from(range(raw.topology.num_nodes))
-    graph.add_edges_from(_edges(raw.topology).tolist())
+    graph.add_nodes_from(range(topology.num_nodes))
+    graph.add_edges_from(edges_of(topology).tolist())
     found = louvain_communities(graph, resolution=options.resolution, seed=options.seed)
     return joined([np.array(sorted(each), np.int64) for each in found], options.clients, options.seed)
 
 
-def metis(options: Metis, raw: RawGraphs) -> list[Int]:
+def metis(options: Metis, topology: Topology) -> list[Int]:
     """Return the nodes of each client: equal parts with few edges between (Karypis and Kumar 1998).
 
     Raises
@@ -50,7 +49,6 @@ def metis(options: Metis, raw: RawGraphs) -> list[Int]:
         raise BadInput(
             "partition 'metis' needs the extra nodes: pip install 'fedmpi[nodes]', or use 'louvain'"
         ) from error
-    topology = raw.topology
     if options.clients == 1:
         return [np.arange(topology.num_nodes)]
     settings = pymetis.Options(seed=options.seed)
@@ -59,7 +57,7 @@ def metis(options: Metis, raw: RawGraphs) -> list[Int]:
     return [np.flatnonzero(np.asarray(part_of) == client) for client in range(options.clients)]
 
 
-def _edges(topology: Topology) -> Int:
+def edges_of(topology: Topology) -> Int:
     """Return each undirected edge once, int64 [E, 2]."""
     rows = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
     columns = np.asarray(topology.columns)

@@ -145,21 +145,31 @@ class DirichletQuantity(_Dirichlet):
 
 
 class _Cut(Parts):
-    """Base of cuts of one large graph, whose nodes are the examples."""
+    """Base of cuts of one large graph, whose nodes or edges are the examples."""
 
     cutter: ClassVar[str]
-    """Function that returns each client's nodes, ``module:function``, called with options and dataset."""
+    """Function that returns each client's nodes, ``module:function``, called with options and topology."""
 
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
-        """Return the examples of each client: those that are nodes of its part."""
-        if raw.examples != "node" or raw.num_graphs != 1 or raw.places is None:
+        """Return the examples of each client: nodes of its part, or edges with both ends in it."""
+        if raw.graph_classes is not None or raw.places is None or raw.num_graphs != 1:
             raise BadInput(
-                f"partition '{self.name}' cuts one large graph whose nodes have labels, {raw.name} is none"
+                f"partition '{self.name}' cuts one large graph whose nodes or edges have labels, "
+                f"{raw.name} is none"
             )
         import numpy as np
 
-        parts = imported(self.cutter)(self, raw)
-        return [np.flatnonzero(np.isin(raw.places, part)) for part in parts]
+        from fedmpi.datasets.networks import undirected
+
+        places, topology = np.asarray(raw.places), raw.topology
+        if raw.examples == "edge":
+            topology = undirected(places[:, 0], places[:, 1], topology.graph_ptr)
+        owner = np.full(topology.num_nodes, -1)
+        for client, part in enumerate(imported(self.cutter)(self, topology)):
+            owner[part] = client
+        ends = owner[places].reshape(len(places), -1)
+        held = np.where((ends == ends[:, :1]).all(axis=1), ends[:, 0], -1)
+        return [np.flatnonzero(held == client) for client in range(self.clients)]
 
 
 class Louvain(_Cut):

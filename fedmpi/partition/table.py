@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.graphs.packed import pointers
-from fedmpi.partition.partition import Partition
+from fedmpi.partition.cuts import edges_of
+from fedmpi.partition.partition import ClientSplit, Partition
 
 Int = npt.NDArray[np.int64]
 
@@ -49,6 +50,8 @@ class PartitionTable:
         padded to C, whatever these mean in each dataset.
     examples : mapping of str to sequence of int64 arrays
         Example numbers of each client by part, "train", "val" and "test".
+    edges : (int, int) or None
+        Where a large graph is cut: its edges, and how many of them are between clients, which nobody has.
     """
 
     partition: Partition
@@ -61,6 +64,7 @@ class PartitionTable:
     emd: npt.NDArray[np.float64]
     total_emd: float
     examples: Mapping[str, Sequence[Int]]
+    edges: tuple[int, int] | None = None
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -86,6 +90,8 @@ class PartitionTable:
             "emd": self.emd,
             "total_emd": np.array(self.total_emd),
         }
+        if self.edges is not None:
+            stored |= {"edges": np.array(self.edges[0]), "edges_between": np.array(self.edges[1])}
         for part in ("train", "val", "test"):
             indices = self.examples[part]
             stored[f"{part}_index"] = np.concatenate(indices)
@@ -139,4 +145,20 @@ def describe(partition: Partition, raws: Sequence[RawGraphs]) -> PartitionTable:
             part: [client.examples(raws[client.dataset], part) for client in held]
             for part in ("train", "val", "test")
         },
+        edges=_edges(held, raws),
     )
+
+
+def _edges(held: Sequence[ClientSplit], raws: Sequence[RawGraphs]) -> tuple[int, int] | None:
+    """Return the edges of a large graph that is cut, each once, and how many are between clients."""
+    raw = raws[0]
+    if held[0].nodes is None or raw.num_graphs != 1:
+        return None
+    if raw.examples == "edge":
+        return len(raw.labels), len(raw.labels) - sum(len(client.graphs) for client in held)
+    owner = np.full(raw.topology.num_nodes, -1)
+    for client, split in enumerate(held):
+        owner[split.nodes] = client
+    first, second = edges_of(raw.topology).T
+    kept = (owner[first] == owner[second]) & (owner[first] >= 0)
+    return len(first), int((~kept).sum())

@@ -93,6 +93,12 @@ def _examples_misfit(case: Case) -> tuple[str, str] | None:
     if kind not in case.model.examples:
         models = ", ".join(f'"{each}"' for each, options in MODELS.items() if kind in options.examples)
         return "model", f'"{case.model.name}" predicts of graphs, {name} has labels of {kind}s: use {models}'
+    if case.task and TASKS[case.task].relational and not case.model.relational:
+        models = ", ".join(f'"{each}"' for each, options in MODELS.items() if options.relational)
+        return (
+            "model",
+            f'"{case.task}" needs scores by relation, which "{case.model.name}" has not: use {models}',
+        )
     if case.model.relational and case.dataset.both_directions:
         return (
             "dataset.both_directions",

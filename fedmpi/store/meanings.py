@@ -18,6 +18,8 @@ PARTITION: dict[str, tuple[str, str]] = {
     "stratified": ("1", "whether both steps of each client's split kept class shares"),
     "emd": ("1", "1-norm of each client's class shares minus those of all clients together"),
     "total_emd": ("1", "mean of emd over clients, weighted by their examples"),
+    "edges": ("edge", "edges of the large graph that is cut into clients, each once"),
+    "edges_between": ("edge", "of these the edges between clients, which no client has"),
     "task_names": (TEXT, "names of the label columns"),
     "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
     "test_twin_own": (

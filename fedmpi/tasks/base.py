@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fedmpi.case.schema import Case
     from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
     from fedmpi.engine.clients import Evaluation
+    from fedmpi.graphs.batch import Batch
+    from fedmpi.models.dropout import DropoutStreams
     from fedmpi.models.outcome import Outcome
     from fedmpi.partition.partition import ClientSplit
 
@@ -29,7 +31,7 @@ Rows = dict[str, npt.NDArray[Any]]
 TORCH_KERNELS = frozenset({"csr", "reference"})
 """Kernels that call a task's own loss; the others bring that of fedmpi's tasks themselves."""
 
-_OF_A_BATCH = {"loss", "losses", "outcome", "predictions"}
+_OF_A_BATCH = {"loss", "losses", "outcome", "predictions", "step_batch", "outputs", "judge"}
 """Methods of a task that other kernels have in code of their own."""
 
 
@@ -59,6 +61,10 @@ class Task(ABC):
         Whether it has a loss of its own; False: the objective has it, without labels.
     kernels : frozenset of str
         Kernels that can compute what it says of a batch; ask `kernels_of`.
+    relational : bool
+        Whether it reads a model's states and scores of relations.
+    scores_each : int or None
+        Scores that the network's head gives of each example, for FLOPs; None: one of every class.
     lengths : int64 [clients]
         Bytes of `pack`.
     fields : tuple of Field
@@ -71,6 +77,8 @@ class Task(ABC):
     supervised: ClassVar[bool] = True
     kernels: ClassVar[frozenset[str]] = TORCH_KERNELS
     reads_targets: ClassVar[bool] = False
+    relational: ClassVar[bool] = False
+    scores_each: ClassVar[int | None] = None
     metrics: tuple[Metric, ...] = ()
     lengths: npt.NDArray[np.int64]
     fields: tuple[Field, ...]
@@ -98,6 +106,18 @@ class Task(ABC):
     def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
         """Return each example's loss, in float64, and what it is scored by."""
         raise NotImplementedError
+
+    def step_batch(self, batch: Batch, streams: DropoutStreams) -> Batch:
+        """Return what a training step is taken on; by default the batch as it is."""
+        return batch
+
+    def outputs(self, module: Any, batch: Batch, streams: DropoutStreams | None, kernels: str) -> Tensor:
+        """Return what the network gives for a batch; `streams` is None in evaluation."""
+        return module(batch, streams, kernels)  # type: ignore[no-any-return]
+
+    def judge(self, module: Any, batch: Batch, kernels: str) -> tuple[Outcome, int]:
+        """Return what is found of held-out examples, and FLOPs beside those of the network's pass."""
+        return self.outcome(self.outputs(module, batch, None, kernels), batch.labels), 0
 
     @abstractmethod
     def pack(self, client: int, found: Evaluation | None) -> Bytes:

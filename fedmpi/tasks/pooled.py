@@ -41,6 +41,8 @@ class PooledTask(Task):
     loss_unit = "1"
     own: ClassVar[int] = 1
     """Of how many of its metrics, from the first on, each client has a score of its own in the record."""
+    ordered: ClassVar[tuple[Metric, ...]] = ()
+    """Which of its metrics `more` gives, because they are no function of labels and predictions alone."""
 
     def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
@@ -120,11 +122,12 @@ class PooledTask(Task):
             chosen = place % 2 == number
             values, client = table[chosen], place[chosen] // 2
             scored = ~np.isnan(values[:, 0])
-            for metric in self.metrics:
+            for metric in self.scored:
                 by_column = self.score(metric, labels[scored], values[scored])
                 found[f"{part}_task_{metric.name}"] = by_column
                 found[metric.field(part)] = np.array(mean_over_tasks(by_column))
             found |= self._more(part, found, bool(scored.any()))
+            found |= self.more(part, values, scored)
             for metric in self.metrics[: self.own] if self._by_client else ():
                 found[f"client_{metric.field(part)}"] = np.array(
                     [
@@ -133,6 +136,25 @@ class PooledTask(Task):
                     ]
                 )
         return found
+
+    @property
+    def scored(self) -> list[Metric]:
+        """Its metrics that are functions of labels and predictions."""
+        return [metric for metric in self.metrics if metric not in self.ordered]
+
+    def more(self, part: str, predicted: npt.NDArray[np.floating], scored: npt.NDArray[np.bool_]) -> Rows:
+        """Return the `ordered` metrics of a part by field.
+
+        Parameters
+        ----------
+        part : str
+            "val" or "test".
+        predicted : float [n, T]
+            Of all its examples, client after client.
+        scored : bool [n]
+            Which of them were evaluated.
+        """
+        return {}
 
     def _more(self, part: str, found: Rows, scored: bool) -> Rows:
         """Return further rows of a part; `scored`: whether any of its examples was evaluated."""
@@ -156,7 +178,11 @@ class PooledTask(Task):
             ("val", f"all clients' validation {self.of}s"),
             ("test", f"all clients' test {self.of}s"),
         ):
-            for number, metric in enumerate(self.metrics):
+            found += [
+                _field(metric, metric.field(part), ("round",), f"{metric.meaning}, of {of}")
+                for metric in self.ordered
+            ]
+            for number, metric in enumerate(self.scored):
                 mean = (
                     f"{metric.meaning} over {of}, each under its client's new model; "
                     "mean over the tasks that have one"

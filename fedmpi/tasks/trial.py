@@ -130,7 +130,7 @@ def _try_pooled(task: PooledTask, batch: Tensor, wanted: Tensor, labels: np.ndar
     predicted = _call(kind, "predictions", task.predictions, batch.detach())
     if not isinstance(predicted, torch.Tensor) or predicted.shape != shape:
         raise _wrong(kind, "predictions", predicted, f"a torch tensor {list(shape)} is needed")
-    for metric in task.metrics:
+    for metric in task.scored:
         with np.errstate(all="ignore"):
             score = _call(kind, "score", task.score, metric, labels, predicted.float().numpy())
         if not isinstance(score, np.ndarray) or score.shape != shape[1:] or score.dtype.kind != "f":

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from fedmpi.datasets.egos import EgoOptions, ego_networks
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
-from fedmpi.engine.passes import TorchPasses, _counts_of
+from fedmpi.engine.passes import TorchPasses, counts_of
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import dense
 from fedmpi.models.dropout import DropoutStreams
@@ -68,17 +68,17 @@ def test_dense_flops_of_nodes_equal_torchs_counter(graphs, options):
     flops, module = options.flops(shape), build(options, shape)
     with FlopCounterMode(display=False) as counter:
         module(plain, None, "reference")
-    assert counter.get_total_flops() == flops.forward(_counts_of(plain)).dense
+    assert counter.get_total_flops() == flops.forward(counts_of(plain)).dense
     with FlopCounterMode(display=False) as counter:
         torch.nn.functional.cross_entropy(module(plain, None, "reference"), plain.labels).backward()
-    assert counter.get_total_flops() == flops.training(_counts_of(plain)).dense
+    assert counter.get_total_flops() == flops.training(counts_of(plain)).dense
 
 
 def test_executed_flops_skip_the_zeros_of_features_and_model_flops_do_not(graphs):
     options, shape = GcnOptions(hidden=16, layers=1, head_layers=1), Shape(200, 4)
     flops = options.flops(shape)
     sparse = Batch.of(graphs)
-    counts, num_nodes = _counts_of(sparse), graphs.topology.num_nodes
+    counts, num_nodes = counts_of(sparse), graphs.topology.num_nodes
     entries = int(np.diff(graphs.feature_rows.row_ptr)[graphs.node_row].sum())
     assert (counts.entries, counts.examples) == (entries, len(graphs.places))
     plain = replace(counts, entries=None)

@@ -8,9 +8,10 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
 from fedmpi.errors import BadInput
 from fedmpi.graphs.induced import induced
-from fedmpi.partition.cuts import joined
+from fedmpi.partition.cuts import edges_of, joined
 from fedmpi.partition.options import DirichletLabel, FedGraphNN, Iid, Louvain, Metis, PerDataset
 from fedmpi.partition.partition import make, pooled
+from fedmpi.partition.table import describe
 
 SIZE = 40
 GROUPS = np.repeat(np.arange(4), SIZE)
@@ -44,6 +45,26 @@ def test_what_hangs_together_stays_together(four_cliques, kind):
         topology, _ = induced(four_cliques.topology, client.nodes)
         assert topology.num_edges == SIZE * (SIZE - 1)
         assert sorted(client.graphs.tolist()) == client.nodes.tolist()
+
+
+@pytest.mark.parametrize("kind", [Louvain, Metis])
+def test_edges_between_clients_are_counted(four_cliques, kind):
+    partition = make(kind(clients=4), [four_cliques])
+    assert describe(partition, [four_cliques]).edges == (4 * SIZE * (SIZE - 1) // 2 + 4, 4)
+    alone = make(kind(clients=1), [four_cliques])
+    assert describe(alone, [four_cliques]).edges == (4 * SIZE * (SIZE - 1) // 2 + 4, 0)
+
+
+@pytest.mark.parametrize("kind", [Louvain, Metis])
+def test_labelled_edges_go_where_both_ends_are(four_cliques, kind):
+    places = edges_of(four_cliques.topology)
+    labels = np.arange(len(places)) % 2
+    nothing = undirected(np.zeros(0, np.int64), np.zeros(0, np.int64), np.array([0, 4 * SIZE]))
+    raw = RawGraphs("EDGES", nothing, None, (), None, labels, ("0", "1"), places=places)
+    partition = make(kind(clients=4), [raw])
+    for client in partition.clients:
+        assert len(set(GROUPS[places[client.graphs]].ravel())) == 1
+    assert describe(partition, [raw]).edges == (len(places), 4)
 
 
 @pytest.mark.parametrize("kind", [Louvain, Metis])
