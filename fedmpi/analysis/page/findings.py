@@ -23,11 +23,13 @@ def findings(settings: Sequence[Setting]) -> Markup:
     lines = []
     for each in settings:
         counts = sorted({len(run.clients) for cell in each.cells for run in cell.runs.values()})
-        number = f"{' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
+        number = f", {' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
         said = "".join(
             f"<li>{sentence}</li>" for sentence in (_ahead(each), _where(each), _cost(each)) if sentence
         )
-        lines.append(f"<div><h3>{escape(each.heading)}, {number}</h3><ul>{said}</ul></div>")
+        lines.append(
+            f"<div><h3>{escape(each.heading.removesuffix(number))}{number}</h3><ul>{said}</ul></div>"
+        )
     return Markup(f'<div class="findings">{"".join(lines)}</div>')
 
 

@@ -86,22 +86,21 @@ class Setting:
 
 
 def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
-    """Sort complete runs into settings and cells; runs that fit nowhere are named in `complaints`."""
-    found: dict[str, dict[str, dict[int, Digest]]] = {}
+    """Sort complete runs into settings and cells; runs that fit nowhere are named in `complaints`.
+
+    Where clients have values of their own, runs of other clients (a central run has one) are another setting.
+    """
+    found: dict[tuple[str, tuple[str, ...]], dict[str, dict[int, Digest]]] = {}
     for run in digests:
         if run.status != "complete":
             continue
-        alike = found.setdefault(key(run.setting()), {})
+        own = run.clients if run.headline.scope == "client" else ()
+        alike = found.setdefault((key(run.setting()), own), {})
         seeds = alike.setdefault(key(run.repeated()), {})
-        others = [other for each in alike.values() for other in each.values()]
         twin = seeds.get(int(run.config["seed"]))
         if twin is not None:
             complaints.append(
                 f"{run.folder}: left out of the averages, the same case and seed as {twin.folder}"
-            )
-        elif others and others[0].clients != run.clients and run.headline.scope == "client":
-            complaints.append(
-                f"{run.folder}: left out of the averages, other clients than {others[0].folder}"
             )
         else:
             seeds[int(run.config["seed"])] = run
@@ -117,10 +116,19 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
         heading if len(heading) <= _LONGEST_HEADING else f"{name}, setting {place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
     ]
+    marked = [
+        f"{heading}, {_counted(len(run.clients))}" if headings.count(heading) > 1 else heading
+        for heading, run in zip(headings, firsts, strict=True)
+    ]
     return [
         Setting(heading, run.clients, _cells(alike))
-        for heading, run, alike in zip(headings, firsts, found, strict=True)
+        for heading, run, alike in zip(marked, firsts, found, strict=True)
     ]
+
+
+def _counted(clients_there: int) -> str:
+    """Return "1 client" or "5 clients"."""
+    return f"{clients_there} client{'s' * (clients_there != 1)}"
 
 
 def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:

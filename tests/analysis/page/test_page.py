@@ -41,12 +41,15 @@ def test_the_same_case_and_seed_twice_counts_once(tmp_path, make_run):
     assert left_out == [twice]
 
 
-def test_a_method_with_other_clients_is_left_out_and_named(tmp_path, make_run):
+def test_a_method_with_other_clients_is_a_setting_of_its_own(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.5, 0.6]])
     make_run(tmp_path / "b", [[0.5]], settings={"algorithm": "centralised"})
-    (setting,), left_out = settings_of(tmp_path)
-    assert [cell.label for cell in setting.cells] == ["FedAvg"]
-    assert left_out == [f"{tmp_path / 'b'}: left out of the averages, other clients than {tmp_path / 'a'}"]
+    found, left_out = settings_of(tmp_path)
+    assert [(each.heading, [cell.label for cell in each.cells]) for each in found] == [
+        ("PROTEINS, 2 clients", ["FedAvg"]),
+        ("PROTEINS, 1 client", ["centralised"]),
+    ]
+    assert left_out == []
 
 
 def test_settings_are_named_by_their_model_where_a_dataset_has_several(tmp_path, make_run):
