@@ -153,8 +153,10 @@ class _Cut(Parts):
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the examples of each client: those that are nodes of its part."""
         if raw.examples != "node" or raw.num_graphs != 1 or raw.places is None:
+            instead = 'use "iid"' if raw.graph_classes is None else 'remove dataset.egos, or use "iid"'
             raise BadInput(
-                f"partition '{self.name}' cuts one large graph whose nodes have labels, {raw.name} is none"
+                f"partition '{self.name}' cuts one large graph whose nodes have labels, "
+                f"{raw.name} is none here: {instead}"
             )
         import numpy as np
 
