@@ -8,6 +8,8 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from fedmpi.config.documents import short
 from fedmpi.datasets import cache, names
 from fedmpi.datasets.cache import Facts
@@ -243,7 +245,16 @@ class DataSource:
 
 def _read_by(family: Family, path: Path | None, name: str) -> RawGraphs:
     with FAMILIES.guarded(type(family)):
-        return family.read(path, name)
+        raw = family.read(path, name)
+        if raw.examples != family.examples:
+            raise BadInput(
+                f"dataset family {family.name}: its `examples` say {family.examples}s, "
+                f"`places` of {name} are those of {raw.examples}s: correct one of them"
+            )
+        places = np.zeros(0, np.int64) if raw.places is None else np.asarray(raw.places)
+        if places.size and not 0 <= places.min() <= places.max() < raw.topology.num_nodes:
+            raise BadInput(f"dataset family {family.name}: `places` of {name} are no nodes of its graphs")
+        return raw
 
 
 def _refuse_other_digest(raw: RawGraphs) -> None:
