@@ -225,6 +225,13 @@ class DataSource:
                 f"run 'fedmpi data fetch {name}' where there is internet (on a cluster: the login node)"
             )
 
+    def _lacking(self, family: Family, files: tuple[str, ...]) -> str:
+        """Return which of a dataset's files the mirror lacks, where it has others."""
+        if self.mirror is None:
+            return ""
+        lacking = [file for file in files if not (self.mirror / family.place / file).is_file()]
+        return f"; the mirror lacks {', '.join(lacking)}" if 0 < len(lacking) < len(files) else ""
+
     def _download(self, family: Family, name: str) -> RawGraphs:
         """Download a dataset's files into a folder of their own, read them and remove them."""
         files = family.files(name)
@@ -236,7 +243,8 @@ class DataSource:
                 fetch_archive(address, folder / file, f"{family.place}/{file}".rpartition("/")[0])
             return _read_by(family, path_to_read(folder, files), name)
         except BadInput as error:
-            raise BadInput(f"{error}{'' if name in family.names else names.meant(name)}") from error
+            meant = "" if name in family.names else names.meant(name)
+            raise BadInput(f"{error}{self._lacking(family, files)}{meant}") from error
         except OSError as error:
             raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
         finally:
