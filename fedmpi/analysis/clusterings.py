@@ -119,7 +119,8 @@ class TableMaker:
         Raises
         ------
         BadInput
-            The record has no partition, or the data at hand are not those of the run.
+            The record has no partition, the data at hand are not those of the run, or its clients hold
+            nodes or edges.
         """
         clients = held(run)
         mark = hashlib.sha256(json.dumps(run.config["dataset"], sort_keys=True).encode())
@@ -129,9 +130,20 @@ class TableMaker:
         key = mark.hexdigest()
         if key not in self._made:
             raws = datasets_of(run, self._source)
+            _refuse_parts_of_graphs(run, raws)
             features = _options(run).features
             self._made[key] = client_tables(clients, raws, self.options, features)
         return self._made[key]
+
+
+def _refuse_parts_of_graphs(run: Run, raws: Sequence[RawGraphs]) -> None:
+    """Raise BadInput where the clients of a run hold nodes or edges, between which there are no distances."""
+    for raw in raws:
+        if raw.places is not None and raw.graph_classes is None:
+            raise BadInput(
+                f"{run.folder}: distances are those of graphs, its clients hold {raw.examples}s of "
+                f"{raw.name}; leave it out"
+            )
 
 
 def held(run: Run) -> tuple[HeldGraphs, ...]:

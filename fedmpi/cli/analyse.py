@@ -18,7 +18,7 @@ from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.loading import load_all, options_class
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
@@ -51,7 +51,8 @@ def _named(data: Data, names: Sequence[str]) -> list[RawGraphs]:
     """Load datasets and the members of groups, in order."""
     if "" in names:
         raise BadInput("an empty name is no dataset's; 'fedmpi data list' shows those known")
-    return [raw for name in names for raw in _load(data, DatasetOptions(name=name))]
+    asked = [options_class({"name": name})(name=name) for name in names]
+    return [raw for options in asked for raw in _load(data, options)]
 
 
 def properties(

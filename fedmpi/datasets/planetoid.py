@@ -83,7 +83,7 @@ def _nodes(first: Path, num_first: int, second: Path, num_second: int, tests: In
     if num_second != len(tests) or num_first > tests.min():
         raise BadInput(
             f"{first.name} has {num_first} rows and {second.name} {num_second}, "
-            f"but the {len(tests)} test nodes begin at {tests.min()}: get {first} anew"
+            f"but the {len(tests)} test nodes begin at {tests.min()}: get all files in {first.parent} anew"
         )
     return np.concatenate([np.arange(num_first), tests])
 

@@ -8,6 +8,8 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from fedmpi.config.documents import short
 from fedmpi.datasets import cache, names
 from fedmpi.datasets.cache import Facts
@@ -223,6 +225,13 @@ class DataSource:
                 f"run 'fedmpi data fetch {name}' where there is internet (on a cluster: the login node)"
             )
 
+    def _lacking(self, family: Family, files: tuple[str, ...]) -> str:
+        """Return which of a dataset's files the mirror lacks, where it has others."""
+        if self.mirror is None:
+            return ""
+        lacking = [file for file in files if not (self.mirror / family.place / file).is_file()]
+        return f"; the mirror lacks {', '.join(lacking)}" if 0 < len(lacking) < len(files) else ""
+
     def _download(self, family: Family, name: str) -> RawGraphs:
         """Download a dataset's files into a folder of their own, read them and remove them."""
         files = family.files(name)
@@ -234,7 +243,8 @@ class DataSource:
                 fetch_archive(address, folder / file, f"{family.place}/{file}".rpartition("/")[0])
             return _read_by(family, path_to_read(folder, files), name)
         except BadInput as error:
-            raise BadInput(f"{error}{'' if name in family.names else names.meant(name)}") from error
+            meant = "" if name in family.names else names.meant(name)
+            raise BadInput(f"{error}{self._lacking(family, files)}{meant}") from error
         except OSError as error:
             raise BadInput(f"cannot write the data cache {self.cache}: {error.strerror}") from error
         finally:
@@ -243,7 +253,16 @@ class DataSource:
 
 def _read_by(family: Family, path: Path | None, name: str) -> RawGraphs:
     with FAMILIES.guarded(type(family)):
-        return family.read(path, name)
+        raw = family.read(path, name)
+        if raw.examples != family.examples:
+            raise BadInput(
+                f"dataset family {family.name}: its `examples` say {family.examples}s, "
+                f"`places` of {name} are those of {raw.examples}s: correct one of them"
+            )
+        places = np.zeros(0, np.int64) if raw.places is None else np.asarray(raw.places)
+        if places.size and not 0 <= places.min() <= places.max() < raw.topology.num_nodes:
+            raise BadInput(f"dataset family {family.name}: `places` of {name} are no nodes of its graphs")
+        return raw
 
 
 def _refuse_other_digest(raw: RawGraphs) -> None:

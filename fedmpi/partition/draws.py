@@ -144,4 +144,4 @@ def _until_enough(
 
 def _enough(num_graphs: int, clients: int) -> None:
     if clients > num_graphs:
-        raise BadInput(f"{clients} clients cannot share {num_graphs} graphs: use fewer clients")
+        raise BadInput(f"{clients} clients cannot share {num_graphs} examples: use fewer clients")

@@ -153,9 +153,10 @@ class _Cut(Parts):
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the examples of each client: nodes of its part, or edges with both ends in it."""
         if raw.graph_classes is not None or raw.places is None or raw.num_graphs != 1:
+            instead = 'use "iid"' if raw.graph_classes is None else 'remove dataset.egos, or use "iid"'
             raise BadInput(
                 f"partition '{self.name}' cuts one large graph whose nodes or edges have labels, "
-                f"{raw.name} is none"
+                f"{raw.name} is none here: {instead}"
             )
         import numpy as np
 

@@ -103,7 +103,7 @@ def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
 def _client(options: PartitionOptions, raw: RawGraphs, dataset: int, name: str, held: Int) -> ClientSplit:
     """Return a client that holds some graphs, or some nodes of a dataset's one graph."""
     if not len(held):
-        raise BadInput(f"{name} has no graphs: use fewer clients or a larger dataset")
+        raise BadInput(f"{name} has no examples: use fewer clients or a larger dataset")
     parts = _parts(options, raw, name, held)
     return _placed(ClientSplit(name, dataset, parts.train, parts.val, parts.test, parts.stratified), raw)
 
@@ -124,7 +124,8 @@ def _parts(options: PartitionOptions, raw: RawGraphs, name: str, held: Int) -> S
         shares = options.shares if isinstance(options, Parts) else None
         return split(held, strata(raw)[0], options.seed, name, shares or (0.8, 0.1, 0.1))
     if raw.parts is None:
-        raise BadInput(f'partition.parts = "dataset": {raw.name} fixes no parts: use "80/10/10"')
+        of = "" if raw.graph_classes is None else " of ego-networks"
+        raise BadInput(f'partition.parts = "dataset": {raw.name} fixes no parts{of}: use "80/10/10"')
     fixed = np.asarray(raw.parts)[held]
     train, val, test = (held[fixed == part] for part in range(3))
     if not len(train):

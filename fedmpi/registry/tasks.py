@@ -91,8 +91,7 @@ def _examples_misfit(case: Case) -> tuple[str, str] | None:
     if not case.objective.supervised:
         return "objective", f'"{case.objective.name}" is for graphs, {name} has labels of {kind}s'
     if kind not in case.model.examples:
-        models = ", ".join(f'"{each}"' for each, options in MODELS.items() if kind in options.examples)
-        return "model", f'"{case.model.name}" predicts of graphs, {name} has labels of {kind}s: use {models}'
+        return "model", _other_models(case, name, kind)
     if case.task and TASKS[case.task].relational and not case.model.relational:
         models = ", ".join(f'"{each}"' for each, options in MODELS.items() if options.relational)
         return (
@@ -109,6 +108,17 @@ def _examples_misfit(case: Case) -> tuple[str, str] | None:
     if case.model.own_head:
         return "model.head", f'"own" is for labels of graphs, {name} has those of {kind}s: use "dataset"'
     return None
+
+
+def _other_models(case: Case, name: str, kind: str) -> str:
+    """Return that the model predicts of something else than the dataset has labels of, and what to use."""
+    predicted = " and ".join(f"{each}s" for each in sorted(case.model.examples))
+    models = ", ".join(
+        f'"{each}"'
+        for each, options in MODELS.items()
+        if kind in options.examples and not (options.relational and _labels(case, name) != "classification")
+    )
+    return f'"{case.model.name}" predicts of {predicted}, {name} has labels of {kind}s: use {models}'
 
 
 def _labels(case: Case, name: str) -> str:

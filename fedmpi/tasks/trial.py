@@ -44,18 +44,20 @@ def examples_of(task: type[Task], raw: RawGraphs) -> RawGraphs:
             raise BadInput(
                 f"{_place(task, 'examples')} changed {field.name}: it may change {', '.join(_OF_LABELS)} only"
             )
-    _refuse_labels(task, found, raw.num_graphs)
+    _refuse_labels(task, found)
     return found
 
 
-def _refuse_labels(task: type[Task], found: RawGraphs, num_graphs: int) -> None:
-    """Raise BadInput where the labels of a dataset do not fit its kind, its names or its graphs."""
+def _refuse_labels(task: type[Task], found: RawGraphs) -> None:
+    """Raise BadInput where the labels of a dataset do not fit its kind, its names or its examples."""
     names, labels = found.class_names, found.labels
+    count = found.num_graphs if found.places is None else len(found.places)
     if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
         raise _wrong(task, "examples", names, "class_names must be a tuple of texts, one or more")
-    shape = (num_graphs,) if found.task == "classification" else (num_graphs, len(names))
+    shape = (count,) if found.task == "classification" else (count, len(names))
     if not isinstance(labels, np.ndarray) or labels.shape != shape:
-        per = "a class for each graph" if len(shape) == 1 else "a row for each graph, a column per name"
+        rows = f"for each {found.examples}"
+        per = f"a class {rows}" if len(shape) == 1 else f"a row {rows}, a column per name"
         raise _wrong(task, "examples", labels, f"labels must be {list(shape)}, {per}")
     kind = "iu" if found.task == "classification" else "f"
     if labels.dtype.kind not in kind:

@@ -90,3 +90,15 @@ def test_mistakes_are_told_in_one_line(fedmpi, runs, tmp_path):
         done = fedmpi("analyse", "clusters", *arguments)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert words in done.stderr
+
+
+def test_distances_are_between_graphs_not_between_nodes(fedmpi, tmp_path):
+    started = ("run", "nodes/first", "--case", "0", "--set", "rounds=1", "--out", "runs")
+    assert fedmpi(*started).returncode == 0
+    for refused in (
+        fedmpi("analyse", "clusters", tmp_path / "runs"),
+        fedmpi("plot", "within-clusters", tmp_path / "runs", "--image", "picture.svg"),
+    ):
+        assert refused.returncode == 2, refused.stderr
+        assert refused.stderr.count("\n") == 1
+        assert "its clients hold nodes of synthetic-nodes; leave it out" in refused.stderr

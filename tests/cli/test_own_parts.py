@@ -143,8 +143,14 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             ("dataset=dots",),
             "dataset family dots: own.py raised ZeroDivisionError: division by zero",
         ),
+        (
+            FAMILY.format(count="40").replace('"odd"))', '"odd"), places=np.arange(count))'),
+            ("dataset=dots",),
+            "dataset family dots: its `examples` say graphs, `places` of dots are those of nodes: "
+            "correct one of them",
+        ),
     ],
-    ids=["network", "no network", "forward", "unseeded", "deal", "numbers", "nobody", "read"],
+    ids=["network", "no network", "forward", "unseeded", "deal", "numbers", "nobody", "read", "examples"],
 )
 def test_what_a_plugin_does_wrong_is_one_line_and_no_run(own, tmp_path, text, settings, words):
     done = own(text, *settings)

@@ -328,6 +328,15 @@ def test_several_files_are_taken_from_the_mirror(tmp_path, notes):
     assert source.verify("NOTES") == source.digest_of("NOTES")
 
 
+def test_a_mirror_with_some_of_the_files_is_named_with_those_that_it_lacks(tmp_path, notes):
+    mirror = notes.rename(notes.parent / "notes").parent
+    (mirror / "notes" / "more" / "labels.txt").unlink()
+    with pytest.raises(
+        BadInput, match=r"cannot download .*/edges.txt: .*; the mirror lacks more/labels.txt$"
+    ):
+        DataSource(tmp_path / "cache", mirror).prepare("NOTES")
+
+
 def test_failed_download_is_one_line_and_leaves_nothing(tmp_path, make_archive, toy, upstream):
     source = DataSource(tmp_path / "cache", upstream=upstream)
     with pytest.raises(BadInput, match=r"cannot download http.*: .*FEDMPI_MIRROR=DIR") as caught:

@@ -24,6 +24,12 @@ def test_statistics_in_json(real_data, capsys):
     assert (row["name"], row["graphs"], row["classes"]) == ("MUTAG", 188, 2)
 
 
+def test_generated_networks_need_no_files(capsys):
+    analyse.statistics(Data(), ["synthetic-nodes"], as_json=True)
+    (row,) = json.loads(capsys.readouterr().out)["statistics"]
+    assert (row["name"], row["graphs"], row["nodes"], row["classes"]) == ("synthetic-nodes", 1, 600, 4)
+
+
 def test_heterogeneity_across_two_datasets(real_data, capsys):
     analyse.heterogeneity(Data(), analyse.Walks(), ["COX2", "PTC_MR"], as_json=True)
     printed = json.loads(capsys.readouterr().out)

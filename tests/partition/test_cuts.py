@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fedmpi.datasets.egos import EgoOptions, ego_networks
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
@@ -124,6 +125,14 @@ def test_a_central_client_has_the_whole_graph(four_cliques):
 def test_sets_of_graphs_are_no_one_graph(labelled):
     with pytest.raises(BadInput, match="cuts one large graph"):
         make(Louvain(clients=2), [labelled([20, 20])])
+
+
+def test_ego_networks_are_neither_cut_nor_in_parts_of_the_dataset(four_cliques):
+    egos = ego_networks(four_cliques, EgoOptions(number=20, hops=1))
+    with pytest.raises(BadInput, match=r"cuts one large graph.*remove dataset\.egos"):
+        make(Louvain(clients=2), [egos])
+    with pytest.raises(BadInput, match="RING fixes no parts of ego-networks"):
+        make(Iid(clients=2, parts="dataset"), [egos])
 
 
 def test_an_induced_graph_has_the_edges_between_its_nodes():

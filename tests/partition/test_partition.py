@@ -130,7 +130,7 @@ def test_one_dataset_partitions_refuse_several(labelled):
 
 
 def test_too_many_clients(labelled):
-    with pytest.raises(BadInput, match="40 clients cannot share 30 graphs"):
+    with pytest.raises(BadInput, match="40 clients cannot share 30 examples"):
         make(Chunks(clients=40), [labelled([30])])
     with pytest.raises(BadInput, match="client-00 has 3 examples, too few"):
         make(Iid(clients=10), [labelled([15, 15])])

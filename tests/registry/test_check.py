@@ -146,6 +146,29 @@ def test_settings_for_other_labels_than_the_dataset_has_are_refused(check, name,
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "model", "words"),
+    [
+        (
+            "synthetic-nodes",
+            "rgcn",
+            '"rgcn" predicts of edges, synthetic-nodes has labels of nodes: use "gat", "gcn", "gin", "mpnn"',
+        ),
+        (
+            "synthetic-ratings",
+            "fedstar",
+            '"fedstar" predicts of graphs, synthetic-ratings has labels of edges: '
+            'use "gat", "gcn", "gin", "mpnn", "sage"',
+        ),
+        ("synthetic-triples", "fedstar", 'use "gat", "gcn", "gin", "mpnn", "rgcn", "sage"'),
+    ],
+)
+def test_a_model_for_other_examples_names_those_that_fit(check, name, model, words):
+    with pytest.raises(BadInput) as error:
+        check(f'[case]\ndataset = "{name}"\nmodel = "{model}"\npartition = "iid"')
+    assert words in str(error.value)
+
+
 def test_settings_that_the_labels_have_are_kept(check):
     (scaffold,) = check("[case]\n" + MOLECULES.format("SIDER"), ["partition.split=scaffold"])
     (scaled,) = check("[case]\n" + MOLECULES.format("ESOL"), ["dataset.targets=standardised"])

@@ -3,12 +3,14 @@
 import gc
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedmpi.config.suite import CaseSettings
+from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
 from fedmpi.errors import BadInput, RankFailed
 from fedmpi.registry.check import build
 from fedmpi.registry.kinds import load_plugin
@@ -49,6 +51,17 @@ def test_the_example_passes(plugin):
     plugin()
     made = trial()
     assert (made.task, made.class_names, made.labels.tolist()) == ("regression", ("edges",), [[0.0]] * 3)
+
+
+def test_a_task_on_nodes_has_a_label_for_each_node(plugin):
+    by_node = EXAMPLE.replace("row_ptr[raw.topology.graph_ptr]", "row_ptr")
+    plugin(
+        text=by_node.replace('labels: ClassVar[str] = "reg', 'of = "node"\n    labels: ClassVar[str] = "reg')
+    )
+    assert examples_of(TASKS["edge-count"], nodes(NetworkSize())).labels.shape == (600, 1)
+    short = replace(nodes(NetworkSize()), places=np.arange(599))
+    with pytest.raises(BadInput, match=r"labels must be \[599, 1\], a row for each node"):
+        examples_of(TASKS["edge-count"], short)
 
 
 @pytest.mark.parametrize(
