@@ -33,7 +33,7 @@ LONG = ("cli", "benchmarks", "comm")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Put long tests first, so that two workers end together."""
+    """Put long tests first, so that all workers end together."""
     folders = [LAUNCHED, LONG]
     items.sort(key=lambda item: [_folder(item.nodeid) not in each for each in folders])
 
@@ -44,12 +44,13 @@ def _folder(nodeid):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Have one worker take all tests that launch jobs, and the others file by file, in the order above."""
+    """Have one worker take all tests that launch MPI, one those of Slurm, which mostly wait, and others by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Apart(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "launched" if _folder(nodeid) in LAUNCHED else nodeid.split("::", 1)[0]
+            folder = _folder(nodeid)
+            return folder if folder in LAUNCHED else nodeid.split("::", 1)[0]
 
     config.option.loadscopereorder = False
     return Apart(config, log)

@@ -109,18 +109,27 @@ def honest_table(results: Results, found: Sequence[Compared]) -> str:
             for cell in (each.cell, honest)
         ]
         constants = [_constant(cell, each) for cell in (each.cell, honest)]
-        gained = [constant - score for score, constant in zip(scored, constants, strict=True)]
-        part = 1 - gained[1] / gained[0] if gained[0] else math.nan
+        gained = [
+            published.score.sign * (score - constant)
+            for score, constant in zip(scored, constants, strict=True)
+        ]
         rows.append(
             [
                 *(published.place, published.column, published.row, published.metric, _leaked(each.cell)),
                 *(_text(scored[0]), _text(_without_leaked(each.cell)), _text(constants[0])),
                 *(_text(scored[1]), _text(constants[1])),
                 f"{len(honest.runs)}",
-                "-" if math.isnan(part) else f"{100 * part:.0f} %",
+                _lost(*gained),
             ]
         )
     return markdown(_HONEST_HEADINGS, rows) if rows else ""
+
+
+def _lost(published: float, honest: float) -> str:
+    """Return which part of a gain over the constant is lost; "no gain" where there is none to lose."""
+    if math.isnan(published - honest):
+        return "-"
+    return "no gain" if published <= 0 else f"{100 * (1 - honest / published):.0f} %"
 
 
 def _without_leaked(cell: Cell) -> float:
