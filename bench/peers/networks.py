@@ -23,14 +23,16 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.packed import dense, take
 from fedmpi.partition.partition import ClientSplit, Partition
 
-DROPOUT = 0.5
-
 
 class GCN(Module):
-    """Linear, graph convolutions with ReLU and dropout, and a Linear for nodes; pairs have a dot product."""
+    """Linear, graph convolutions with ReLU and dropout, and a Linear for nodes.
 
-    def __init__(self, width: int, hidden: int, layers: int, outputs: int) -> None:
+    Pairs have the dot product of their nodes' states, which are those of a last convolution without ReLU.
+    """
+
+    def __init__(self, width: int, options: Any, outputs: int) -> None:
         super().__init__()
+        hidden, layers, self.dropout = options.hidden, options.layers, options.dropout
         self.pre = Linear(width, hidden)
         self.convs = ModuleList(GCNConv(hidden, hidden) for _ in range(layers))
         self.readout = Linear(hidden, outputs) if outputs else None
@@ -38,11 +40,12 @@ class GCN(Module):
     def forward(self, x: Tensor, edge_index: Tensor, pairs: Tensor | None = None) -> Tensor:
         """Return logits [N, C] of all nodes, or a score of each pair [n] of `pairs` [2, n]."""
         x = self.pre(x)
-        for conv in self.convs:
+        for conv in self.convs if self.readout is not None else self.convs[:-1]:
             x = conv(x, edge_index).relu()
-            x = F.dropout(x, DROPOUT, self.training)
+            x = F.dropout(x, self.dropout, self.training)
         if self.readout is not None:
             return self.readout(x)
+        x = self.convs[-1](x, edge_index)
         return (x[pairs[0]] * x[pairs[1]]).sum(dim=1)
 
 
@@ -141,7 +144,7 @@ def _of_egos(raw: RawGraphs, split: ClientSplit, case: Any) -> Client:
     def loader(part: np.ndarray) -> DataLoader:
         return DataLoader([data(int(graph)) for graph in part], batch_size=case.batch_size, shuffle=True)
 
-    model = GCN(words.shape[1], case.model.hidden, case.model.layers, raw.num_classes)
+    model = GCN(words.shape[1], case.model, raw.num_classes)
     client = Client(model, loader(split.train), [loader(split.val), loader(split.test)], case.optimizer.lr)
     client.weight = float(len(split.train))
     return client
@@ -159,5 +162,5 @@ def _of_ratings(raw: RawGraphs, split: ClientSplit, case: Any) -> Client:
         ratings = torch.from_numpy(np.asarray(raw.labels)[part].ravel()).float()
         return [Data(x=x, edge_index=edge_index, edge_label_index=pairs(part), edge_label=ratings)]
 
-    model = GCN(1, case.model.hidden, case.model.layers, 0)
+    model = GCN(1, case.model, 0)
     return Client(model, whole(split.train), [whole(split.val), whole(split.test)], case.optimizer.lr)

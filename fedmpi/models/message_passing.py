@@ -51,6 +51,9 @@ class MpnnConv(nn.Module):
 class GraphNetwork(nn.Module):
     """Linear, convolutions with ReLU and dropout, pooling of the last layer, a head of one or two Linears.
 
+    Without a head (dot products of pairs) the last convolution has neither ReLU nor dropout, as FedGraphNN's
+    released link predictors.
+
     The convolutions are named ``conv.*`` and all of one width, so that clients with other features
     and classes can share them.
 
@@ -78,11 +81,11 @@ class GraphNetwork(nn.Module):
         """Return every node's state, [N, h]."""
         x = batch.linear(self.pre)
         for layer, convolution in enumerate(self.conv):
-            x = relu(
-                _along_edges(convolution, x, batch)
-                if kernels == "reference"
-                else _by_rows(convolution, x, batch)
-            )
+            along = _along_edges if kernels == "reference" else _by_rows
+            x = along(convolution, x, batch)
+            if self.readout is None and layer == len(self.conv) - 1:
+                return x
+            x = relu(x)
             if streams is not None:
                 x = streams.apply(x, layer, self.options.dropout)
         return x

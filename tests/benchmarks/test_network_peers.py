@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Batch as PygBatch
 
 from fedmpi.benchmarks.cases import choose
-from fedmpi.benchmarks.peers import Pair, load_reference
+from fedmpi.benchmarks.peers import Pair
 
 SMALL = {
     "coauthor-cs": '{ name = "synthetic-nodes", egos = { number = 60, hops = 1 } }',
@@ -15,11 +15,8 @@ SMALL = {
 
 
 @pytest.fixture(params=SMALL)
-def pair(request, source, world, monkeypatch):
+def pair(request, source, world):
     """Return engine and peer on made graphs, dropout off, the peer's models with the engine's parameters."""
-    module = load_reference("networks")
-    monkeypatch.setattr(module, "DROPOUT", 0.0)
-    monkeypatch.setattr("fedmpi.benchmarks.peers.load_reference", lambda name: module)
     small = ("model.dropout=0", "partition.clients=3", f"dataset={SMALL[request.param]}")
     options = [f"setting={request.param}", *small]
     pair = Pair(choose("peers/networks", options), source, world)

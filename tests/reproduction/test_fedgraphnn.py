@@ -47,6 +47,8 @@ def test_tables_3_and_4_have_the_published_hyper_parameters():
     ):
         case = ratings[name]
         assert (case.optimizer.lr, case.local_epochs, case.rounds, case.model.hidden) == found, name
+        assert case.model.dropout == (0.5 if "gat" in name else 0.0)
+        assert (case.optimizer.weight_decay, case.model.layers, case.model.head_layers) == (1e-3, 2, 0)
     for name, found in (
         ("CiteSeer-seed1-published-gcn-fedavg", (0.001, 5, 128)),
         ("CiteSeer-seed1-published-gat-fedavg", (0.01, 3, 128)),

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 from fedmpi.datasets.family import Family
 from fedmpi.datasets.protein_networks import check_networks, read_networks
-from fedmpi.datasets.raw import LabelKind, RawGraphs
+from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
 
 
 class ProteinNetworks(Family):
     """One archive; its sizes after clean-up are not known, since no copy was at hand."""
 
     name: ClassVar[str] = "ppi"
+    examples: ClassVar[ExampleKind] = "node"
     title: ClassVar[str] = "Protein interactions: multi-label node classification"
     names: ClassVar[Collection[str]] = ("PPI",)
     upstream: ClassVar[str] = "https://data.dgl.ai/dataset"
