@@ -39,9 +39,9 @@ def test_tables_3_and_4_have_the_published_hyper_parameters():
     for name, found in (
         ("Ciao-seed1-published-gcn-fedavg", (0.01, 5, 100, 32)),
         ("Ciao-seed1-honest-gat-fedavg", (0.001, 2, 100, 32)),
-        ("Ciao-seed1-honest-sage-centralised", (0.01, 1, 50, 16)),
+        ("Ciao-seed1-honest-sage-centralised", (0.01, 5, 50, 16)),
         ("Epinions-seed1-honest-gat-centralised", (0.01, 1, 50, 32)),
-        ("Epinions-seed1-honest-gcn-centralised", (0.01, 1, 50, 32)),
+        ("Epinions-seed1-honest-gcn-centralised", (0.01, 2, 50, 32)),
         ("Epinions-seed5-published-gcn-fedavg", (0.01, 2, 100, 64)),
         ("Epinions-seed1-published-gat-fedavg", (0.001, 1, 50, 64)),
     ):
