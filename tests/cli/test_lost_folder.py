@@ -15,9 +15,12 @@ from fedmpi.store.reader import load_run
 
 @pytest.fixture
 def stopped(fedmpi_process, tiny_suite, tmp_path):
-    """A run of very many rounds that was stopped with SIGSTOP; its lock is two minutes old."""
+    """A run of very many rounds that was stopped with SIGSTOP; its lock is two minutes old.
+
+    Rounds train for a few tenths of a second, so that it is not stopped between a look at its lock and a write.
+    """
     folder = tmp_path / "runs" / "fedavg"
-    long = tiny_suite.read_text().replace("rounds = 4", "rounds = 3000\ncheckpoint_seconds = 0.2")
+    long = tiny_suite.read_text().replace("rounds = 4", "rounds = 3000\nlocal_epochs = 100\ncheckpoint_seconds = 0.2")
     tiny_suite.write_text(long)
     process = fedmpi_process("run", tiny_suite, "--case", "0", "--out", "runs")
     try:
