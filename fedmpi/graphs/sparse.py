@@ -39,7 +39,7 @@ class CsrProduct(torch.autograd.Function):
 
 
 class RowProduct:
-    """``A @ x`` on the CPU by the compiled kernel, several times as fast as torch's, with its gradient.
+    """``A @ x`` on the CPU by the compiled kernel, with its gradient.
 
     Parameters
     ----------

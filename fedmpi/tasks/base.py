@@ -139,6 +139,14 @@ class Task(ABC):
         """Do what the first use of a library costs, before rounds are timed; on rank 0."""
 
 
+def packed_scores(length: int, found: Evaluation | None) -> Bytes:
+    """Return the scores of validation and test examples as `length` bytes; NaN where none was evaluated."""
+    if found is None:
+        return np.full(length // 4, np.nan, np.float32).view(np.uint8)
+    parts = [part.scores for part in (found.val, found.test) if part.scores is not None]
+    return np.concatenate(parts).ravel().view(np.uint8)
+
+
 def kernels_of(task: type[Task]) -> frozenset[str]:
     """Return the kernels that can run a task: those of its base only where it changes nothing of a batch."""
     for each in task.__mro__:

@@ -18,7 +18,7 @@ from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
 from fedmpi.metrics.metric import HITS_1, HITS_3, HITS_10, MRR, Metric
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Task
+from fedmpi.tasks.base import Bytes, Rows, Task, packed_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -113,10 +113,7 @@ class LinkPrediction(Task):
 
     def pack(self, client: int, found: Evaluation | None) -> Bytes:
         """Return the ranks of validation and test triples; NaN where the client was not evaluated."""
-        if found is None:
-            return np.full(int(self.lengths[client]) // 4, np.nan, np.float32).view(np.uint8)
-        parts = [part.scores for part in (found.val, found.test) if part.scores is not None]
-        return np.concatenate(parts).ravel().view(np.uint8)
+        return packed_scores(int(self.lengths[client]), found)
 
     def rows(self, gathered: Bytes) -> Rows:
         """Return the metrics over all evaluated clients' triples, tails and heads alike."""

@@ -14,7 +14,7 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.metrics.tasks import mean_over_tasks
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Task
+from fedmpi.tasks.base import Bytes, Rows, Task, packed_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -108,10 +108,7 @@ class PooledTask(Task):
 
     def pack(self, client: int, found: Evaluation | None) -> Bytes:
         """Return the predictions of validation and test examples; NaN where the client was not evaluated."""
-        if found is None:
-            return np.full(int(self.lengths[client]) // 4, np.nan, np.float32).view(np.uint8)
-        parts = [part.scores for part in (found.val, found.test) if part.scores is not None]
-        return np.concatenate(parts).ravel().view(np.uint8)
+        return packed_scores(int(self.lengths[client]), found)
 
     def rows(self, gathered: Bytes) -> Rows:
         """Return scores over all evaluated examples, by label column and as means, and each client's own."""

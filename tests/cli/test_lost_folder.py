@@ -20,7 +20,9 @@ def stopped(fedmpi_process, tiny_suite, tmp_path):
     Rounds train for a few tenths of a second, so that it is not stopped between a look at its lock and a write.
     """
     folder = tmp_path / "runs" / "fedavg"
-    long = tiny_suite.read_text().replace("rounds = 4", "rounds = 3000\nlocal_epochs = 100\ncheckpoint_seconds = 0.2")
+    long = tiny_suite.read_text().replace(
+        "rounds = 4", "rounds = 3000\nlocal_epochs = 100\ncheckpoint_seconds = 0.2"
+    )
     tiny_suite.write_text(long)
     process = fedmpi_process("run", tiny_suite, "--case", "0", "--out", "runs")
     try:
