@@ -129,7 +129,9 @@ def _lost(published: float, honest: float) -> str:
     """Return which part of a gain over the constant is lost; "no gain" where there is none to lose."""
     if math.isnan(published - honest):
         return "-"
-    return "no gain" if published <= 0 else f"{100 * (1 - honest / published):.0f} %"
+    if published <= 0:
+        return "no gain"
+    return "all" if honest <= 0 else f"{100 * (1 - honest / published):.0f} %"
 
 
 def _without_leaked(cell: Cell) -> float:
