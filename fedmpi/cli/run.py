@@ -214,10 +214,23 @@ def _list(suite: Suite, plan: Sequence[Planned]) -> int:
     if launch.rank() == 0:
         say(f"{suite.name}: {suite.description or 'no description'}")
         for item in plan:
-            state = "  (complete)" if item.done else ""
-            state = f"  (made with another version of {item.other})" if item.other else state
-            say(f"{item.number:4d}  {item.checked.case.name}{state}")
+            say(f"{item.number:4d}  {item.checked.case.name}{_state(item)}")
     return 0
+
+
+def _state(item: Planned) -> str:
+    """Return what the folder of a case holds, in parentheses; nothing for a case that has not begun."""
+    if item.done:
+        return "  (complete)"
+    if item.other:
+        return f"  (made with another version of {item.other})"
+    if not holds_run(item.folder):
+        return ""
+    try:
+        run = load_run(item.folder)
+    except BadInput:
+        return "  (begun)"
+    return f"  ({run.status} after round {run.rounds_completed} of {run.rounds})"
 
 
 def _list_mode(suite: Suite) -> int:

@@ -146,7 +146,7 @@ def _library() -> str:
 def abort(error: BaseException) -> NoReturn:
     """Print the traceback and end every rank of the job at once with exit code 1.
 
-    Where memory did not suffice, or Ctrl-C ended the command, it is one line.
+    Where memory did not suffice, a call of MPI failed, or Ctrl-C ended the command, it is one line.
     """
     if isinstance(error, Stopped):
         leave()
@@ -161,6 +161,11 @@ def abort(error: BaseException) -> NoReturn:
             "batch, or more ranks on more nodes\n"
         )
         alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank} has not enough memory", printed=True)
+        _end(1)
+    if isinstance(error, MPI.Exception):
+        reason = f"rank {rank}: a call of MPI failed: another rank has died, or the network has failed"
+        complain(f"{reason} ({visible_lines(str(error)).splitlines()[0]})")
+        alarm.tell(MPI.COMM_WORLD, 1, reason, printed=True)
         _end(1)
     text = "".join(traceback.format_exception(error))
     sys.stderr.write(f"rank {rank} failed:\n{visible_lines(text)}")

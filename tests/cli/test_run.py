@@ -159,6 +159,8 @@ def test_a_signal_finishes_the_round_and_resume_goes_on(fedmpi, fedmpi_process, 
     stopped = load_run(folder)
     assert stopped.status == "interrupted"
     assert 5 <= stopped.rounds_completed < 80
+    listed = fedmpi(*arguments, "--out", "parts", "--list").stdout
+    assert f"(interrupted after round {stopped.rounds_completed} of 80)" in listed
     assert fedmpi("run", "--resume", folder).returncode == 0
     assert len(load_run(folder).attempts) == 2
     assert fedmpi(*arguments, "--out", "whole").returncode == 0

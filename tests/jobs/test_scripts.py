@@ -101,16 +101,34 @@ def test_a_case_whose_launcher_failed_starts_once_more(world, fedmpi, tmp_path):
     code, output = bash(script, variables=array(1, 3))
     assert (code, cases_of(world)) == (134, ["seed1", "seed1", "seed4", "seed4"])
     assert output.splitlines() == [
-        "fedmpi: seed1: code 134 before the first event; it is started once more",
+        "fedmpi: seed1: code 134 before an event was written; it is started once more",
         "fedmpi: seed1: code 0",
-        "fedmpi: seed4: code 134 before the first event; it is started once more",
+        "fedmpi: seed4: code 134 before an event was written; it is started once more",
         "fedmpi: seed4: code 134",
     ]
 
 
+@pytest.mark.parametrize(("kind", "what"), [("run", ""), ("sweep", "case 1: ")])
+def test_a_ready_script_starts_once_more_what_has_written_nothing(world, kind, what):
+    world.answer("srun", "exit 134")
+    code, output = bash(JOBS / f"{kind}.sbatch", "s.toml", variables={} if kind == "run" else array(1, 5))
+    assert (code, len(world.calls("srun"))) == (134, 2 if kind == "run" else 4)
+    again = f"fedmpi: {what}code 134 before a round was written"
+    assert output.startswith(again)
+
+
+@pytest.mark.parametrize("kind", ["run", "sweep"])
+def test_a_ready_script_starts_once_what_has_begun(world, tmp_path, kind):
+    world.answer("fedmpi", f"[[ $* == *--list* ]] && printf '{LISTING}\n' && cat {tmp_path}/begun; exit 0")
+    world.answer("srun", f"echo $n >{tmp_path}/begun; exit 137")
+    (tmp_path / "begun").write_text("")
+    code, output = bash(JOBS / f"{kind}.sbatch", "s.toml", variables={} if kind == "run" else array(1, 5))
+    assert (code, output, len(world.calls("srun"))) == (137, "", 1 if kind == "run" else 2)
+
+
 def test_a_case_that_had_begun_starts_once(world, fedmpi, tmp_path):
     script = rendered(fedmpi, tmp_path)
-    world.answer("srun", f"touch {tmp_path}/results/runs/seven/seed$((n ? 4 : 1))/events.jsonl; exit 137")
+    world.answer("srun", f"echo $n >{tmp_path}/results/runs/seven/seed$((n ? 4 : 1))/events.jsonl; exit 137")
     code, _ = bash(script, variables=array(1, 3))
     assert (code, cases_of(world)) == (137, ["seed1", "seed4"])
 
@@ -160,9 +178,9 @@ def test_no_limit_means_no_clock(world):
 
 
 def test_a_failed_case_does_not_keep_the_others_and_its_code_is_the_tasks(world, fedmpi, tmp_path):
-    world.answer("srun", "[[ $n = 0 ]] && exit 3; [[ $n = 1 ]] && exit 1; exit 0")
-    assert bash(JOBS / "sweep.sbatch", "s.toml", variables=array(0, 3)) == (3, "")
-    assert cases_of(world) == ["0", "3", "6"]
+    world.answer("srun", "[[ $n -lt 2 ]] && exit 3; [[ $n -lt 4 ]] && exit 1; exit 0")
+    assert bash(JOBS / "sweep.sbatch", "s.toml", variables=array(0, 3))[0] == 3
+    assert cases_of(world) == ["0", "0", "3", "3", "6"]
 
 
 def test_without_fedmpi_the_line_says_what_to_do(world, tmp_path, monkeypatch):
