@@ -24,18 +24,14 @@ def pytest_addoption(parser):
     parser.addoption("--fuzz-keep", default="", help="folder that inputs which fail are copied into")
 
 
-LAUNCHED = ("mpi", "slurm")
-"""Folders whose tests start jobs of several ranks, one after another."""
-
-LONG = ("cli", "benchmarks", "comm")
-"""Folders of tests that take seconds each."""
+LONG = ("mpi", "slurm", "cli", "benchmarks", "comm")
+"""Folders of tests that take seconds each, the longest first."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Put long tests first, so that all workers end together."""
-    folders = [LAUNCHED, LONG]
-    items.sort(key=lambda item: [_folder(item.nodeid) not in each for each in folders])
+    items.sort(key=lambda item: (*LONG, _folder(item.nodeid)).index(_folder(item.nodeid)))
 
 
 def _folder(nodeid):
@@ -44,13 +40,12 @@ def _folder(nodeid):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Have one worker take all tests that launch MPI, one those of Slurm, which mostly wait, and others by file."""
+    """Have one worker take all tests of Slurm, which share a cluster and mostly wait, and others by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Apart(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            folder = _folder(nodeid)
-            return folder if folder in LAUNCHED else nodeid.split("::", 1)[0]
+            return "slurm" if _folder(nodeid) == "slurm" else nodeid.split("::", 1)[0]
 
     config.option.loadscopereorder = False
     return Apart(config, log)

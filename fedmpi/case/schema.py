@@ -70,6 +70,8 @@ class _Reduction(Options):
     """What MPI is handed: copies in host memory, or the device's own, which takes a GPU-aware MPI."""
 
     added: ClassVar[frozenset[str]] = frozenset({"buffers"})
+    secret: ClassVar[bool] = False
+    """Whether the server must not see a single client's update."""
 
 
 class _Unclipped(_Reduction):
@@ -88,18 +90,65 @@ class Float32Options(_Unclipped):
     name: Literal["float32"] = "float32"
 
 
-class Fixed32Options(_Reduction):
-    """Sums in 32-bit integers; each element of a delta is clipped to [-clip, clip]."""
+class _Clipped(_Reduction):
+    """Sums of updates whose elements are cut."""
+
+    clip: float = Field(1.0, gt=0)
+    """Each element of an update is cut to [-clip, clip]."""
+
+
+class Fixed32Options(_Clipped):
+    """Sums in 32-bit integers at a public exponent."""
 
     name: Literal["fixed32"] = "fixed32"
-    clip: float = Field(1.0, gt=0)
 
 
-ReductionOptions = Annotated[ExactOptions | Float32Options | Fixed32Options, Field(discriminator="name")]
+class _Secure(_Clipped):
+    secret: ClassVar[bool] = True
+    buffers: Literal["host"] = "host"
+    keys: Literal["run", "sum"] = "run"
+    """Whether a client keeps its key pair for the run, or makes one for every sum."""
+
+
+class SecAggOptions(_Secure):
+    """SecAgg: the sums of "fixed32" under masks of all pairs of clients."""
+
+    name: Literal["secagg"] = "secagg"
+    threshold: float = Field(0.5, ge=0.5, lt=1)
+    """More than this share of a group must stay to the end of a sum."""
+
+
+class SecAggPlusOptions(_Secure):
+    """SecAgg+: masks of neighbours in a random regular graph."""
+
+    name: Literal["secagg+"] = "secagg+"
+    threshold: float = Field(0.5, gt=0, lt=1)
+    """More than this share of a client and its neighbours must stay to the end of a sum."""
+    neighbours: int = Field(40, ge=2, multiple_of=2)
+    """Neighbours of each client; in a group that has no more clients, all."""
+
+
+class LightSecAggOptions(_Secure):
+    """LightSecAgg: the sums of "fixed32" under one mask per client, in a field of 2^31 - 1 elements."""
+
+    name: Literal["lightsecagg"] = "lightsecagg"
+    threshold: float = Field(0.7, gt=0, le=1)
+    """Share of a group, rounded up, that must stay to the end of a sum."""
+    colluders: float = Field(0.5, ge=0, lt=1)
+    """Share of a group, rounded down, that may work with the server and still learns nothing."""
+
+
+SecureOptions = SecAggOptions | SecAggPlusOptions | LightSecAggOptions
+ClippedOptions = Fixed32Options | SecureOptions
+AnyReduction = ExactOptions | Float32Options | ClippedOptions
+ReductionOptions = Annotated[AnyReduction, Field(discriminator="name")]
 REDUCTIONS: dict[str, type[Options]] = {
     "exact": ExactOptions,
     "float32": Float32Options,
     "fixed32": Fixed32Options,
+    "secagg": SecAggOptions,
+    "secagg+": SecAggPlusOptions,
+    "lightsecagg": LightSecAggOptions,
 }
 """Option classes by name."""
 

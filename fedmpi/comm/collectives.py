@@ -16,7 +16,7 @@ from mpi4py import MPI
 from fedmpi.comm import alarm
 from fedmpi.errors import RankFailed
 
-NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier")
+NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
 """Order of the collectives in every count."""
 
 _SHORTEST_NAP_S = 50e-6
@@ -228,6 +228,28 @@ class Collectives:
             self._comm.Ireduce(part, total, op=MPI.SUM, root=0).Wait()
         self._time("Reduce", start)
         return total
+
+    def alltoallv(self, parts: Sequence[Array], counts: Sequence[int]) -> list[Array]:
+        """Send a part of bytes to each rank; return the part from each.
+
+        Parameters
+        ----------
+        parts : sequence [ranks] of uint8 arrays
+        counts : sequence [ranks] of int
+            Bytes that come from each rank.
+        """
+        sizes = [len(part) for part in parts]
+        self.count("Alltoallv", sum(sizes) - sizes[self._comm.rank])
+        start = time.perf_counter()
+        whole, kind = np.empty(sum(counts), np.uint8), MPI.Datatype.fromcode("B")
+        source = [np.concatenate(parts), (sizes, _displacements(sizes)), kind]
+        target = [whole, (list(counts), _displacements(counts)), kind]
+        if self.crowded:
+            self._sleep(self._comm.Ialltoallv(source, target))
+        else:
+            self._comm.Alltoallv(source, target)
+        self._time("Alltoallv", start)
+        return np.split(whole, np.cumsum(counts)[:-1])
 
     def wait_for_all(self, place: str = "") -> float:
         """Sleep until every rank is here; return the seconds waited."""

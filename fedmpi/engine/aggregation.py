@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,14 @@ class Aggregation(Protocol):
     """Turns the participants' updates into means; a run uses one object of this protocol.
 
     Its collectives count their bytes; time that is not communication belongs to phases of its own.
+
+    Attributes
+    ----------
+    secret : bool
+        Whether the server must not see a single client's update, even where one rank hosts the whole group.
     """
+
+    secret: ClassVar[bool]
 
     @property
     def upload_bytes(self) -> int:
@@ -107,6 +114,8 @@ class Plain:
         Elements of a mean.
     buffers : Buffers
     """
+
+    secret: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -217,6 +226,8 @@ class RowMeans:
         Elements of a row.
     meter : Meter
     """
+
+    secret: ClassVar[bool] = False
 
     def __init__(self, rows: Rows, algorithm: RowAggregate, size: int, meter: Meter) -> None:
         self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter

@@ -152,8 +152,9 @@ class Exchange:
         """Return the rank that updates each group with participants."""
         updaters = {}
         for number in np.unique(group[participants]).tolist():
-            hosts = np.unique(self._hosts[group == number])
-            updaters[number] = 0 if len(hosts) > 1 or self._algorithm.central else int(hosts[0])
+            hosts = self._hosts[group == number]
+            central = self._algorithm.central or (self._aggregation.secret and len(hosts) > 1)
+            updaters[number] = 0 if central or (hosts != hosts[0]).any() else int(hosts[0])
         return updaters
 
     def _update(self, group: int, mean: Floats, num_clients: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.case.schema import Case
+from fedmpi.case.schema import Case, SecureOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
@@ -24,6 +24,8 @@ from fedmpi.engine.federation import Federation
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.key_ring import KeyRing
+from fedmpi.engine.masked import Masked, protocol_of
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.signals import StopRequest
@@ -76,6 +78,7 @@ class Rounds:
         self._domains = domains_of(datasets)
         algorithm.where.names = self.names
         self.meter = Meter(world.collectives, algorithm.where)
+        self._keys: KeyRing | None = None
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
         sizes = np.full(federation.num_clients, algorithm.report_size(case.model), np.int64)
@@ -87,10 +90,19 @@ class Rounds:
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
         buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
-        aggregation: Aggregation = Plain(collectives, hosts, self.case.reduction, size, buffers)
+        aggregation = self._sums(size, buffers)
         if self.algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
         return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
+
+    def _sums(self, size: int, buffers: Buffers) -> Aggregation:
+        """Return what averages the first `size` elements of updates by the case's reduction."""
+        collectives, hosts, options = self.world.collectives, self.states.hosts, self.case.reduction
+        if not isinstance(options, SecureOptions):
+            return Plain(collectives, hosts, options, size, buffers)
+        if self._keys is None:
+            self._keys = KeyRing(collectives, hosts, renewed=options.keys == "sum")
+        return Masked(collectives, hosts, protocol_of(options, size), options.clip, size, self._keys)
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:
         """Return what splits groups, for an algorithm whose groups split.
@@ -101,8 +113,9 @@ class Rounds:
         if hooks is None or not self.algorithm.communicates:
             return None
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.trained
-        plain = Plain(collectives, hosts, self.case.reduction, size, Buffers())
-        return Splitter(collectives, plain, Rows(collectives, hosts, size), hooks, samples)
+        return Splitter(
+            collectives, self._sums(size, Buffers()), Rows(collectives, hosts, size), hooks, samples
+        )
 
     def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise Unfit unless `begin` can take these arrays of a checkpoint's server; on rank 0."""
@@ -226,7 +239,7 @@ class Rounds:
             reports = gathered.flags.reshape(len(self.names), -1)
             group = self.algorithm.regroups.group(self.case.seed, round, reports)
         if not len(broken):
-            mine = gathered["exponent"][participants].astype(np.int64)
+            mine = np.nan_to_num(gathered["exponent"][participants]).astype(np.int64)
             np.maximum.at(exponent, group[participants], mine)
         stop = bool(gathered.headers[:, 0].any())
         failed = int(broken[0]) if len(broken) else -1

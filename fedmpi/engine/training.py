@@ -48,6 +48,12 @@ def columns_of(algorithm: Hooks) -> tuple[str, ...]:
     return (*TRAINING, RECEIVED_LOSS) if algorithm.reports and algorithm.reports.received_loss else TRAINING
 
 
+def _secret_columns(algorithm: Hooks) -> list[int]:
+    """Return the columns that say something of an update; groups that split need its norm."""
+    names = ["exponent"] if algorithm.splits else ["exponent", "delta_norm"]
+    return [TRAINING.index(name) for name in names]
+
+
 def train(
     case: Case,
     algorithm: Hooks,
@@ -87,6 +93,8 @@ def train(
             heaviest = 1 if algorithm.reports else max(client.weight, int(weights[number]))
             deltas[number], row = _result(algorithm, client, before[number], done, heaviest, on_device)
             rows[place] = [*row, done.received_loss][:width]
+            if case.reduction.secret:
+                rows[place, _secret_columns(algorithm)] = np.nan
             reports[place] = done.report
             executed += done.executed_flops
     return Trained(deltas, rows, reports.reshape(-1), executed)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     ControlVariates,
     PersonalModel,
     Regroups,
     RowAggregate,
+    Splits,
     WeightsFromLosses,
     WeightsFromReports,
     kernels_of,
 )
-from fedmpi.case.schema import Case
+from fedmpi.case.schema import Case, ClippedOptions
 from fedmpi.errors import BadInput
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.base import kernels_of as kernels_of_task
@@ -20,10 +23,13 @@ from fedmpi.tasks.base import kernels_of as kernels_of_task
 _CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel
 """Capabilities that are made for a supervised objective."""
 
+MODELS_CLIP = 8.0
+"""Least clip under which models are averaged; parameters are smaller, running variances seldom larger."""
+
 
 def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return the first setting that the algorithm cannot honour, and what to do; None where all fit."""
-    name, fixed32 = algorithm.name, case.reduction.name == "fixed32"
+    name, reduction = algorithm.name, case.reduction
     if (wrong := _kernels(algorithm, case)) is not None:
         return wrong
     if isinstance(algorithm, ControlVariates) and case.optimizer.name != "sgd":
@@ -36,18 +42,28 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "algorithm", reason
     if isinstance(algorithm, Regroups) and case.participation < 1:
         return "participation", f"{name} groups all clients in every round: it must be 1"
-    if isinstance(algorithm, Regroups) and fixed32:
-        return "reduction", f'{name} averages models, which "fixed32" would clip, not updates: use "exact"'
-    if isinstance(algorithm, WeightsFromReports) and fixed32:
-        return (
-            "reduction",
-            f'the weights of {name} can exceed 1, "fixed32" needs weights that sum to 1: use "exact"',
-        )
+    if isinstance(reduction, ClippedOptions) and (wrong := _unclippable(algorithm, reduction)):
+        return wrong
     if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
         return (
             "reduction",
             f"{name} needs every client's update and computes no sum: remove the setting `reduction`",
         )
+    return None
+
+
+def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, str] | None:
+    """Refuse algorithms whose sums a clipped reduction cannot hold, or a secret one must not show."""
+    name, kind = algorithm.name, f'"{reduction.name}"'
+    if isinstance(algorithm, Regroups) and reduction.clip < MODELS_CLIP:
+        text = f"{name} averages models, not updates, and {kind} cuts their elements: {MODELS_CLIP:g} or more"
+        return "reduction.clip", text
+    if isinstance(algorithm, WeightsFromReports):
+        return "reduction", f'the weights of {name} can exceed 1, {kind} needs a sum of 1: use "exact"'
+    if reduction.secret and isinstance(algorithm, Splits) and algorithm.wants_rows:
+        return "reduction", f'{name} compares single updates, which {kind} hides: use "gcfl-plus" or "exact"'
+    if reduction.secret and find_spec("cryptography") is None:
+        return "reduction", f"{kind} needs the extra secure: pip install 'fedmpi[secure]'"
     return None
 
 

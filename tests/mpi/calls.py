@@ -18,6 +18,9 @@ def check_counts(world, crowded):
     collectives.gatherv(np.zeros(world.rank + 1, np.int64), [rank + 1 for rank in range(world.size)])
     collectives.reduce(np.zeros((3, 5), np.int64))
     collectives.scatterv(np.zeros(2 * world.size, np.float32), [2] * world.size, np.float32)
+    letters = [np.full(rank + 1, world.rank, np.uint8) for rank in range(world.size)]
+    came = collectives.alltoallv(letters, [world.rank + 1] * world.size)
+    assert [part.tolist() for part in came] == [[rank] * (world.rank + 1) for rank in range(world.size)]
     calls, payload = collectives.calls - before[0], collectives.payload_bytes - before[1]
     assert dict(zip(NAMES, calls.tolist(), strict=True)) == {
         "Bcast": 1,
@@ -25,6 +28,7 @@ def check_counts(world, crowded):
         "Reduce": 1,
         "Scatterv": 1,
         "Ibarrier": 0,
+        "Alltoallv": 1,
     }
     assert dict(zip(NAMES, payload.tolist(), strict=True)) == {
         "Bcast": 40,
@@ -32,6 +36,7 @@ def check_counts(world, crowded):
         "Reduce": 120,
         "Scatterv": 8,
         "Ibarrier": 0,
+        "Alltoallv": sum(range(1, world.size + 1)) - (world.rank + 1),
     }
 
 

@@ -54,12 +54,14 @@ case = [
     { label = "fednova", algorithm = "fednova", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
+    { label = "nodes", dataset = { name = "synthetic-nodes", egos = { number = 60, hops = 1 } }, model = { name = "gcn", layers = 1, head_layers = 1 }, partition = { name = "fedgraphnn", clients = 4, alpha = 2.0 }, share = "all", participation = 0.6 },
+    { label = "links", task = "link-prediction", model = { name = "rgcn", hidden = 16 }, algorithm = "ditto", dataset = { name = "synthetic-triples", features = "identity" }, partition = { name = "metadata", by = "class", clients = 3 }, share = "all" },
 ]
 """
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
-    "krum",
+    "krum", "nodes", "links",
 )  # fmt: skip
 
 BLOWS = (

@@ -22,7 +22,7 @@ checkpoint_seconds = 0.0
 [matrix]
 case = [{ label = "case", algorithm = ALGORITHM }]
 """
-SPLITS = '{ name = "gcfl-plus", eps1 = 10.0, eps2 = 0.0, warmup = 1, length = 2, smallest = 1 }'
+SPLITS = '{ name = "gcfl", eps1 = 10.0, eps2 = 0.0, warmup = 1, smallest = 1 }'
 
 
 @pytest.fixture

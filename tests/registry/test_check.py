@@ -69,7 +69,27 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ('partition = "iid"', "deals out one dataset, here are 6 synthetic domains"),
         (
             'model = { norm = "batch" }\nalgorithm = "fedcch"\nreduction = "fixed32"',
-            'fedcch averages models, which "fixed32" would clip, not updates: use "exact"',
+            'case.reduction.clip: fedcch averages models, not updates, and "fixed32" cuts their elements: 8 or',
+        ),
+        (
+            'algorithm = "gcfl"\nreduction = "secagg"',
+            'case.reduction: gcfl compares single updates, which "secagg" hides: use "gcfl-plus" or "exact"',
+        ),
+        (
+            'algorithm = "q-fedavg"\nreduction = "lightsecagg"',
+            'the weights of q-fedavg can exceed 1, "lightsecagg" needs a sum of 1: use "exact"',
+        ),
+        (
+            'algorithm = "median"\nreduction = "secagg+"',
+            "median needs every client's update and computes no sum: remove the setting `reduction`",
+        ),
+        (
+            'reduction = { name = "secagg+", neighbours = 3 }',
+            "case.reduction.neighbours: input should be a multiple of 2",
+        ),
+        (
+            'reduction = { name = "secagg", buffers = "device" }',
+            "case.reduction.buffers: input should be 'host' (got 'device')",
         ),
         (
             'model = { norm = "graph" }\nalgorithm = { name = "fedbn", pf = "shared" }',

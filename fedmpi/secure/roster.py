@@ -1,0 +1,58 @@
+"""Who takes part in one secure sum, and what every party is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fedmpi.secure.keys import Purpose
+
+
+class TooFew(Exception):
+    """Fewer clients answered than the threshold asks: the sum cannot be had, and nothing was revealed."""
+
+
+class Refused(Exception):
+    """A client was asked for what would reveal its update or a neighbour's, and said no."""
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The parties of one sum; the same for all of them.
+
+    Attributes
+    ----------
+    run : bytes
+        Drawn anew at every start of a run.
+    number, group : int
+        Of the sum in the run, and of the group whose sum it is.
+    members : tuple of int
+        Clients, ascending.
+    neighbours : mapping of int to sequence of int
+        With whom each member shares masks and secrets, itself left out; symmetric.
+    threshold : int
+        Shares that recover a secret, and clients that must answer.
+    """
+
+    run: bytes
+    number: int
+    group: int
+    members: tuple[int, ...]
+    neighbours: Mapping[int, Sequence[int]]
+    threshold: int
+
+    def purpose(self, use: str, sender: int, receiver: int) -> Purpose:
+        """Return what a key or message of this sum is bound to."""
+        return Purpose(self.run, use, self.number, self.group, sender, receiver)
+
+    def circle(self, client: int) -> list[int]:
+        """Return a client and its neighbours, ascending."""
+        return sorted([client, *self.neighbours[client]])
+
+    def place(self, client: int) -> int:
+        """Return where a client's shares are evaluated, from 1."""
+        return self.members.index(client) + 1
+
+    def partners(self, client: int, among: Iterable[int]) -> list[int]:
+        """Return the neighbours of a client among some clients, ascending."""
+        return sorted(set(self.neighbours[client]) & set(among))

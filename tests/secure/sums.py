@@ -1,0 +1,80 @@
+"""One secure sum with every party in this process, and clients that leave at chosen steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedmpi.secure import lightsecagg, neighbours, secagg
+from fedmpi.secure.keys import AgreementKey
+from fedmpi.secure.lightsecagg import Code
+from fedmpi.secure.masks import Stretcher
+from fedmpi.secure.roster import Roster
+
+SHARES, UPLOAD, ANSWER, NEVER = range(4)
+"""The step before which a client drops out."""
+
+SIZE = 7
+
+
+@dataclass
+class Setting:
+    """Protocol, members and threshold of a sum."""
+
+    protocol: str
+    roster: Roster
+    colluders: int = 1
+
+    @classmethod
+    def of(cls, protocol: str, members: Sequence[int], threshold: int, degree: int = 0):
+        circle = (
+            neighbours.ring(neighbours.shuffled(members), degree) if degree else neighbours.everybody(members)
+        )
+        return cls(protocol, Roster(b"run", 3, 0, tuple(members), circle, threshold))
+
+    def clients(self):
+        keys = {number: AgreementKey() for number in self.roster.members}
+        public = {number: key.public for number, key in keys.items()}
+        if self.protocol == "lightsecagg":
+            return {n: lightsecagg.Client(n, k, public, self.roster, self.code) for n, k in keys.items()}
+        return {n: secagg.Client(n, k, public, self.roster, Stretcher(SIZE)) for n, k in keys.items()}
+
+    def server(self, vaults):
+        if self.protocol == "lightsecagg":
+            return lightsecagg.Server(self.roster, self.code)
+        return secagg.Server(self.roster, vaults, Stretcher(SIZE))
+
+    @property
+    def code(self):
+        return Code(SIZE, self.colluders, self.roster.threshold)
+
+
+def summands(members: Sequence[int], seed: int = 0) -> dict[int, np.ndarray]:
+    """Return a vector per member, of the size of those of "fixed32"."""
+    random = np.random.default_rng(seed)
+    bound = 2**30 // len(members)
+    return {number: random.integers(-bound, bound, SIZE).astype(np.int32) for number in members}
+
+
+def secure_sum(setting: Setting, values: Mapping[int, np.ndarray], leaves: Mapping[int, int]) -> np.ndarray:
+    """Return what the server computes; `leaves` holds the step before which a client drops out."""
+    left = {number: leaves.get(number, NEVER) for number in setting.roster.members}
+    clients = setting.clients()
+    offers = {number: clients[number].offer() for number, step in left.items() if step > SHARES}
+    there = [number for number, step in left.items() if step > SHARES]
+    for number in there:
+        clients[number].accept({n: sealed[number] for n, (sealed, _) in offers.items() if number in sealed})
+    survivors = [number for number in there if left[number] > UPLOAD]
+    uploads = [clients[number].upload(values[number]) for number in survivors]
+    total = np.sum(uploads, axis=0, dtype=uploads[0].dtype) if uploads else np.zeros(SIZE, np.uint32)
+    answers = {n: clients[n].answer(survivors) for n in survivors if left[n] > ANSWER}
+    server = setting.server({number: vault for number, (_, vault) in offers.items()})
+    return server.unmask(total, survivors, answers)
+
+
+def plain_sum(values: Mapping[int, np.ndarray], leaves: Mapping[int, int]) -> np.ndarray:
+    """Return the sum over the clients that uploaded."""
+    stayed = [value for number, value in values.items() if leaves.get(number, NEVER) > UPLOAD]
+    return np.sum(stayed, axis=0, dtype=np.int64)

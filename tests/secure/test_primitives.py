@@ -1,0 +1,191 @@
+"""The building blocks against published values and against Python's integers."""
+
+import hashlib
+import hmac
+from math import comb
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from fedmpi.secure import field, neighbours, shamir
+from fedmpi.secure.keys import AgreementKey, Purpose, SigningKey, Tampered, derived, seal, unseal, verify
+from fedmpi.secure.masks import Stretcher
+
+PURPOSE = Purpose(b"run", "pair", 4, 0, 1, 2)
+
+
+def hkdf(secret, info):
+    """One block of HKDF-SHA256, by RFC 5869 and the standard library."""
+    extracted = hmac.digest(bytes(32), secret, hashlib.sha256)
+    return hmac.digest(extracted, info + b"\x01", hashlib.sha256)
+
+
+def test_agreement_is_x25519_of_rfc_7748_section_6_1():
+    alice, bob = AgreementKey(), AgreementKey()
+    alice._private = X25519PrivateKey.from_private_bytes(
+        bytes.fromhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a")
+    )
+    bob._private = X25519PrivateKey.from_private_bytes(
+        bytes.fromhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb")
+    )
+    of_alice = bytes.fromhex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a")
+    of_bob = bytes.fromhex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f")
+    shared = bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
+    assert alice.agreed(of_bob, PURPOSE) == bob.agreed(of_alice, PURPOSE) == hkdf(shared, PURPOSE.packed())
+
+
+def test_derivation_is_hkdf_of_rfc_5869_appendix_a_1():
+    secret, salt = bytes([0x0B] * 22), bytes(range(13))
+    wanted = "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"
+    made = HKDF(SHA256(), 42, salt=salt, info=bytes(range(0xF0, 0xFA))).derive(secret)
+    assert made.hex() == wanted
+    assert derived(secret, PURPOSE) == hkdf(secret, PURPOSE.packed())
+
+
+def test_sealing_is_chacha20_poly1305_of_rfc_8439_section_2_8_2():
+    key, nonce = bytes(range(0x80, 0xA0)), bytes.fromhex("070000004041424344454647")
+    text = (
+        b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
+        b"sunscreen would be it."
+    )
+    made = ChaCha20Poly1305(key).encrypt(nonce, text, bytes.fromhex("50515253c0c1c2c3c4c5c6c7"))
+    assert made[-16:].hex() == "1ae10b594f09e26a7e902ecbd0600691"
+    sealed = seal(key, text, PURPOSE)
+    assert ChaCha20Poly1305(key).decrypt(sealed[:12], sealed[12:], PURPOSE.packed()) == text
+    assert unseal(key, sealed, PURPOSE) == text
+
+
+def test_signatures_are_ed25519_of_rfc_8032_section_7_1():
+    signer = SigningKey()
+    signer._private = Ed25519PrivateKey.from_private_bytes(
+        bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+    )
+    public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
+    signature = signer.sign(b"")
+    assert signature.hex().startswith("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
+    verify(public, signature, b"")
+    with pytest.raises(Tampered):
+        verify(public, signature, b"another list")
+
+
+def test_masks_are_aes_256_in_counter_mode():
+    first = Stretcher(8).mask(bytes(32)).tobytes()
+    # NIST's GCM test cases 13 and 14: the zero key's first block, and no other key's
+    assert first[:16].hex() == "dc95c078a2408989ad48a21492842087"
+    assert Stretcher(8).mask(bytes(31) + b"\x01").tobytes() != first
+
+
+def test_every_part_of_a_purpose_gives_another_key():
+    others = [
+        Purpose(b"ruN", "pair", 4, 0, 1, 2),
+        Purpose(b"run", "pain", 4, 0, 1, 2),
+        Purpose(b"runp", "air", 4, 0, 1, 2),
+        Purpose(b"run", "pair", 5, 0, 1, 2),
+        Purpose(b"run", "pair", 4, 1, 1, 2),
+        Purpose(b"run", "pair", 4, 0, 2, 1),
+    ]
+    assert len({derived(bytes(32), purpose) for purpose in [PURPOSE, *others]}) == 7
+    for other in others:
+        with pytest.raises(Tampered):
+            unseal(bytes(32), seal(bytes(32), b"share", PURPOSE), other)
+
+
+def test_shamir_of_a_published_example():
+    """The example of Wikipedia's article: 1234 + 166 x + 94 x^2 modulo 1613."""
+    values = shamir.evaluate([1234, 166, 94], range(1, 7), 1613)
+    assert values == {1: 1494, 2: 329, 3: 965, 4: 176, 5: 1188, 6: 775}
+    assert shamir.value_at_zero({2: 329, 4: 176, 5: 1188}, 1613) == 1234
+
+
+def test_shamirs_prime_is_the_least_above_every_secret():
+    primes = [2**256 + step for step in range(1, 298, 2) if pow(3, 2**256 + step - 1, 2**256 + step) == 1]
+    assert primes == [shamir.PRIME]
+
+
+def test_secrets_come_back_from_any_shares():
+    for secret in (bytes(32), b"\xff" * 32, bytes(range(32))):
+        shares = shamir.split(secret, 3, range(1, 6))
+        assert shamir.combine({place: shares[place] for place in (5, 1, 3)}) == secret
+        assert {len(share) for share in shares.values()} == {33}
+    assert shamir.value_at_zero({1: 5, 2: 5}) == 5
+
+
+def test_fewer_shares_fit_every_secret():
+    """With two shares of three, each possible secret belongs to exactly one polynomial."""
+    prime, known = 13, {1: 4, 2: 9}
+    fitting = [
+        sum(
+            shamir.evaluate([secret, a, b], [1, 2], prime) == known
+            for a in range(prime)
+            for b in range(prime)
+        )
+        for secret in range(prime)
+    ]
+    assert fitting == [1] * prime
+
+
+@pytest.mark.parametrize("inner", [1, 64, 65, 200])
+def test_products_are_those_of_pythons_integers(inner):
+    left = np.full((2, inner), field.PRIME - 1, np.uint32)
+    left[1] = field.random_elements(inner)
+    right = np.stack(
+        [np.full(3, field.PRIME - 1, np.uint32), *(field.random_elements(3) for _ in range(inner - 1))]
+    )
+    wanted = [
+        [sum(int(a) * int(b) for a, b in zip(row, column, strict=True)) % field.PRIME for column in right.T]
+        for row in left
+    ]
+    assert field.product(left, right).tolist() == wanted
+
+
+def test_elements_are_uniform():
+    values = field.random_elements(200_000)
+    assert values.max() < field.PRIME
+    counts = np.bincount(values >> np.uint32(25), minlength=64)
+    assert ((counts - 3125) ** 2 / 3125).sum() < 120  # chi-squared of 63 degrees: 1 in 10^5
+
+
+def test_interpolation_gives_values_of_one_polynomial():
+    def value(place):
+        return (5 + 7 * place + 11 * place**2) % field.PRIME
+
+    matrix = field.interpolation([4, 9, 2], [1, 7])
+    values = np.array([[value(4)], [value(9)], [value(2)]], np.uint32)
+    assert field.product(matrix, values).ravel().tolist() == [value(1), value(7)]
+
+
+def test_a_ring_of_neighbours_is_regular_and_symmetric():
+    near = neighbours.ring(neighbours.shuffled(range(20, 31)), 4)
+    assert all(len(set(some)) == 4 and client not in some for client, some in near.items())
+    assert all(client in near[other] for client, some in near.items() for other in some)
+
+
+def test_orders_differ_from_draw_to_draw():
+    draws = {tuple(neighbours.shuffled(range(12))) for _ in range(8)}
+    assert len(draws) > 1
+
+
+def test_the_least_degree_holds_its_own_bounds():
+    """Chances counted by hand from binomial coefficients, for 1,000 clients, 5 % corrupt, 5 % dropping out."""
+    found = neighbours.least_degree(1000, 0.05, 0.05)
+    assert found is not None
+
+    def chance(marked, wanted):
+        others, degree = 999, found.neighbours
+        ways = [comb(marked, n) * comb(others - marked, degree - n) for n in wanted]
+        return sum(ways) / comb(others, degree)
+
+    exposed = chance(50, range(found.threshold, min(50, found.neighbours) + 1))
+    stuck = chance(999 - 50, range(found.threshold))
+    assert 1000 * exposed <= 2.0**-40
+    assert 1000 * stuck <= 2.0**-30
+    assert 20 < found.neighbours < 60
+
+
+def test_small_groups_have_no_safe_degree():
+    assert neighbours.least_degree(20, 0.33, 0.3) is None
