@@ -66,7 +66,7 @@ def check_phases(run):
 def tables(run, ranks, weighted=False):
     """Return the bytes of both tables that each rank sends in a round."""
     (attempt,) = run.attempts
-    columns, closing, phases, names = 11 + weighted, 8, 6, 5
+    columns, closing, phases, names = 11 + weighted, 8, 6, 6
     hosted = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     tested = np.bincount(attempt.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
@@ -105,9 +105,10 @@ def check_bytes(run, ranks, weighted=False):
         "Reduce": spans * 8 * model + 0 * hosted + 0 * rounds,
         "Scatterv": 0 * hosted + 0 * rounds,
         "Ibarrier": 0 * hosted + 0 * rounds,
+        "Alltoallv": 0 * hosted + 0 * rounds,
     }
     once = 1 + spans + (rounds == 0)
-    calls = {"Bcast": once, "Gatherv": 2, "Reduce": spans, "Scatterv": 0, "Ibarrier": 0}
+    calls = {"Bcast": once, "Gatherv": 2, "Reduce": spans, "Scatterv": 0, "Ibarrier": 0, "Alltoallv": 0}
     for place, name in enumerate(attempt.collectives):
         assert (attempt.measurements["collective_calls"][:, :, place] == calls[name]).all(), name
         assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], expected[name]), name
