@@ -23,6 +23,11 @@ class Entry:
     value: float | str = ""
     kind: str = ""
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, or stands in place of one."""
+        return isinstance(self.value, float | int) or self.text == NONE
+
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):

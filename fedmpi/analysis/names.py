@@ -6,7 +6,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5
 """Told apart with any colour vision: seven after Okabe and Ito (2008), and a brown."""
 
 _ALGORITHMS = {
-    "self-train": "self-train",
     "fedavg": "FedAvg",
     "fedprox": "FedProx",
     "fedbn": "FedBN",
@@ -15,7 +14,6 @@ _ALGORITHMS = {
     "gcfl-plus-dws": "GCFL+dWs",
     "fedstar": "FedStar",
     "fedcch": "FedCCH",
-    "centralised": "centralised",
     "fedsgd": "FedSGD",
     "fedavgm": "FedAvgM",
     "fedadagrad": "FedAdagrad",

@@ -5,7 +5,6 @@ Each command returns its exit code.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ import typer
 from fedmpi.case.schema import Case
 from fedmpi.cli.options import AnalysisSeed, Data, Json, OneCase, Set, SuiteName, Walks
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, print_json
+from fedmpi.cli.terminal import print_json, show
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.loading import load_all, options_class
@@ -75,7 +74,7 @@ def properties(
         f"Properties of graphs and of random ones (seed {seed}); {'G(n, p)' if as_published else 'G(n, m)'}"
     )
     table = PlainTable(title, (*headings, "paper real", "paper random", "paper p"), 2)
-    return _print(table.with_lines(map(_property_cells, rows)))
+    return show(table.with_lines(map(_property_cells, rows)))
 
 
 def _property_cells(row: Comparison) -> tuple[str, ...]:
@@ -92,7 +91,7 @@ def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int
         return print_json({"statistics": [asdict(row) for row in rows]})
     headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
     table = PlainTable("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
-    return _print(table.with_lines(map(_statistics_cells, rows)))
+    return show(table.with_lines(map(_statistics_cells, rows)))
 
 
 def _statistics_cells(row: Statistics) -> tuple[object, ...]:
@@ -118,7 +117,7 @@ def heterogeneity(
     headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
     number = options.walks or "by the bound"
     title = f"Heterogeneity (walk length {options.length}, walks per graph {number}, seed {options.seed})"
-    return _print(PlainTable(title, headings, 1).with_lines(map(_heterogeneity_cells, rows)))
+    return show(PlainTable(title, headings, 1).with_lines(map(_heterogeneity_cells, rows)))
 
 
 def _heterogeneity_cells(row: Heterogeneity) -> tuple[str, ...]:
@@ -144,9 +143,7 @@ def leakage(
         found.append((each, find_leakage(make(each.partition, raws).clients, raws)))
     if as_json:
         return print_json({"leakage": [_leakage_record(each, result) for each, result in found]})
-    for each, result in found:
-        _print(_leakage_table(each, result))
-    return 0
+    return show(*(_leakage_table(each, result) for each, result in found))
 
 
 def _cases(target: str, case: str | None, overrides: Sequence[str]) -> list[Case]:
@@ -201,8 +198,3 @@ def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
         "distinct": [asdict(each) for each in result.datasets],
         "clients": clients,
     }
-
-
-def _print(table: PlainTable) -> int:
-    console(sys.stdout).print(table)
-    return 0

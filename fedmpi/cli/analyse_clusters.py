@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +13,7 @@ from fedmpi.analysis.stored import read_run
 from fedmpi.analysis.summary import setting
 from fedmpi.cli.options import Data, Json, Runs, Walks
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, print_json
+from fedmpi.cli.terminal import print_json, show
 from fedmpi.heterogeneity.clusters import DRAWS, Control, Level
 from fedmpi.heterogeneity.distances import WalkOptions
 
@@ -27,13 +26,7 @@ def clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int
     if as_json:
         records = [_record(run) for run in found]
         return print_json({**asdict(options), "random_partitions": DRAWS, "runs": records})
-    screen = console(sys.stdout)
-    screen.print(_final_table(found, options))
-    for run in found:
-        screen.print(_names(run))
-    screen.print("")
-    screen.print(_rounds_table(found))
-    return 0
+    return show(_final_table(found, options), *map(_names, found), "", _rounds_table(found))
 
 
 def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> PlainTable:

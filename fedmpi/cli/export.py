@@ -11,11 +11,10 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.export import mllog as logs
 from fedmpi.analysis.export import tensorboard as events
 from fedmpi.cli.options import Runs
-from fedmpi.cli.terminal import say
+from fedmpi.cli.terminal import left_out, say
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
 from fedmpi.store.reader import Run
-from fedmpi.visible import complain_of
 
 
 def export(
@@ -48,8 +47,7 @@ def export(
             place = error.filename or tensorboard or mllog
             raise BadInput(f"{place}: cannot write it ({error.strerror})") from error
     say(f"{count} runs exported to {', '.join(str(place) for place in (tensorboard, mllog) if place)}")
-    complain_of(complaints)
-    return 2 if complaints else 0
+    return left_out(complaints)
 
 
 def _write_log(run: Run, folder: Path) -> None:

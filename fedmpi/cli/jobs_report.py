@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, print_json, say
+from fedmpi.cli.terminal import console, print_json, say, show
 from fedmpi.jobs import systems
 from fedmpi.jobs.order import Ordered
 from fedmpi.jobs.plan import Batch, Plan
@@ -29,11 +29,7 @@ def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
     if as_json:
         print_json([_batch_facts(batch) for batch in plan.batches])
         return
-    screen = console(sys.stdout)
-    if plan.batches:
-        screen.print(_plan_table(ordered, plan))
-    for line in _plan_notes(ordered, plan):
-        screen.print(line)
+    show(*([_plan_table(ordered, plan)] if plan.batches else []), *_plan_notes(ordered, plan))
 
 
 def _batch_facts(batch: Batch) -> dict[str, object]:
@@ -148,4 +144,4 @@ def show_systems(fields: bool) -> None:
     headings = ("field", "default", "meaning") if fields else ("name", "description")
     table = PlainTable(title, headings, len(headings), wrapped=headings[-1:])
     listed = ((name, systems.load(name).description) for name in systems.known())
-    console(sys.stdout).print(table.with_lines(systems.fields() if fields else listed))
+    show(table.with_lines(systems.fields() if fields else listed))

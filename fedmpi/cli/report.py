@@ -20,7 +20,7 @@ from fedmpi.analysis.scores import task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Runs
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, print_json, say, write
+from fedmpi.cli.terminal import console, left_out, print_json, say, write
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import Metric
 from fedmpi.store.lock import FolderLock
@@ -131,7 +131,7 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
     page = Page(target, read(formats.machine) if formats.machine else None)
     complaints: list[str] = []
     page.add(each_run(paths, complaints))
-    settings, left_out = page.settings(complaints)
+    settings, warnings = page.settings(complaints)
     if formats.markdown:
         sys.stdout.write(visible_lines(plain.markdown(settings)))
     if formats.latex:
@@ -140,8 +140,7 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
         text = page.html(_title(page), complaints)
         write(formats.html, text, "--html ")
         say(f"Page: {formats.html} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)
-    complain_of(left_out)
-    return 2 if left_out else 0
+    return left_out(warnings)
 
 
 def _title(page: Page) -> str:

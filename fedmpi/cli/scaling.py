@@ -17,9 +17,8 @@ from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
 from fedmpi.cli.options import Json, Runs, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import Screen, console, print_json, say
+from fedmpi.cli.terminal import Screen, console, left_out, print_json, say
 from fedmpi.errors import BadInput
-from fedmpi.visible import complain_of
 
 _RANKS = re.compile(r"[1-9][0-9]{0,4}")
 
@@ -60,8 +59,7 @@ def scaling(
         _show(console(sys.stdout), points, found, with_server)
     if image is not None:
         _draw(found, with_server, image)
-    complain_of(complaints)
-    return 2 if complaints else 0
+    return left_out(complaints)
 
 
 def _points(paths: Sequence[Path], complaints: list[str]) -> list[Point]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count, islice
@@ -18,7 +17,7 @@ from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, say
+from fedmpi.cli.terminal import say, show
 from fedmpi.cli.terminal import write as write_file
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -63,7 +62,7 @@ def select(
     complain_of(complaints)
     axes = by.split(",")
     found = winners(members, axes)
-    console(sys.stdout).print(_table(found, axes))
+    show(_table(found, axes))
     if not all(each.metric.held_out for each in found):
         say("Nothing was held out: settings were chosen by all labels. Report other seeds.")
     complete = sum(run.status == "complete" for run in members)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console
+from fedmpi.cli.terminal import show
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
@@ -36,5 +35,4 @@ def suites(
     if not table.row_count:
         raise BadInput(f"no bundled suite says {' and '.join(words)}; `fedmpi suites` lists all")
     table.caption = "`fedmpi run SUITE --list` lists a suite's cases; bench/README.md says what each needs"
-    console(sys.stdout).print(table)
-    return 0
+    return show(table)

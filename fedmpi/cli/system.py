@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +11,9 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.discovery import each_run
 from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.run import plan_suite
-from fedmpi.cli.terminal import console, say
+from fedmpi.cli.terminal import say, show
 from fedmpi.config import locations
-from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.registry.kinds import load_plugins
 from fedmpi.reproduction.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
 
 _HEADINGS = (
@@ -48,20 +44,16 @@ def system(
     """
     code, folder = 0, Path(runs)
     if not folder.is_dir():
-        from fedmpi.cli.sweep import run_missing
+        from fedmpi.cli.sweep import sweep
 
-        path = locations.find(runs)
-        load_plugins(options.plugins)
-        suite = read(path, options.overrides)
-        plan = plan_suite(suite, options.out, resume=True)
-        code = run_missing(plan, path, options)
-        folder = options.out or locations.RUNS / suite.name
+        code = sweep(runs, options)
+        folder = options.out or locations.find(runs)
     found = system_rows(each_run([folder], []))
     if not found:
         raise BadInput(f"{runs}: no complete run of a cell of FedGraphNN's Tables 6 to 8")
     for name, rows in grouped(found, lambda row: row.table).items():
         table = PlainTable(f"{name} of FedGraphNN on this machine", _HEADINGS, left=3)
-        console(sys.stdout).print(table.with_lines(map(_cells, rows)))
+        show(table.with_lines(map(_cells, rows)))
     for line in _NOTES:
         say(line)
     for line in dict.fromkeys(_slip(row) for row in found if row.slip):

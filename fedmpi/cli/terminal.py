@@ -10,6 +10,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,7 +21,7 @@ from rich.text import Text
 from fedmpi.comm import launch
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
-from fedmpi.visible import visible
+from fedmpi.visible import complain_of, visible
 
 _UNLIMITED = 10_000
 """Columns where there is no terminal, as in a job's log: nothing is folded or left out."""
@@ -44,6 +45,20 @@ def console(stream: TextIO) -> Screen:
     """
     width = None if stream.isatty() else _columns() or _launcher_width() or _UNLIMITED
     return Screen(file=stream, highlight=False, width=width)
+
+
+def show(*parts: Any) -> int:
+    """Print what belongs on the standard output; return the exit code 0."""
+    screen = console(sys.stdout)
+    for part in parts:
+        screen.print(part)
+    return 0
+
+
+def left_out(complaints: Sequence[str]) -> int:
+    """Name on the standard error what was left out; return the exit code, 2 if anything was."""
+    complain_of(complaints)
+    return 2 if complaints else 0
 
 
 def plain(text: object, style: str = "") -> Text:

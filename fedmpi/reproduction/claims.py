@@ -102,7 +102,7 @@ class Kind:
     printed: Callable[[Book, Claim], str]
     limits: Callable[[Book, Claim], tuple[float, float]]
     ours: Callable[[Book, Claim, str], Estimate | None]
-    text: Callable[[Book, Claim, Estimate], str]
+    text: Callable[[Book, Claim, Estimate], str] = lambda book, claim, ours: signed(ours)
 
 
 def asked(book: Book, claim: Claim, column: str) -> Asked:
@@ -179,24 +179,18 @@ def _improved_text(book: Book, claim: Claim, ours: Estimate) -> str:
     return f"{round(ours.value * clients)}/{clients}"
 
 
-def _signed(book: Book, claim: Claim, ours: Estimate) -> str:
-    return signed(ours)
-
-
 BY_KIND: Mapping[str, Kind] = {
     "lead": Kind(
         "Leads",
         _printed_lead,
         lambda book, claim: (book.lead(claim) - MARGIN, math.inf),
         lambda book, claim, column: measures.lead(*book.pair(claim), column),
-        _signed,
     ),
     "level": Kind(
         "As good after half the rounds",
         lambda book, claim: "at least +0",
         lambda book, claim: (-MARGIN, math.inf),
         lambda book, claim, column: measures.lead(*book.pair(claim), column),
-        _signed,
     ),
     "gain": Kind(
         "Average gain over self-train, as a part of its accuracy",
@@ -233,7 +227,6 @@ BY_KIND: Mapping[str, Kind] = {
         lambda book, claim: _printed_lead(book, claim, "min gain"),
         lambda book, claim: (book.lead(claim, "min gain") - MARGIN, math.inf),
         lambda book, claim, column: measures.least_lead(book.trio(claim), column),
-        _signed,
     ),
 }
 

@@ -180,7 +180,7 @@ def read(path: Path) -> list[Published]:
         The file cannot be read, or a value in it; the message names the line.
     """
     found = []
-    for number, row in enumerate(_rows(path, _FIGURES), start=2):
+    for number, row in enumerate(table(path, _FIGURES), start=2):
         try:
             found.append(_figure(row))
         except ValueError as error:
@@ -196,7 +196,7 @@ def read_claims(path: Path) -> list[Claim]:
     BadInput
         The file cannot be read, or names a kind or a source that there is not.
     """
-    claims = [Claim(**row) for row in _rows(path, _CLAIMS)]
+    claims = [Claim(**row) for row in table(path, _CLAIMS)]
     for claim in claims:
         for name, known in (("kind", KINDS), ("source", SOURCES)):
             if (given := getattr(claim, name)) not in known:
@@ -228,7 +228,14 @@ def _figure(row: dict[str, str]) -> Published:
     )
 
 
-def _rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+def table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of a file that travels with the suites.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read, or has other columns.
+    """
     try:
         with path.open(newline="") as stream:
             reader = csv.DictReader(stream)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 
 import numpy as np
 import numpy.typing as npt
@@ -140,15 +141,10 @@ def _resamples(count: int) -> tuple[Float, Float]:
     if count > _MOST_ENUMERATED:
         draws = np.random.RandomState(0).multinomial(count, [1 / count] * count, size=_DRAWN)
         return draws.astype(np.float64), np.full(_DRAWN, 1 / _DRAWN)
-    counts = np.array(list(_compositions(count, count)), np.float64)
+    drawn = list(combinations_with_replacement(range(count), count))
+    counts = np.array([np.bincount(each, minlength=count) for each in drawn[::-1]], np.float64)
     ways = [math.factorial(count) / math.prod(math.factorial(int(c)) for c in row) for row in counts]
     return counts, np.array(ways) / count**count
-
-
-def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
-    if parts == 1:
-        return [(total,)]
-    return [(first, *rest) for first in range(total + 1) for rest in _compositions(total - first, parts - 1)]
 
 
 def bartlett(estimates: Sequence[Estimate | None]) -> float:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from pydantic import ValidationError
 
 from fedmpi.analysis.summary import setting
+from fedmpi.config import locations
 from fedmpi.datasets.atoms import ONE_HOT_WIDTH
 from fedmpi.datasets.moleculenet import MOLECULES
 from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops, published_node_flops
 from fedmpi.models.options import MODELS, FedGraphNNOptions, MessagePassingOptions, Shape
+from fedmpi.reproduction.published import table
 from fedmpi.store.reader import Run
 
 SLEEP_S = 0.3
@@ -21,9 +24,7 @@ SLEEP_S = 0.3
 PUBLISHED_ROUNDS = 50
 """Rounds behind Table 6's times: not stated there; its sweeps and Table 2's scripts say 50."""
 
-_SETS = ("SIDER", "BACE", "ClinTox", "BBBP", "Tox21", "FreeSolv", "ESOL", "Lipophilicity")
 _RATINGS = ("Ciao", "Epinions")
-_CITATIONS = ("CitationFull-Cora", "CitationFull-CiteSeer", "CitationFull-DBLP", "CitationFull-PubMed")
 
 EGOS = {
     "CitationFull-Cora": (Shape(8710, 70), 80),
@@ -33,82 +34,46 @@ EGOS = {
 }
 """Features and classes, and nodes of an average ego-network, that Table 8's counts are of."""
 
-_NO_MODEL = "no model of the released code has as many"
-_COPIES = {
-    (name, model): f"a copy of Table 6's {source}"
-    for name, source in zip(_RATINGS, ("SIDER", "BACE"), strict=True)
-    for model in ("gcn", "gat", "sage")
-}
+_COLUMNS = ("table", "dataset", "model", "clients", "seconds", "rounds", "flops", "slip")
 
 
 @dataclass(frozen=True)
-class SystemTable:
-    """What one of the tables prints.
+class Printed:
+    """What one of the tables prints of a cell.
 
     Attributes
     ----------
-    name : str
+    table : str
     clients : int
-    wall_s : mapping
-        Seconds of whole runs on eight GPUs, data loading and evaluation included, by model and dataset.
-    rounds : mapping
-        Rounds of those, where they are stated, by dataset and model; else `PUBLISHED_ROUNDS`.
-    flops : mapping
-        FLOPs as printed that no count gives, by model, of `wall_s`'s datasets; and why not.
+    seconds : float or None
+        Of a whole run on eight GPUs, data loading and evaluation included; None where no table has it.
+    rounds : int
+        Rounds of that; `PUBLISHED_ROUNDS` where they are not stated.
+    slip : (str, str) or None
+        FLOPs as printed that no count gives, and why not.
     """
 
-    name: str
+    table: str
     clients: int
-    wall_s: Mapping[str, Mapping[str, float]]
-    rounds: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    flops: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    seconds: float | None
+    rounds: int
+    slip: tuple[str, str] | None
 
 
-TABLES = (
-    SystemTable(
-        "Table 6",
-        clients=4,
-        wall_s={
-            "gcn": dict(zip(_SETS, (358, 297, 280, 253, 903, 252, 325, 974), strict=True)),
-            "gat": dict(zip(_SETS, (528, 327, 457, 328, 1549, 384, 516, 1528), strict=True)),
-            "sage": dict(zip(_SETS, (127, 238, 282, 206, 871, 353, 414, 928), strict=True)),
-        },
-    ),
-    SystemTable(
-        "Table 7",
-        clients=8,
-        wall_s={
-            "gcn": dict(zip(_RATINGS, (352, 717), strict=True)),
-            "gat": dict(zip(_RATINGS, (350, 749), strict=True)),
-            "sage": dict(zip(_RATINGS, (551, 810), strict=True)),
-        },
-        rounds={
-            **{(name, model): 100 for name in _RATINGS for model in ("gcn", "gat", "sage")},
-            ("Ciao", "sage"): 50,
-            ("Epinions", "gat"): 50,
-        },
-        flops={
-            place: (printed, _COPIES[place])
-            for place, printed in zip(
-                _COPIES, ("697.3K", "703.4K", "846K", "605.1K", "612.1K", "758.6K"), strict=True
-            )
-        },
-    ),
-    SystemTable(
-        "Table 8",
-        clients=10,
-        wall_s={
-            "gcn": dict(zip(_CITATIONS, (833, 622, 654, 653), strict=True)),
-            "gat": dict(zip(_CITATIONS, (871, 652, 682, 712), strict=True)),
-            "sage": dict(zip(_CITATIONS, (774, 562, 622, 592), strict=True)),
-        },
-        rounds={(name, model): 100 for name in _CITATIONS for model in ("gcn", "gat", "sage")},
-        flops={
-            (name, "gat"): (printed, f"{_NO_MODEL} parameters")
-            for name, printed in zip(_CITATIONS, ("47.8M", "845.3K", "9.5M", "2.3M"), strict=True)
-        },
-    ),
-)
+@cache
+def _cells() -> dict[tuple[str, str], Printed]:
+    """Return the cells of all tables by dataset and model."""
+    found = {}
+    for row in table(locations.find("fedgraphnn/table6").with_name("system.csv"), _COLUMNS):
+        found[row["dataset"], row["model"]] = Printed(
+            row["table"],
+            int(row["clients"]),
+            float(row["seconds"]) if row["seconds"] else None,
+            int(row["rounds"] or PUBLISHED_ROUNDS),
+            (row["flops"], row["slip"]) if row["slip"] else None,
+        )
+    return found
+
 
 _WIDTHS = {"original": 8, "attributes": 8, "scalar8": 8, "onehot": ONE_HOT_WIDTH, "constant": 1}
 """Input width of molecules by `dataset.features`; of the others it depends on the dataset."""
@@ -170,25 +135,20 @@ def system_rows(runs: Iterable[Run]) -> list[SystemRow]:
 _Options = FedGraphNNOptions | MessagePassingOptions
 
 
-def _published(run: Run) -> tuple[Run, _Options, SystemTable] | None:
-    """Return a run's model and the table that it is of; None where it is of none."""
+def _published(run: Run) -> tuple[Run, _Options, Printed] | None:
+    """Return a run's model and what is printed of its cell; None where it is of none."""
+    printed = _cells().get((str(setting(run.config, "dataset")), str(setting(run.config, "model"))))
+    if printed is None or run.status != "complete":
+        return None
     try:
         options = MODELS[run.config["model"]["name"]].model_validate(run.config["model"])
-    except (KeyError, ValidationError):  # a model that this fedmpi does not know
+    except ValidationError:  # settings that this fedmpi does not know
         return None
-    if run.status != "complete":
-        return None
-    name = run.config["dataset"]["name"]
-    if isinstance(options, FedGraphNNOptions):
-        return (run, options, TABLES[0]) if name in MOLECULES else None  # two of them have no times
-    if isinstance(options, MessagePassingOptions):
-        for table in TABLES[1:]:
-            if name in table.wall_s.get(options.name, ()):
-                return run, options, table
-    return None
+    assert isinstance(options, _Options)
+    return run, options, printed
 
 
-def _row(run: Run, options: _Options, table: SystemTable) -> SystemRow:
+def _row(run: Run, options: _Options, printed: Printed) -> SystemRow:
     attempt = run.attempts[-1]
     name, kind = str(run.config["dataset"]["name"]), options.name.rpartition("/")[2]
     seconds = run.measured("round_seconds")
@@ -196,11 +156,11 @@ def _row(run: Run, options: _Options, table: SystemTable) -> SystemRow:
     steps = float(run.results["steps"].sum())
     cpu = float(np.nansum(run.measured("client_cpu_seconds")))
     algorithm = str(setting(run.config, "algorithm"))
-    total = table.wall_s[kind].get(name) if algorithm == "fedavg" else None
-    whole = None if total is None else total / table.rounds.get((name, kind), PUBLISHED_ROUNDS)
-    work = None if whole is None else max(whole - SLEEP_S * table.clients, 0.0)
+    seconds_of_run = printed.seconds if algorithm == "fedavg" else None
+    whole = None if seconds_of_run is None else seconds_of_run / printed.rounds
+    work = None if whole is None else max(whole - SLEEP_S * printed.clients, 0.0)
     return SystemRow(
-        table=table.name,
+        table=printed.table,
         dataset=name,
         algorithm=algorithm,
         model=kind,
@@ -213,15 +173,15 @@ def _row(run: Run, options: _Options, table: SystemTable) -> SystemRow:
         parameters=int(max(attempt.provenance["parameters"])),
         published_flops=_as_published(run, options),
         flops=round(float(run.results["evaluation_flops"][-1].sum()) / _graphs(run)),
-        slip=_slip(name, kind, table),
+        slip=_slip(name, kind, printed),
     )
 
 
-def _slip(name: str, kind: str, table: SystemTable) -> tuple[str, str] | None:
-    if (name, kind) in PUBLISHED_SLIPS and table.name == "Table 6":
-        printed, counted, why = PUBLISHED_SLIPS[name, kind]
-        return printed, f"counted its way it is {counted} ({why})"
-    return table.flops.get((name, kind))
+def _slip(name: str, kind: str, printed: Printed) -> tuple[str, str] | None:
+    if (name, kind) in PUBLISHED_SLIPS and printed.table == "Table 6":
+        shown, counted, why = PUBLISHED_SLIPS[name, kind]
+        return shown, f"counted its way it is {counted} ({why})"
+    return printed.slip
 
 
 def _graphs(run: Run) -> float:

@@ -23,7 +23,6 @@ from fedmpi.clock import seconds_of
 from fedmpi.store.reader import Run
 
 Kind = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
-_STATUS = {"complete": "success"}
 
 
 def lines(run: Run) -> Iterator[str]:
@@ -46,7 +45,7 @@ def lines(run: Run) -> Iterator[str]:
             yield _line(end, "POINT_IN_TIME", evaluated, float(score[number]), **epoch)
             yield _line(end, "INTERVAL_END", "eval_stop", **epoch)
         yield _line(end, "INTERVAL_END", "epoch_stop", **epoch)
-    status = _STATUS.get(run.status, "aborted")
+    status = "success" if run.status == "complete" else "aborted"
     yield _line(end, "INTERVAL_END", "run_stop", status=status, fedmpi_status=run.status)
 
 

@@ -22,21 +22,11 @@ from fedmpi.store.reader import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS: dict[str, str] = {
-    "gradient-norms": "fedmpi.analysis.figures.gradient_norms",
-    "thresholds": "fedmpi.analysis.figures.thresholds",
-    "within-clusters": "fedmpi.analysis.figures.within_clusters",
-    "losses": "fedmpi.analysis.figures.losses",
-    "pair-heterogeneity": "fedmpi.analysis.figures.pair_heterogeneity",
-    "gains": "fedmpi.analysis.figures.gains",
-    "sample-counts": "fedmpi.analysis.figures.sample_counts",
-    "scores": "fedmpi.analysis.figures.scores",
-    "scaling": "fedmpi.analysis.figures.scaling",
-    "client-costs": "fedmpi.analysis.figures.client_costs",
-    "clustering": "fedmpi.analysis.figures.clustering",
-    "t-sne": "fedmpi.analysis.figures.t_sne",
-}
-"""Modules of the kinds by name; each has a class `Options` and a function `draw`."""
+KINDS = (
+    *("gradient-norms", "thresholds", "within-clusters", "losses", "pair-heterogeneity", "gains"),
+    *("sample-counts", "scores", "scaling", "client-costs", "clustering", "t-sne"),
+)
+"""The kinds; each has a module of its name here, with a class `Options` and a function `draw`."""
 
 FORMATS = (".svg", ".pdf", ".png")
 """Suffixes that an image may have."""
@@ -94,7 +84,7 @@ def load(kind: str, place: str = "") -> Kind:
         raise BadInput(f'{place}there is no kind "{kind}" of figure{hint} (known: {", ".join(KINDS)})')
     if importlib.util.find_spec("matplotlib") is None:
         raise BadInput("figures are drawn by matplotlib, which is missing: pip install 'fedmpi[report]'")
-    return cast(Kind, importlib.import_module(KINDS[kind]))
+    return cast(Kind, importlib.import_module(f"{__name__}.{kind.replace('-', '_')}"))
 
 
 def check_options(kind: Kind, values: Mapping[str, Any], place: str) -> BaseModel:

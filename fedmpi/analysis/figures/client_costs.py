@@ -71,8 +71,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.set_xticks(numbers, [f"{each:,}" for each in numbers])
         axis.minorticks_off()
         axis.set_ylim(bottom=0)
-        axis.set_xlabel("clients")
-        axis.set_title(title, loc="left")
+        axis.set(xlabel="clients", title=title)
         axis.legend()
     style.add_caption(
         figure,

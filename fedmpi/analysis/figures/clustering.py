@@ -78,10 +78,9 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         counts |= {len(values) for curve in curves for values in curve.points.values()}
         most = max(most, len(curves))
         _panel(axis, curves, options)
-        axis.set_ylabel(metric.heading)
+        axis.set(ylabel=metric.heading, title=heading)
         if dotted:
             axis.axhline(_largest_class(curves[0].first), color="black", linewidth=0.6, linestyle=":")
-        axis.set_title(heading, loc="left")
     style.add_legend(figure, axes)
     style.add_caption(figure, f"{_caption(counts, most, options)}{_DOTTED * dotted}.")
     return figure

@@ -102,8 +102,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     figure, axes = style.panels(len(panels), columns=2 if options.by == "algorithm" else 1, height=2.7)
     for axis, (heading, gains) in zip(axes, panels, strict=True):
         _panel(axis, gains, options)
-        axis.set_title(heading, loc="left")
-        axis.set_ylabel(f"gain over self-train{unit}")
+        axis.set(title=heading, ylabel=f"gain over self-train{unit}")
     if options.split is not None:
         _legend(figure, options)
     for line in _caption(drawn, bare, list(references.values()), options):

@@ -60,8 +60,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     figure, axes = style.panels(len(runs), columns=1, height=2.5, sharex=True, sharey=True)
     for axis, run, title in zip(axes, runs, run_titles(runs), strict=True):
         _panel(axis, run, _places(run, options.clients), options)
-        axis.set_title(title, loc="left")
-        axis.set_ylabel(options.field.replace("_", " "))
+        axis.set(title=title, ylabel=options.field.replace("_", " "))
     axes[-1].set_xlabel("round")
     style.add_caption(
         figure,

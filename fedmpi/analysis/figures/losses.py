@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from pydantic import Field
 
 from fedmpi.analysis import scores
@@ -73,9 +72,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for axis, (heading, members) in zip(axes, panels, strict=True):
         for label, cell, look in _lines(members):
             _line(axis, cell, options, whole, label, look)
-        axis.set_title(f"{heading}, {len(members[0].clients)} clients", loc="left")
-        axis.set_xlabel("round")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        style.over_rounds(axis, f"{heading}, {len(members[0].clients)} clients")
         axis.set_ylabel(_quantity(options.field, members[0]))
         axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
         if options.log:

@@ -33,9 +33,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         sizes = run.partition["sizes"][:, 0]
         bars = axis.bar(np.arange(len(sizes)), sizes, color=COLOURS[0], width=0.7)
         axis.bar_label(bars, fontsize=6)
-        axis.set_title(title, loc="left")
-        axis.set_xlabel("client")
-        axis.set_ylabel(f"training {_dealt_out(run)}")
+        axis.set(title=title, xlabel="client", ylabel=f"training {_dealt_out(run)}")
         axis.set_xticks(np.arange(len(sizes)))
         axis.grid(visible=False, axis="x")
     style.add_caption(

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.figures import style
@@ -35,9 +34,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             axis.plot(rounds + 1, test[rounds], linewidth=1.4 if won else 0.6, **look)
             if won and best >= 0:
                 axis.plot(best + 1, test[best], "o", color=COLOURS[1], zorder=4)
-        axis.set_title(f"{dataset_name(dataset)}, {model}, {algorithm_name(algorithm)}", loc="left")
-        axis.set_xlabel("round")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        style.over_rounds(axis, f"{dataset_name(dataset)}, {model}, {algorithm_name(algorithm)}")
         axis.set_ylabel(f"{'test ' * winner.metric.held_out}{winner.metric.title}")
         axis.axhline(winner.test_maximum, color=COLOURS[0], linewidth=0.8, linestyle=":")
     style.add_caption(

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
 
 from fedmpi.analysis.names import COLOURS, ORDER
 from fedmpi.errors import BadInput
@@ -30,6 +31,7 @@ _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
     "axes.labelsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -91,6 +93,12 @@ def panels(count: int, columns: int = 2, height: float = 2.4, **subplots: Any) -
     for empty in axes[count:]:
         empty.remove()
     return figure, axes[:count]
+
+
+def over_rounds(axis: Axes, title: str) -> None:
+    """Give a panel its title and an axis of rounds."""
+    axis.set(title=title, xlabel="round")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def add_legend(figure: Figure, axes: Sequence[Axes]) -> None:

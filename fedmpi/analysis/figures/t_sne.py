@@ -47,9 +47,8 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             axis.scatter(across, up, s=4, linewidth=0, alpha=0.7, color=colour, label=f"class {int(label)}")
         metric = run.headline
         value = metric.scale * curve(run.results, metric)[number - 1]
-        axis.set_title(f"round {number}, {metric.title} {value:.1f}{' %' * metric.percent}", loc="left")
-        axis.set_xticks([])
-        axis.set_yticks([])
+        title = f"round {number}, {metric.title} {value:.1f}{' %' * metric.percent}"
+        axis.set(title=title, xticks=[], yticks=[])
     style.add_legend(figure, axes)
     names = "; ".join(dict.fromkeys(map(_named, runs)))
     style.add_caption(

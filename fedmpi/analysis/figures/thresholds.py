@@ -54,7 +54,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         for place, rule in enumerate(options.rules):
             axis = axes[number * count + place]
             _panel(axis, row, rule)
-            axis.set_title(f"{heading}: {rule}", loc="left")
+            axis.set_title(f"{heading}: {rule}")
         axes[number * count].set_ylabel(f"test {found[0].metric.heading}")
     for axis in axes[-count:]:
         axis.set_xlabel("eps1")

@@ -56,7 +56,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     figure, axes = style.panels(len(runs), height=0.85 + _ROW * lines)
     for axis, each, heading, panel in zip(axes, found, run_titles(runs), rows, strict=True):
         _panel(axis, panel, each.before)
-        axis.set_title(heading, loc="left")
+        axis.set_title(heading)
     _legend(figure)
     style.add_caption(
         figure,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 import fedmpi
@@ -18,6 +16,7 @@ from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.overview import overview
 from fedmpi.analysis.page.sections import Section
 from fedmpi.analysis.page.settings import Setting, settings
+from fedmpi.analysis.page.templates import file, template
 from fedmpi.store.reader import Run
 
 _ROOM_FOR_DETAILS = 4_500_000
@@ -78,15 +77,15 @@ class Page:
         """
         found, warnings = self.settings(left_out)
         versions = sorted({str(run.config["numerics_version"]) for run in self.digests})
-        return _template().render(
+        return template(file("page.html.j2")).render(
             title=title,
             facts=_facts(self.digests, versions),
             mixed=len(versions) > 1,
             warnings=warnings,
             findings=findings(found) if found else Markup(""),
             sections=self._sections(found),
-            style=_file("style.css"),
-            script=_file("page.js"),
+            style=file("style.css"),
+            script=file("page.js"),
             version=fedmpi.__version__,
         )
 
@@ -117,14 +116,3 @@ def _facts(digests: Sequence[Digest], versions: Sequence[str]) -> str:
     seeds = len({run.config.get("seed") for run in digests})
     counted = f"{len(digests)} run{'s' * (len(digests) != 1)}, {complete} complete"
     return f"{counted}; {seeds} seed{'s' * (seeds != 1)}; numerics version {', '.join(versions) or '-'}"
-
-
-def _file(name: str) -> Markup:
-    return Markup(files("fedmpi.analysis.page").joinpath(name).read_text(encoding="utf-8"))
-
-
-def _template() -> Template:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_file("page.html.j2"))

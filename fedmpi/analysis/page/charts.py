@@ -26,6 +26,7 @@ from fedmpi.analysis.page.axes import (
     text,
     thinned,
 )
+from fedmpi.analysis.page.templates import part
 
 _MOST_POINTS = 200
 
@@ -149,6 +150,7 @@ def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], m
     """
     changes = [0, *(np.flatnonzero((np.diff(group, axis=0) != 0).any(axis=1)) + 1).tolist()]
     history = group[changes]
+    rect = part("rect")
     order = np.lexsort(history[::-1])[:most]
     row = min(14.0, max(5.0, 200.0 / len(order)))
     box = Box(left=72.0, bottom=8.0 + row * len(order), height=8.0 + row * len(order) + 34.0)
@@ -165,13 +167,10 @@ def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], m
         for begin, end in _stretches(history[:, client]):
             cluster = int(history[begin, client])
             together = [clients[other] for other in np.flatnonzero(history[begin] == cluster).tolist()]
-            parts.append(
-                f'<rect class="fill c{colours[cluster] % COLOURS}" x="{left[begin]:.1f}" y="{top + 0.5:.1f}" '
-                f'width="{right[end] - left[begin]:.1f}"'
-                f' height="{row - 1:.1f}"><title>{escape(clients[client])}, '
-                f"rounds {changes[begin] + 1} to {ends[end]}: cluster {colours[cluster] + 1} of "
-                f"{len(together)} {_some(together)}</title></rect>"
-            )
+            rounds = f"rounds {changes[begin] + 1} to {ends[end]}"
+            there = f"cluster {colours[cluster] + 1} of {len(together)} {_some(together)}"
+            tip, kind = f"{clients[client]}, {rounds}: {there}", f"fill c{colours[cluster] % COLOURS}"
+            parts.append(rect(kind, left[begin], top + 0.5, right[end] - left[begin], row - 1, tip))
     label = f"{title}: clusters of {len(order)} clients by round, {len(changes) - 1} rounds with a split"
     return panel(title, svg(joined(parts), box.height, label))
 
@@ -184,7 +183,7 @@ def _stretches(clusters: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
 
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return escape(f"({', '.join(names[:4])}{more})")
+    return f"({', '.join(names[:4])}{more})"
 
 
 def panel(title: str, chart: Markup) -> Markup:

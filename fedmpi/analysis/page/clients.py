@@ -13,6 +13,7 @@ from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, leaders, listed, table
 from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.templates import part
 
 _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""
@@ -36,12 +37,7 @@ def winners(setting: Setting) -> list[list[int]]:
 
 def by_client(settings: Sequence[Setting]) -> Section:
     """Return who is best on which client, a table per dataset."""
-    parts = [
-        Markup(
-            "<p>Test values in the last round, mean over seeds. ★ marks the best of a client; of those that "
-            "tie as printed, each. A client has few test examples, so small gaps mean little.</p>"
-        )
-    ]
+    parts = [part("clients")()]
     for place, each in enumerate(settings):
         if len(each.cells) > 1:
             parts.append(_client_table(each, f"clients-{place}"))
@@ -88,14 +84,9 @@ def gains(settings: Sequence[Setting]) -> Section:
             unit = f"gain ({'points' if each.metric.percent else each.metric.title})"
             charts.append(violins(f"{each.heading}: gain over {over}", unit, groups))
             drawn += [cell for cell, _ in found]
-    content = Markup("<p>No run has a self-train of the same data, settings and seeds beside it.</p>")
+    content = part("no_gains")()
     if charts:
-        intro = Markup(
-            "<p>By how much a client's test value in the last round is better than that of its self-train, "
-            "both means over the seeds that both have. Dots are clients (hover for names), bars means; above "
-            "0 the federation helps.</p>"
-        )
-        content = intro + cells_legend(drawn) + grid(charts)
+        content = part("gains")() + cells_legend(drawn) + grid(charts)
     return Section("gains", "Gain over self-train, client by client", content)
 
 

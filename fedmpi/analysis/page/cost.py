@@ -15,6 +15,7 @@ from fedmpi.analysis.page.marks import Bars, bars
 from fedmpi.analysis.page.overview import NAMES, Line, lines, of_runs
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
 from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES
 
@@ -37,18 +38,13 @@ def _means(cell: Cell, kind: str, names: Sequence[str]) -> Float:
 
 def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
     """Return where the time went, and how fast the work was done."""
-    intro = Markup(
-        "<p>Seconds that a rank spent in each phase: mean over ranks, summed over rounds, mean over "
-        "seeds. The ranks wait where they are out of step; behind each bar stands the phase that cost the "
-        "most.</p>"
-    )
     charts = []
     for each in settings:
         notes = ["{} {:.0%}".format(*costliest(cell)) for cell in each.cells]
         values = np.array([_means(cell, "phases", PHASES) for cell in each.cells])
         given = Bars([cell.label for cell in each.cells], PHASES, values, notes, "s")
         charts.append(bars(f"{each.heading}: time by phase", "seconds per rank", given))
-    content = intro + areas_legend("Phases", PHASES) + grid(charts) + _rates(settings, machine)
+    content = part("time")() + areas_legend("Phases", PHASES) + grid(charts) + _rates(settings, machine)
     return Section("time", "Time: which phase costs the most", content)
 
 
@@ -57,18 +53,13 @@ def traffic(settings: Sequence[Setting]) -> Section:
     runs = [run for _, cell in lines(settings) for run in cell.runs.values()]
     found = dict.fromkeys(name for run in runs for name in run.traffic)
     names = [name for name in found if name != "Ibarrier"]
-    intro = Markup(
-        "<p>Payload that all ranks hand to or get from each collective, over all rounds, mean over seeds. "
-        "It grows with the ranks; what a real federation would send, the same on any number of ranks, is "
-        "<em>client MB</em> in the overview.</p>"
-    )
     charts = []
     for each in settings:
         values = np.array([_means(cell, "traffic", names) for cell in each.cells])
         notes = [f"{total:,.1f} MB" for total in values.sum(axis=1)]
         given = Bars([cell.label for cell in each.cells], names, values, notes, "MB")
         charts.append(bars(f"{each.heading}: bytes by collective", "MB", given))
-    content = intro + areas_legend("Collectives", names) + grid(charts)
+    content = part("traffic")() + areas_legend("Collectives", names) + grid(charts)
     return Section("traffic", "Bytes by collective", content)
 
 
@@ -92,12 +83,8 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
     ]  # fmt: skip
     if machine is not None:
         columns += _shares(machine)
-    note = (
-        '<p class="note">For shares of the roofline give the machine\'s rates: <code>fedmpi bench'
-        " train --json &gt; machine.json</code>, then <code>--machine machine.json</code>.</p>"
-    )
     shown = table("Rates and traffic", columns, lines(settings), "rates")
-    return shown + Markup(note if machine is None else "")
+    return shown + part("no_rates")() if machine is None else shown
 
 
 def _shares(machine: Machine) -> list[Column[Line]]:
@@ -127,14 +114,9 @@ def partitions(digests: Sequence[Digest]) -> Section:
         if run.holdings is not None:
             found.setdefault(run.holdings.mark, (run, run.holdings))
     most = max((holdings.counts.shape[1] for _, holdings in found.values()), default=0)
-    intro = Markup(
-        "<p>Shares of each client's examples (graphs, nodes or edges) by class. EMD: how far the clients' "
-        "class shares are from those of all examples, 0 (equal) to 2. Numbers to be predicted count by "
-        "tenths, lowest to highest; examples of several binary labels by the rarest that is 1.</p>"
-    )
     legend = areas_legend("Classes", [f"class {place}" for place in range(min(most, 2 * COLOURS))])
     charts = grid(_partition(run, holdings) for run, holdings in found.values())
-    return Section("partition", "Who holds which classes", intro + legend + charts)
+    return Section("partition", "Who holds which classes", part("partition")() + legend + charts)
 
 
 def _partition(run: Digest, holdings: Holdings) -> Markup:

@@ -15,6 +15,7 @@ from fedmpi.analysis.page.collect import LOSSES, Float
 from fedmpi.analysis.page.overview import direction
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, listed, table
 from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
 
 _PARTS = {"val": "validation"}
@@ -22,14 +23,7 @@ _PARTS = {"val": "validation"}
 
 def curves(settings: Sequence[Setting]) -> Section:
     """Return all metrics and losses by round, with the spread over seeds."""
-    parts = [
-        Markup(
-            "<p>Means over clients where each has a value, then over seeds; the band is one standard "
-            "deviation over seeds. Of the new models of each round; but the training loss is a running mean "
-            "while the model changes. Losses above 0 are on a logarithmic axis.</p>"
-        ),
-        cells_legend([cell for each in settings for cell in each.cells]),
-    ]
+    parts = [part("curves")(), cells_legend([cell for each in settings for cell in each.cells])]
     for place, each in enumerate(settings):
         drawn = [_scores(each, metric, part) for metric in each.metrics for part in reversed(metric.parts)]
         drawn += [_losses(each, field) for field in LOSSES]
@@ -91,8 +85,7 @@ def _in_numbers(each: Setting, identifier: str) -> Markup:
         rows.append([Entry(str(index + 1), index + 1), *(number(mean, metric.digits - 1) for mean in means)])
     columns = listed(["round", *(cell.label for cell in each.cells)])
     inside = table(f"{each.heading}: {metric.label(unit=True)}, mean over seeds", columns, rows, identifier)
-    summary = Markup("<details><summary>{} in numbers</summary>").format(_capitalised(metric.label()))
-    return summary + inside + Markup("</details>")
+    return part("folded")(f"{_capitalised(metric.label())} in numbers", inside)
 
 
 def _capitalised(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import run_columns
@@ -20,6 +20,7 @@ from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, listed, table
+from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.scores import splitting_groups
 from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
@@ -124,25 +125,8 @@ def _collectives(run: Run) -> Markup:
 
 def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
     """Return the section in which a menu chooses the run; the first is shown at once."""
-    options = "".join(
-        f'<option value="{place}">{escape(each.name)}</option>' for place, each in enumerate(details)
-    )
-    templates = "".join(f"<template>{each.content}</template>" for each in details[1:])
-    note = ""
-    if left_out:
-        names = ", ".join(left_out)
-        note = (
-            f'<p class="note">To keep the page small these runs have no pictures here: {escape(names)}.</p>'
-        )
-    content = (
-        '<p class="chooser"><label for="run-menu">Run</label> '
-        '<button type="button" id="run-before" aria-label="run before">‹</button>'
-        f'<select id="run-menu">{options}</select>'
-        '<button type="button" id="run-after" aria-label="run after">›</button></p>'
-        f"{areas_legend('Phases', PHASES)}"
-        f'<div id="run-shown" aria-live="polite">{details[0].content}</div>{templates}{note}'
-    )
-    return Section("run", "One run at a time: gradients, clusters, ranks", Markup(content))
+    content = part("one_by_one")(details, left_out, areas_legend("Phases", PHASES))
+    return Section("run", "One run at a time: gradients, clusters, ranks", content)
 
 
 def all_runs(digests: Sequence[Digest]) -> Section:
@@ -179,7 +163,7 @@ def provenance(digests: Sequence[Digest]) -> Section:
         names = ", ".join(run.name for run in runs)
         caption = f"Origin {place + 1} of {len(found)}: {len(runs)} run{'s' * (len(runs) > 1)}"
         parts.append(table(caption, listed(["what", "value"]), rows, f"origin-{place}"))
-        parts.append(Markup("<details><summary>Its runs</summary><p>{}</p></details>").format(names))
+        parts.append(part("folded")("Its runs", Markup("<p>{}</p>").format(names)))
     parts.append(_configurations(digests))
     return Section("provenance", "Provenance", Markup("").join(parts))
 
@@ -208,10 +192,8 @@ def _configurations(digests: Sequence[Digest]) -> Markup:
         [words(run.name), *(words(each.get(k, "")) for k in varying)]
         for run, each in zip(digests, settings, strict=True)
     ]
-    return (
-        Markup("<details><summary>Settings that all runs share</summary>")
-        + table("Settings that all runs share", listed(["setting", "value"]), rows, "shared")
-        + Markup("</details><details><summary>Settings in which runs differ</summary>")
-        + table("Settings in which runs differ", listed(["run", *varying]), lines, "varying")
-        + Markup("</details>")
+    same, other = "Settings that all runs share", "Settings in which runs differ"
+    folded = part("folded")
+    return folded(same, table(same, listed(["setting", "value"]), rows, "shared")) + folded(
+        other, table(other, listed(["run", *varying]), lines, "varying")
     )

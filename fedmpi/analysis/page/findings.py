@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.estimates import estimate
@@ -13,6 +13,7 @@ from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.overview import ahead, direction, signed
 from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.scores import LAST
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
@@ -20,17 +21,13 @@ from fedmpi.metrics.metric import Metric
 
 def findings(settings: Sequence[Setting]) -> Markup:
     """Return a line per setting."""
-    lines = []
+    said = []
     for each in settings:
         counts = sorted({len(run.clients) for cell in each.cells for run in cell.runs.values()})
         number = f", {' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
-        said = "".join(
-            f"<li>{sentence}</li>" for sentence in (_ahead(each), _where(each), _cost(each)) if sentence
-        )
-        lines.append(
-            f"<div><h3>{escape(each.heading.removesuffix(number))}{number}</h3><ul>{said}</ul></div>"
-        )
-    return Markup(f'<div class="findings">{"".join(lines)}</div>')
+        heading = f"{each.heading.removesuffix(number)}{number}"
+        said.append((heading, (_ahead(each), _where(each), _cost(each))))
+    return part("findings")(said)
 
 
 def _ahead(each: Setting) -> Markup:
@@ -41,14 +38,15 @@ def _ahead(each: Setting) -> Markup:
     second = ahead([cell for cell in each.cells if not any(cell is leader for leader in first)])
     names = [Markup("<strong>{}</strong>").format(cell.label) for cell in first]
     figure = _figure(metric, first[0].score().mean)
-    if len(names) > 1:
-        tied = Markup(", ").join(names[:-1]) + Markup(" and ") + names[-1]
-        text = tied + Markup(" tie for the best {} in the last round, {}").format(metric.label(), figure)
+    text, *more = names
+    if more:
+        tied = Markup(", ").join(names[:-1]) + " and " + names[-1]
+        text = tied + f" tie for the best {metric.label()} in the last round, {figure}"
     elif second:
-        text = names[0] + Markup(" has the best {} in the last round, {}").format(metric.label(), figure)
+        text += f" has the best {metric.label()} in the last round, {figure}"
     else:
-        text = names[0] + Markup(" has a {} of {} in the last round").format(metric.label(), figure)
-    gap = Markup(", ") + _gap(first[0], second[0]) if second else ""
+        text += f" has a {metric.label()} of {figure} in the last round"
+    gap = f", {_gap(first[0], second[0])}" if second else ""
     return text + gap + "." + _constant(first[0])
 
 
@@ -57,16 +55,14 @@ def _figure(metric: Metric, value: float) -> str:
     return f"{metric.shown(value)}{unit}" + ("" if metric.higher else f" ({direction(metric)})")
 
 
-def _constant(cell: Cell) -> Markup:
+def _constant(cell: Cell) -> str:
     value = cell.mean("constant")
     if math.isnan(value):
-        return Markup("")
-    return Markup(" The same prediction for every example would score {}.").format(
-        _figure(cell.metric, value)
-    )
+        return ""
+    return f" The same prediction for every example would score {_figure(cell.metric, value)}."
 
 
-def _gap(first: Cell, second: Cell) -> Markup:
+def _gap(first: Cell, second: Cell) -> str:
     """Say how far ahead of the second cell the first is, over the seeds that both have."""
     metric, seeds = first.metric, [seed for seed in first.runs if seed in second.runs]
     own, other = (cell.values(LAST, seeds) for cell in (first, second))
@@ -75,25 +71,22 @@ def _gap(first: Cell, second: Cell) -> Markup:
     )
     size = f"{abs(gap.mean):.{metric.digits}f}"
     if not gap.count:
-        return Markup("before {} (other seeds, so not paired)").format(second.label)
+        return f"before {second.label} (other seeds, so not paired)"
     if gap.mean == 0:
-        return Markup("level with {} over the seeds that both have").format(second.label)
+        return f"level with {second.label} over the seeds that both have"
     if gap.mean < 0:  # it leads by the mean over its own seeds
-        return Markup("but {}{} behind {} over the seeds that both have").format(
-            size, metric.points, second.label
-        )
+        return f"but {size}{metric.points} behind {second.label} over the seeds that both have"
     if gap.count < 2:
-        return Markup("{}{} ahead of {} (one seed: no interval)").format(size, metric.points, second.label)
+        return f"{size}{metric.points} ahead of {second.label} (one seed: no interval)"
     verdict = "more than" if gap.mean > gap.half else "within"
-    return Markup("{} ± {}{} ahead of {}: {} the noise of {} seeds").format(
-        size, f"{gap.half:.{metric.digits}f}", metric.points, second.label, verdict, gap.count
-    )
+    half = f"{gap.half:.{metric.digits}f}{metric.points}"
+    return f"{size} ± {half} ahead of {second.label}: {verdict} the noise of {gap.count} seeds"
 
 
-def _where(each: Setting) -> Markup:
+def _where(each: Setting) -> str:
     if each.metric.scope != "client" or len(each.cells) < 2 or len(each.clients) < 2:
-        return Markup("")
-    return Markup("Best by client: {}.").format(wins(each))
+        return ""
+    return f"Best by client: {wins(each)}."
 
 
 def _cost(each: Setting) -> Markup:

@@ -24,6 +24,7 @@ from fedmpi.analysis.page.axes import (
     text,
 )
 from fedmpi.analysis.page.charts import panel
+from fedmpi.analysis.page.templates import part
 
 _GOLDEN = 0.618034
 """The fractional parts of its multiples fill a strip evenly, in the order of the points."""
@@ -67,17 +68,10 @@ def _violin(each: Violin, middle: float, half: float, y: Scale) -> list[Markup |
         parts.append(drawn(outline, f"band {colour}"))
     shift = ((np.arange(len(each.values)) * _GOLDEN) % 1.0 - 0.5) * half
     for name, value, right in zip(each.names, each.values, shift, strict=True):
-        tip = f"<title>{escape(name)}: {value:+.2f}</title>"
-        parts.append(
-            f'<circle class="dot {colour}" cx="{middle + right:.1f}" cy="{float(y(value)):.1f}"'
-            f' r="2.4">{tip}</circle>'
-        )
+        parts.append(part("dot")(colour, middle + right, float(y(value)), f"{name}: {value:+.2f}"))
     mean = float(each.values.mean())
-    tip = f"<title>{escape(each.label)}: mean {mean:+.2f}</title>"
-    parts.append(
-        f'<path class="mean" d="M{middle - half:.1f} {float(y(mean)):.1f}h{2 * half:.1f}">{tip}</path>'
-    )
-    return parts
+    tip = f"{each.label}: mean {mean:+.2f}"
+    return [*parts, part("mean")(middle - half, float(y(mean)), 2 * half, tip)]
 
 
 def _width(values: Float) -> float:
@@ -112,7 +106,7 @@ def heat_map(title: str, unit: str, rows: Sequence[str], columns: Sequence[str],
     box = Box(left=52.0, top=22.0, bottom=22.0 + high * len(rows), height=30.0 + high * len(rows))
     wide = (box.right - box.left) / len(columns)
     most = values.max(axis=0, initial=0.0)
-    parts: list[Markup | str] = []
+    parts, rect = list[Markup | str](), part("rect")
     for place, name in enumerate(columns):
         parts.append(text(box.left + (place + 0.5) * wide, 15.0, name, "small middle"))
     for line, row in enumerate(rows):
@@ -122,12 +116,9 @@ def heat_map(title: str, unit: str, rows: Sequence[str], columns: Sequence[str],
         for place, column in enumerate(columns):
             value = float(values[line, place])
             share = value / most[place] if most[place] > 0 else 0.0
-            tip = f"<title>{escape(row)}, {escape(column)}: {value:.4g} {escape(unit)}</title>"
+            tip, depth = f"{row}, {column}: {value:.4g} {unit}", f"{0.06 + 0.6 * share:.2f}"
             left = box.left + place * wide
-            parts.append(
-                f'<rect class="heat" x="{left + 0.5:.1f}" y="{top + 0.5:.1f}" width="{wide - 1:.1f}" '
-                f'height="{high - 1:.1f}" fill-opacity="{0.06 + 0.6 * share:.2f}">{tip}</rect>'
-            )
+            parts.append(rect("heat", left + 0.5, top + 0.5, wide - 1, high - 1, tip, opacity=depth))
             if high >= 12:
                 parts.append(text(left + wide / 2, top + high / 2 + 3.5, f"{value:.3g}", "value middle"))
     label = f"{title}: {unit} of {len(rows)} ranks in {len(columns)} phases"
@@ -176,16 +167,13 @@ def bars(title: str, x_label: str, given: Bars) -> Markup:
 def _pieces(given: Bars, line: int, ends: Float, top: float, high: float) -> list[Markup | str]:
     total = float(given.values[line].sum())
     pieces: list[Markup | str] = []
-    for place, part in enumerate(given.parts):
+    for place, name in enumerate(given.parts):
         value = float(given.values[line, place])
         if not value or math.isnan(value):
             continue
-        amount = f"{value:,.4g} {escape(given.unit)}, {100 * value / total:.0f} %"
-        tip = f"<title>{escape(given.rows[line])}, {escape(part)}: {amount}</title>"
-        faded = ' fill-opacity="0.55"' if place // COLOURS % 2 else ""
-        pieces.append(
-            f'<rect class="fill c{place % COLOURS}" data-series="{escape(part)}" x="{ends[place]:.1f}" '
-            f'y="{top + 1:.1f}" width="{max(ends[place + 1] - ends[place], 0.1):.1f}" '
-            f'height="{high - 2:.1f}"{faded}>{tip}</rect>'
-        )
+        amount = f"{value:,.4g} {given.unit}, {100 * value / total:.0f} %"
+        tip, faded = f"{given.rows[line]}, {name}: {amount}", "0.55" if place // COLOURS % 2 else ""
+        kind, width = f"fill c{place % COLOURS}", max(ends[place + 1] - ends[place], 0.1)
+        rect = part("rect")
+        pieces.append(rect(kind, ends[place], top + 1, width, high - 2, tip, series=name, opacity=faded))
     return pieces
