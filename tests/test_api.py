@@ -1,5 +1,8 @@
 """fedmpi.run, fedmpi.load, fedmpi.compare: the same as the commands."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 import fedmpi
@@ -53,3 +56,19 @@ def test_two_sides_are_paired_by_seed(tmp_path):
     found = fedmpi.compare(tmp_path / "a", tmp_path / "b")
     accuracy = found[found["figure"].str.startswith("test_accuracy")]
     assert set(accuracy["pairs"]) == {2}
+
+
+NOTEBOOK = Path(__file__).parent.parent / "docs" / "first-steps.ipynb"
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    for cell in (cell for cell in cells if cell["cell_type"] == "code"):
+        exec("".join(cell["source"]), names)
+    frames = names["frames"]
+    assert sorted(frames.runs["algorithm"]) == ["fedavg"] * 2 + ["fedprox"] * 2 + ["self-train"] * 2
+    shown = frames._repr_html_()
+    assert shown.count("<tr>") == 6 and len(shown) < 5000
+    assert len(frames.plot("losses", panels="dataset").axes) == 1
