@@ -220,6 +220,8 @@ class Case(Options):
     subnormals: Literal["kept", "flushed"] = "kept"
     """Whether numbers below 1.2e-38 are kept or become 0. They come from weights and moments that nothing
     feeds any more; some processors take a hundred cycles for each operation on one."""
+    server: Literal["dedicated", "shared"] = "dedicated"
+    """Whether rank 0 hosts clients, too, where there are several ranks. Not part of the configuration."""
     checkpoint_seconds: float = Field(30.0, ge=0)
     watchdog_seconds: float = Field(1800.0, ge=0)
     """Silence after which a rank that stands still ends the run; 0: never. Not part of the configuration."""
@@ -242,10 +244,16 @@ class Case(Options):
     def config(self) -> dict[str, Any]:
         """Return the resolved configuration as plain data, as it is stored in the record.
 
-        When a run is given up is no part of it, so that one that was can be continued with more patience.
+        When a run is given up is no part of it, so that one that was can be continued with more patience;
+        nor is where its clients live.
         """
-        unused = {"watchdog_seconds"} if self.kernels == "grouped" else {"watchdog_seconds", "group_size"}
+        unused = {"watchdog_seconds", "server", *(() if self.kernels == "grouped" else ("group_size",))}
         return self.model_dump(mode="json", exclude=unused)
+
+    @property
+    def shared(self) -> bool:
+        """Whether rank 0 may host clients beside others."""
+        return self.server == "shared"
 
     def digest(self) -> str:
         """Return the sha256 of the configuration, as the record has it."""

@@ -37,6 +37,9 @@ _KEPT_CHARACTERS = 160
 MOST_CASES = 20_000
 """Of a suite."""
 
+_UNNAMED = frozenset({"server", "watchdog_seconds"})
+"""Settings that decide no result: a case that is given another goes on under its name."""
+
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
 
 
@@ -82,7 +85,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     """Read a suite and apply ``--set`` overrides.
 
     Overriding an axis, or what every value of an axis sets, reduces the axis to what
-    agrees; overriding anything else changes every case and shows in its name.
+    agrees; overriding anything else changes every case and shows in its name, but for what decides no result.
 
     Raises
     ------
@@ -102,7 +105,8 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         _refuse_no_choice(path, whole, axes, key, value)
         if not _reduce(axes, key, value):
             _refuse_loss(path, override, value, settings)
-            suffixes.append(override.replace(" ", ""))
+            if key not in _UNNAMED:
+                suffixes.append(override.replace(" ", ""))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
     _refuse_idle(path, rules, base, whole)

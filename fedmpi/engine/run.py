@@ -272,13 +272,15 @@ def _announce(
     observer: Observer,
     facts: dict[str, Any],
 ) -> None:
-    ranks = facts["mpi"]["ranks"][-len(world.workers) :]  # the server sleeps while clients train
+    workers = world.workers(shared=job.case.shared)
+    ranks = [rank for rank in facts["mpi"]["ranks"] if rank["rank"] in workers]  # another server sleeps
     for line in shared_cores(ranks, job.case.threads) + shared_devices(ranks):
         observer.note(f"warning: {line}")
-    idle = sorted(set(world.workers) - set(facts["rank_of_client"]))
+    idle = sorted(set(workers) - set(facts["rank_of_client"]))
     if idle:
+        server = "" if job.case.shared else " and a server"
         observer.note(
-            f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients and a server: "
+            f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients{server}: "
             f"ranks {', '.join(map(str, idle))} are idle"
         )
     one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size

@@ -125,6 +125,17 @@ def check_device_buffers_change_nothing(world, root):
             assert [line.split(":")[0] for line in found] == ["config name", "config reduction.buffers"]
 
 
+def check_a_server_that_trains_changes_nothing(world, root):
+    """Rank 0 may host clients, too; a run of that kind has the name and every bit of the other."""
+    for name in ("fedavg", "gcfl", "fedcch"):
+        (job,) = jobs(root / "shared", ["server=shared", f"case={name}"]).values()
+        run(job, world, Silent(), StopRequest())
+        if world.is_root:
+            hosts = load_run(job.folder).attempts[-1].provenance["rank_of_client"]
+            assert set(hosts) == set(range(world.size))
+            assert differences(root / "runs" / name, job.folder) == []
+
+
 def check_masks_change_nothing(world, root):
     """Secure sums are those of "fixed32", bit for bit; of an update's size nothing is recorded."""
     for name in ("secagg", "secagg+", "lightsecagg"):
@@ -301,6 +312,7 @@ def main(root: Path, mpi: str) -> None:
     check_device_buffers_change_nothing(world, root)
     if mpi == "mpich":
         check_masks_change_nothing(world, root)
+        check_a_server_that_trains_changes_nothing(world, root)
     check_divergence(world, root)
     for case in interrupted(mpi, world.size):
         check_interruption(world, root, case)
