@@ -40,6 +40,8 @@ def without_torch(arguments, folder):
         ["run", "synthetic/quick", "--list"],
         ["data", "list"],
         ["suites", "gcfl"],
+        ["options", "algorithm", "fedprox"],
+        ["new", "mine.toml"],
         ["info"],
         ["jobs", "systems"],
         ["jobs", "plan", "gcfl/table3", "--system", "generic-cpu"],

@@ -117,11 +117,16 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
     overridden = frozenset(parse_override(override)[0] for override in overrides)
     name, description = text.get("name", path.stem), str(text.get("description", ""))
+    refuse_no_name(path, name)
+    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
+
+
+def refuse_no_name(path: Path, name: Any) -> None:
+    """Raise BadInput for what can be no suite's name, because it can be no folder's."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
     if max(map(len, name.split("/"))) > MOST_NAME_CHARACTERS:
         raise BadInput(f"{path}: name: a part has more than {MOST_NAME_CHARACTERS} characters")
-    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
 
 
 def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str]) -> None:
