@@ -64,9 +64,9 @@ def test_records_are_read_without_torch_and_mpi(fedmpi, tiny_suite, tmp_path):
         ["watch", "runs", "--once"],
         ["scaling", "runs", "--predict", "4"],
         ["export", "runs", "--tensorboard", "tb", "--mllog", "logs"],
-        ["pack", "runs", "--suite", tiny_suite, "--out", "runs.tar.gz"],
-        ["verify", "runs.tar.gz"],
-        ["repair", "runs/fedavg"],
+        ["records", "pack", "runs", "--suite", tiny_suite, "--out", "runs.tar.gz"],
+        ["records", "verify", "runs.tar.gz"],
+        ["records", "repair", "runs/fedavg"],
     ):
         done = without_torch(arguments, tmp_path)
         assert done.returncode == 0, done.stderr

@@ -46,6 +46,11 @@ def options(
     ------
     BadInput
         There is no such axis or name.
+
+    Examples
+    --------
+    fedmpi options algorithm fedprox
+    fedmpi options share
     """
     load_plugins(plugin or [])
     if markdown:
@@ -70,6 +75,10 @@ def new(file: Annotated[Path, typer.Argument(help="The suite to write; its name 
     ------
     BadInput
         The file exists, or its name can be no suite's.
+
+    Examples
+    --------
+    fedmpi new mine.toml
     """
     if file.suffix != ".toml":
         raise BadInput(f"{file}: a suite is a TOML file: name it {file.name}.toml")

@@ -6,7 +6,7 @@ of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
 they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label.
 ``mode`` and ``ranks`` make it a scaling suite (`fedmpi.config.modes`).
-``[figure]`` says what ``fedmpi figure`` draws of the cases: its `kind`, and options of that kind.
+``[figure]`` says what ``fedmpi plot`` draws of the cases: its `kind`, and options of that kind.
 """
 
 from __future__ import annotations
