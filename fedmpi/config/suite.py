@@ -102,7 +102,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         _refuse_no_choice(path, whole, axes, key, value)
         if not _reduce(axes, key, value):
             _refuse_loss(path, override, value, settings)
-            suffixes.append(override.replace(" ", ""))
+            suffixes.append(_readable(override))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
     _refuse_idle(path, rules, base, whole)
@@ -295,6 +295,11 @@ def _case(
     parts = [*(choice.label for choice in choices.values()), *suffixes]
     name = re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case"
     return CaseSettings(_shortened(name), settings)
+
+
+def _readable(override: str) -> str:
+    """Return an override as a part of a name: without blanks, quotes and brackets."""
+    return re.sub(r"[\s\"'{}\[\]]", "", override).replace(",", "+")
 
 
 def _shortened(name: str) -> str:
