@@ -20,9 +20,13 @@ from fedmpi.tasks.known import classifies
 
 class _AdamLike(Options):
     lr: float = Field(1e-3, gt=0)
+    """Step length."""
     beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay of the first moment."""
     beta2: float = Field(0.999, ge=0, lt=1)
+    """Decay of the second moment."""
     eps: float = Field(1e-8, gt=0)
+    """Added to the root of the second moment, against division by zero."""
     state: Literal["kept", "reset"] = "kept"
     """Whether moments and step count survive from round to round, as in the released GCFL code."""
 
@@ -33,15 +37,19 @@ class _AdamLike(Options):
 class AdamOptions(_AdamLike):
     """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
 
+    paper: ClassVar[str] = "Kingma and Ba, ICLR 2015"
     name: Literal["adam"] = "adam"
     weight_decay: float = Field(5e-4, ge=0)
+    """Weight of the L2 penalty, whose gradient is added to the loss's."""
 
 
 class AdamWOptions(_AdamLike):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019), by default as torch's AdamW."""
 
+    paper: ClassVar[str] = "Loshchilov and Hutter, ICLR 2019"
     name: Literal["adamw"] = "adamw"
     weight_decay: float = Field(1e-2, ge=0)
+    """Share by which weights shrink in a step, times `lr`."""
 
 
 class SgdOptions(Options):
@@ -49,7 +57,9 @@ class SgdOptions(Options):
 
     name: Literal["sgd"] = "sgd"
     lr: float = Field(0.01, gt=0)
+    """Step length."""
     weight_decay: float = Field(0.0, ge=0)
+    """Weight of the L2 penalty, whose gradient is added to the loss's."""
 
     kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
 
@@ -113,6 +123,7 @@ class _Secure(_Clipped):
 class SecAggOptions(_Secure):
     """SecAgg: the sums of "fixed32" under masks of all pairs of clients."""
 
+    paper: ClassVar[str] = "Bonawitz et al. 2017"
     name: Literal["secagg"] = "secagg"
     threshold: float = Field(0.5, ge=0.5, lt=1)
     """More than this share of a group must stay to the end of a sum."""
@@ -121,6 +132,7 @@ class SecAggOptions(_Secure):
 class SecAggPlusOptions(_Secure):
     """SecAgg+: masks of neighbours in a random regular graph."""
 
+    paper: ClassVar[str] = "Bell et al. 2020"
     name: Literal["secagg+"] = "secagg+"
     threshold: float = Field(0.5, gt=0, lt=1)
     """More than this share of a client and its neighbours must stay to the end of a sum."""
@@ -131,6 +143,7 @@ class SecAggPlusOptions(_Secure):
 class LightSecAggOptions(_Secure):
     """LightSecAgg: the sums of "fixed32" under one mask per client, in a field of 2^31 - 1 elements."""
 
+    paper: ClassVar[str] = "So et al. 2022"
     name: Literal["lightsecagg"] = "lightsecagg"
     threshold: float = Field(0.7, gt=0, le=1)
     """Share of a group, rounded up, that must stay to the end of a sum."""
@@ -157,7 +170,9 @@ class EvaluationOptions(Options):
     """Which clients are evaluated on the new models, and how often (the last round always)."""
 
     clients: Literal["all", "participants"] = "all"
+    """Which clients evaluate the new models: all, or those that trained in the round."""
     every: int = Field(1, ge=1, le=1_000_000)
+    """Rounds from one evaluation to the next; the last round is always evaluated."""
     embeddings: tuple[int, ...] = Field((), strict=False)
     """Rounds, from 1, whose vectors of all graphs are kept beside the record; unsupervised only."""
     probe: bool = False
@@ -172,7 +187,9 @@ class LinkOptions(Options):
     """The stated client link behind the virtual federated seconds."""
 
     megabits: float = Field(100.0, gt=0)
+    """Megabits per second of each client."""
     latency_ms: float = Field(20.0, ge=0)
+    """Milliseconds that a message takes on top."""
 
 
 def _classifies(values: Mapping[str, Any]) -> bool:
@@ -193,39 +210,58 @@ class Case(Options):
     plugin: dict[str, str] = Field({})
     """SHA-256 of the files outside of fedmpi that define parts of the case; the registry fills it."""
     rounds: int = Field(20, ge=1, le=1_000_000)
+    """Rounds of the federation."""
     seed: int = Field(0, ge=0, lt=2**63)
+    """Of everything that is drawn in the run; the split has a seed of its own."""
     dataset: SerializeAsAny[DatasetOptions] = DatasetOptions()
+    """What is trained on."""
     partition: SerializeAsAny[PartitionOptions]
+    """Who holds which examples."""
     task: str = ""
     """What is predicted; by default what the dataset's own labels are for."""
     model: SerializeAsAny[ModelOptions] = GinOptions()
+    """Network of each client."""
     objective: SerializeAsAny[ObjectiveOptions] = SupervisedOptions()
+    """What a client minimises."""
     algorithm: SerializeAsAny[AlgorithmOptions]
+    """How clients train together."""
     optimizer: OptimizerOptions = AdamOptions()
+    """Takes the clients' local steps."""
     reduction: ReductionOptions = ExactOptions()
+    """How updates are summed."""
     share: Literal["conv", "all"] = "conv"
+    """What leaves a client: the convolutions with their normalisation and a structure channel ("conv"; input
+    layer and head stay), or every tensor ("all"). GraphNorm stays in both; some algorithms decide alone."""
     weights: Literal["samples", "equal"] = "samples"
     """What a client counts in averages: its number of training examples, or 1."""
     participation: float = Field(1.0, gt=0, le=1)
+    """Share of the clients that train in a round."""
     local_epochs: int = Field(1, ge=1, le=10_000)
+    """Passes of a client over its training examples in a round."""
     batch_size: int = Field(128, ge=1, le=10_000_000)
+    """Graphs of a local step at most."""
     evaluation: EvaluationOptions = EvaluationOptions()
+    """Which clients are evaluated, how often, and on what."""
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
     """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model,
     objective, algorithm and optimizer; else torch's CSR products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
+    """Where clients train."""
     threads: int = Field(1, ge=1, le=1024)
+    """Threads of each rank."""
     subnormals: Literal["kept", "flushed"] = "kept"
     """Whether numbers below 1.2e-38 are kept or become 0. They come from weights and moments that nothing
     feeds any more; some processors take a hundred cycles for each operation on one."""
     server: Literal["dedicated", "shared"] = "dedicated"
     """Whether rank 0 hosts clients, too, where there are several ranks. Not part of the configuration."""
     checkpoint_seconds: float = Field(30.0, ge=0)
+    """Seconds from one checkpoint to the next; 0: after every round."""
     watchdog_seconds: float = Field(1800.0, ge=0)
     """Silence after which a rank that stands still ends the run; 0: never. Not part of the configuration."""
     link: LinkOptions = LinkOptions()
+    """The clients' link, for virtual seconds; no result depends on it."""
 
     @model_validator(mode="before")
     @classmethod

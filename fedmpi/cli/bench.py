@@ -49,7 +49,12 @@ def train(
     ] = 0,
     as_json: Json = False,
 ) -> int:
-    """Time local training and evaluation of all clients in one process, beside the machine's own rates."""
+    """Time local training and evaluation of all clients in one process, beside the machine's own rates.
+
+    Examples
+    --------
+    fedmpi bench train
+    """
     from fedmpi.benchmarks import cases
 
     checked = cases.choose(suite, set_ or [])
@@ -71,7 +76,12 @@ def cores(
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time the same rounds in one process alone and in several side by side: what more ranks can gain."""
+    """Time the same rounds in one process alone and in several side by side: what more ranks can gain.
+
+    Examples
+    --------
+    fedmpi bench cores
+    """
     from fedmpi.benchmarks import cases
 
     checked = cases.choose(suite, set_ or [])
@@ -98,7 +108,12 @@ def ranks(
     warmup: Annotated[int, typer.Option(min=0, help="Turns before, not measured.")] = 1,
     as_json: Json = False,
 ) -> int:
-    """Time the same run on several numbers of ranks in turn, each started by mpiexec."""
+    """Time the same run on several numbers of ranks in turn, each started by mpiexec.
+
+    Examples
+    --------
+    fedmpi bench ranks
+    """
     from fedmpi.benchmarks import cases
 
     if any(each.partition("=")[0] == "rounds" for each in set_ or []):
@@ -137,7 +152,12 @@ def comm(
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time collectives and reductions on the ranks that mpiexec starts, against the same data pickled."""
+    """Time collectives and reductions on the ranks that mpiexec starts, against the same data pickled.
+
+    Examples
+    --------
+    mpiexec -n 4 fedmpi bench comm
+    """
     from fedmpi.comm.start import load_world
     from fedmpi.store.provenance import checkout_state
 
@@ -167,7 +187,12 @@ def record(
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time how rounds are written: event log, HDF5 file, both with their checks, checkpoint."""
+    """Time how rounds are written: event log, HDF5 file, both with their checks, checkpoint.
+
+    Examples
+    --------
+    fedmpi bench record
+    """
     checkout = _alone("record", 1)
     from fedmpi.benchmarks.record import CLIENTS, measure
 
@@ -183,7 +208,12 @@ def data(
     as_json: Json = False,
     mirror: Mirror = None,
 ) -> int:
-    """Time data from raw archives to packed clients, with peak memory; each repetition in fresh processes."""
+    """Time data from raw archives to packed clients, with peak memory; each repetition in fresh processes.
+
+    Examples
+    --------
+    fedmpi bench data
+    """
     checkout = _alone("data", 1)
     from fedmpi.benchmarks.data import DEFAULT, measure
 
@@ -212,7 +242,12 @@ def peers(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies."""
+    """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies.
+
+    Examples
+    --------
+    fedmpi bench peers
+    """
     _refuse_idle_options(
         accuracy, {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
     )
