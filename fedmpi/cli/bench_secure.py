@@ -54,6 +54,8 @@ def secure(
     as_json: Json = False,
 ) -> int:
     """Run whole secure sums of simulated clients: seconds and bytes of each step, and how they grow."""
+    if from_ and (as_json or peer):
+        raise BadInput("--from prints fits: leave --json and --peer out")
     if from_:
         return _summed_up(from_, image)
     asked = (
