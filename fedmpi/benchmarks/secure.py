@@ -8,7 +8,7 @@ from typing import Any
 
 from fedmpi.benchmarks.complexity import fits
 from fedmpi.benchmarks.samples import Measurement, Report, Samples
-from fedmpi.benchmarks.secure_sum import Costs, Setting, Sum
+from fedmpi.benchmarks.secure_sum import Costs, Setting, Sum, load_code
 
 PROTOCOLS = ("secagg", "secagg+", "lightsecagg")
 
@@ -65,6 +65,7 @@ def measure(
     RunFailed
         A sum is not the plain one.
     """
+    load_code(sweep.protocols)
     measurements = []
     for setting in sweep.settings():
         told(setting.title)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, median_with_interval, ratios
-from fedmpi.benchmarks.secure_sum import Setting, Sum, update
+from fedmpi.benchmarks.secure_sum import Setting, Sum, load_code, update
 from fedmpi.config import locations
 from fedmpi.errors import RunFailed
 
@@ -97,6 +97,7 @@ def compare(
         Per setting and program the CPU seconds of a client and of the server, and the ratio peer / fedmpi
         of each pair; in `results` its median with a 95 % interval.
     """
+    load_code({setting.protocol for setting in settings})
     measurements, statements, results = [], [], {}
     for setting in settings:
         told(f"{setting.title}, with the peer")
