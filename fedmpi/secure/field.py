@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from fedmpi.secure.masks import Stretcher
 
@@ -22,6 +24,7 @@ _BLOCK = 1 << 11
 """Columns of the right side that are worked on at once: what is made of them stays in the cache."""
 
 Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 def random_elements(size: int) -> Elements:
@@ -38,26 +41,35 @@ def random_elements(size: int) -> Elements:
 
 def product(left: Elements, right: Elements) -> Elements:
     """Return the product of two matrices [m, k] and [k, n] modulo PRIME."""
-    firsts = range(0, left.shape[1], _INNER)
-    cuts = [left[:, first : first + _INNER] for first in firsts]
+    cuts = [left[:, first : first + _INNER] for first in range(0, left.shape[1], _INNER)]
     halves = [((cut >> 16).astype(np.float64), (cut & 0xFFFF).astype(np.float64)) for cut in cuts]
     result = np.empty((len(left), right.shape[1]), np.uint32)
-    for start in range(0, right.shape[1], _BLOCK):
-        columns = slice(start, start + _BLOCK)
-        block = right[:, columns].astype(np.float64)
-        total = np.zeros((len(left), block.shape[1]), np.int64)
-        for first, (high, low) in zip(firsts, halves, strict=True):
-            rows = block[first : first + _INNER]
-            upper = (high @ rows).astype(np.int64)
-            _fold(upper)
-            upper <<= 16
-            total += upper
-            total += (low @ rows).astype(np.int64)
-            _fold(total)
-        _fold(total)
-        total[total == PRIME] = 0
-        result[:, columns] = total
+    with _blas().limit(limits=1, user_api="blas"):  # threads spin where other ranks need the cores
+        for start in range(0, right.shape[1], _BLOCK):
+            columns = slice(start, start + _BLOCK)
+            result[:, columns] = _block_product(halves, right[:, columns].astype(np.float64))
     return result
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _block_product(halves: Sequence[tuple[Floats, Floats]], block: Floats) -> Wide:
+    """Return the product of a left side, in its halves, and a block of columns, modulo PRIME."""
+    total = np.zeros((len(halves[0][0]), block.shape[1]), np.int64)
+    for place, (high, low) in enumerate(halves):
+        rows = block[_INNER * place : _INNER * (place + 1)]
+        upper = (high @ rows).astype(np.int64)
+        _fold(upper)
+        upper <<= 16
+        total += upper
+        total += (low @ rows).astype(np.int64)
+        _fold(total)
+    _fold(total)
+    total[total == PRIME] = 0
+    return total
 
 
 def _fold(values: Wide) -> None:
