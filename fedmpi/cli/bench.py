@@ -58,11 +58,11 @@ def train(
     from fedmpi.benchmarks import cases
 
     checked = cases.choose(suite, set_ or [])
-    checkout = _alone("train", checked.case.threads)
+    checkout = alone("train", checked.case.threads)
     from fedmpi.benchmarks.train import measure
 
     report = measure(checked, data.source(), _world(), repetitions, warmup, functions)
-    return _show(report, as_json, checkout, {"threads": checked.case.threads})
+    return finish(report, as_json, checkout, {"threads": checked.case.threads})
 
 
 def cores(
@@ -89,11 +89,11 @@ def cores(
     count = processes or max(available, 2)
     if count > available:
         raise BadInput(f"bench cores: {count} processes need as many cores, this one may use {available}")
-    checkout = _alone("cores", checked.case.threads)
+    checkout = alone("cores", checked.case.threads)
     from fedmpi.benchmarks.cores import measure
 
     report = measure(checked, data.source(), _world(), count, repetitions, warmup)
-    return _show(report, as_json, checkout, {"threads": checked.case.threads})
+    return finish(report, as_json, checkout, {"threads": checked.case.threads})
 
 
 def ranks(
@@ -126,7 +126,7 @@ def ranks(
     most = _RANKS_PER_CORE * launch.available_cores()
     if max(wanted) > most:
         raise BadInput(f"--ranks {numbers}: at most {most} on the cores that this process may use")
-    checkout = _alone("ranks", checked.case.threads)
+    checkout = alone("ranks", checked.case.threads)
     from fedmpi.benchmarks.ranks import measure
 
     command = ["run", suite or cases.DEFAULT]
@@ -135,7 +135,7 @@ def ranks(
     for flag, place in (("--mirror", data.mirror), ("--data", data.data)):
         command += [flag, str(place)] if place is not None else []
     command += ["--offline"] if data.offline else []
-    return _show(
+    return finish(
         measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr)),
         as_json,
         checkout,
@@ -174,7 +174,7 @@ def comm(
         world.fail(error)
     except BaseException as error:
         module.abort(error)
-    return _show(report, as_json, checkout, {"threads": 1, "mpi": facts}) if world.is_root else 0
+    return finish(report, as_json, checkout, {"threads": 1, "mpi": facts}) if world.is_root else 0
 
 
 def record(
@@ -193,10 +193,10 @@ def record(
     --------
     fedmpi bench record
     """
-    checkout = _alone("record", 1)
+    checkout = alone("record", 1)
     from fedmpi.benchmarks.record import CLIENTS, measure
 
-    return _show(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
+    return finish(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
 
 
 def data(
@@ -214,11 +214,11 @@ def data(
     --------
     fedmpi bench data
     """
-    checkout = _alone("data", 1)
+    checkout = alone("data", 1)
     from fedmpi.benchmarks.data import DEFAULT, measure
 
     source = Data(mirror=mirror, offline=True).source()
-    return _show(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
+    return finish(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
 
 
 def peers(
@@ -253,7 +253,7 @@ def peers(
     )
     default = "proteins" if accuracy else "proteins,nci1,molecules,coauthor-cs,ciao"
     cases = _peer_cases(default if settings is None else settings)
-    checkout = _alone("peers", 1)
+    checkout = alone("peers", 1)
     from fedmpi.benchmarks.peer_accuracy import compare_accuracies
     from fedmpi.benchmarks.peers import compare_times
 
@@ -262,7 +262,7 @@ def peers(
         report = compare_accuracies(cases, source, world, rounds or 50, _SEEDS[: seeds or 5])
     else:
         report = compare_times(cases, source, world, repetitions or 15, 3 if warmup is None else warmup)
-    return _show(report, as_json, checkout, {"threads": 1})
+    return finish(report, as_json, checkout, {"threads": 1})
 
 
 def _refuse_idle_options(accuracy: bool, timing: dict[str, Any], learning: dict[str, Any]) -> None:
@@ -289,7 +289,7 @@ def _peer_cases(settings: str) -> list[Checked]:
     return [known[name] for name in dict.fromkeys(settings.split(","))]
 
 
-def _alone(command: str, threads: int) -> dict[str, Any]:
+def alone(command: str, threads: int) -> dict[str, Any]:
     """Refuse several ranks, set the number of threads before torch is loaded; return the state of the source.
 
     Raises
@@ -317,7 +317,8 @@ def _world() -> World:
     return world
 
 
-def _show(report: Report, as_json: bool, checkout: dict[str, Any], facts: dict[str, Any]) -> int:
+def finish(report: Report, as_json: bool, checkout: dict[str, Any], facts: dict[str, Any]) -> int:
+    """Print a report with its provenance; return the exit code."""
     from fedmpi.cli.bench_report import show
     from fedmpi.store.provenance import collect
 

@@ -58,10 +58,14 @@ class AgreementKey:
     def __init__(self) -> None:
         self._private = X25519PrivateKey.generate()
         self.public = self._private.public_key().public_bytes_raw()
+        self._shared: dict[bytes, bytes] = {}
 
     def agreed(self, public: bytes, purpose: Purpose) -> bytes:
         """Return the 32 bytes that both owners of the keys derive for a purpose, and nobody else."""
-        shared = self._private.exchange(X25519PublicKey.from_public_bytes(public))
+        shared = self._shared.get(public)
+        if shared is None:  # an exchange takes nine times a derivation, and serves them all
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(public))
+            self._shared[public] = shared
         return derived(shared, purpose)
 
 
