@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.secure.field import PRIME, Elements, interpolation, product, random_elements
+from fedmpi.secure.field import PRIME, Elements, interpolation, product, random_elements, reduced
 from fedmpi.secure.keys import AgreementKey, seal, unseal
 from fedmpi.secure.roster import Refused, Roster, TooFew
 
@@ -116,8 +116,8 @@ class Client:
 
     def upload(self, summand: Summand) -> Sum:
         """Return the masked summand, elements of the field, uint64 [size]."""
-        own: Sum = np.mod(summand, PRIME, dtype=np.int64).astype(np.uint64)
-        return (own + self._mask[: self._code.size]) % PRIME
+        own = summand + np.where(summand < 0, np.int64(PRIME), np.int64(0))
+        return reduced(own.astype(np.uint64) + self._mask[: self._code.size])
 
     def answer(self, survivors: Collection[int]) -> bytes:
         """Return the sum of what it holds of the survivors' masks.

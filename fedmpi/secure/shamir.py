@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 PRIME = 2**256 + 297
 """The smallest prime above every secret of 32 bytes."""
@@ -63,12 +65,16 @@ def evaluate(coefficients: Sequence[int], places: Sequence[int], prime: int) -> 
 
 def value_at_zero(values: Mapping[int, int], prime: int = PRIME) -> int:
     """Interpolate a polynomial at 0, modulo `prime`."""
-    total = 0
-    for place, value in values.items():
-        above, below = 1, 1
-        for other in values:
-            if other != place:
-                above = above * other % prime
-                below = below * (other - place) % prime
-        total += value * above * pow(below, -1, prime)
-    return total % prime
+    terms = zip(values.values(), _factors(tuple(values), prime), strict=True)
+    return sum(value * factor for value, factor in terms) % prime
+
+
+@lru_cache(maxsize=256)
+def _factors(places: tuple[int, ...], prime: int) -> tuple[int, ...]:
+    """Return by what the value at each place counts at 0: Lagrange's polynomials."""
+    found = []
+    for place in places:
+        others = [other for other in places if other != place]
+        below = math.prod(other - place for other in others)
+        found.append(math.prod(others) * pow(below, -1, prime) % prime)
+    return tuple(found)

@@ -50,6 +50,7 @@ from tests.mpi.molecules import prepare  # noqa: E402
 SUITE = Path(__file__).parent / "suite.toml"
 INTERRUPTED = (
     "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
+    "dropouts",
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
@@ -136,6 +137,24 @@ def check_masks_change_nothing(world, root):
             found = differences(root / "runs" / "fixed32", job.folder)
             fields = {line.split(":")[0] for line in found if not line.startswith("config")}
             assert fields == {"delta_norm"}, found
+
+
+PROTOCOLS = {
+    "fixed32": [],
+    "secagg+": ["reduction.neighbours=2"],
+    "lightsecagg": ["reduction.threshold=0.6", "reduction.colluders=0.4", "reduction.keys=sum"],
+}
+
+
+def check_dropouts_are_those_of_plain_sums(world, root):
+    """Whoever drops out at whatever step, the survivors' sums are those of "fixed32" without the others."""
+    for name, options in PROTOCOLS.items():
+        (job,) = jobs(root / "dropouts", [f"reduction.name={name}", *options, "case=dropouts"]).values()
+        run(job, world, Silent(), StopRequest())
+        if world.is_root:
+            found = differences(root / "runs" / "dropouts", job.folder)
+            fields = {line.split(":")[0] for line in found if not line.startswith("config")}
+            assert fields == ({"delta_norm"} if name == "fixed32" else set()), (name, fields)
 
 
 def check_divergence(world, root):
@@ -299,6 +318,7 @@ def main(root: Path, mpi: str) -> None:
         check_hooks_that_differ_between_ranks_are_named(world, root)
     world.collectives._comm = OnlyBuffers(world.comm)
     check_device_buffers_change_nothing(world, root)
+    check_dropouts_are_those_of_plain_sums(world, root)
     if mpi == "mpich":
         check_masks_change_nothing(world, root)
     check_divergence(world, root)

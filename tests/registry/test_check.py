@@ -107,7 +107,7 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ),
         ('algorithm = "median"\nreduction = "float32"', "median needs every client's update"),
         ("participation = 0", "case.participation: input should be greater than 0"),
-        ("reduction = { clip = 2.0 }", "case.reduction.clip: unknown key (known: buffers, name)"),
+        ("reduction = { clip = 2.0 }", "case.reduction.clip: unknown key (known: buffers, dropouts, name)"),
         ('reduction = { name = "float32", clip = 1.0 }', "case.reduction.clip: unknown key"),
         (
             'reduction = { name = "fixed32", clip = 0.0 }',
