@@ -52,7 +52,10 @@ analyse_app = commands(
     help="Statistics of graphs and datasets; leakage between splits.",
 )
 bench_app = commands(
-    {name: f"bench.{name}" for name in ("train", "cores", "ranks", "comm", "record", "data", "peers")},
+    {
+        name: f"bench.{name}"
+        for name in ("train", "cores", "ranks", "comm", "record", "data", "peers", "sums")
+    },
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
 )
 jobs_app = commands(

@@ -30,12 +30,18 @@ class Meter:
     steps : tuple of str, optional
         Parts of a secure sum, whose seconds and bytes are counted apart; what comes before the first
         round is in its row.
+
+    Attributes
+    ----------
+    steps_cpu : dict of str to float
+        CPU seconds of each step since the start; in no row.
     """
 
     def __init__(self, collectives: Collectives, where: Whereabouts, steps: tuple[str, ...] = ()) -> None:
         self._collectives, self._where = collectives, where
         self._phases = dict.fromkeys(PHASES, 0.0)
         self._steps = {name: [0.0, 0.0] for name in steps}
+        self.steps_cpu = dict.fromkeys(steps, 0.0)
         self.executed_flops = 0
         self._cpu = time.process_time()
         self._round = time.perf_counter()
@@ -76,9 +82,11 @@ class Meter:
     def step(self, name: str) -> Iterator[None]:
         """Add the time spent inside, and the payload of its collectives, to a step."""
         start, before = time.perf_counter(), self._collectives.payload_bytes.sum()
+        cpu = time.process_time()
         try:
             yield
         finally:
+            self.steps_cpu[name] += time.process_time() - cpu
             self._steps[name][0] += time.perf_counter() - start
             self._steps[name][1] += float(self._collectives.payload_bytes.sum() - before)
 

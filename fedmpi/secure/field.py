@@ -17,10 +17,7 @@ PRIME = 2**31 - 1
 Elements = npt.NDArray[np.uint32]
 """Numbers from 0 to PRIME - 1."""
 
-_INNER = 64
-"""Columns of the left side whose halves of 16 bits sum exactly in float64: 64 * 2^16 * 2^31 = 2^53."""
-
-_BLOCK = 1 << 14
+_BLOCK = 1 << 13
 """Columns of the right side that are worked on at once."""
 
 
@@ -41,18 +38,30 @@ def reduced(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def product(left: Elements, right: Elements) -> Elements:
-    """Return the product of two matrices [m, k] and [k, n] modulo PRIME."""
-    result = np.zeros((len(left), right.shape[1]), np.uint64)
-    for first in range(0, left.shape[1], _INNER):
-        some = left[:, first : first + _INNER]
-        high, low = (some >> 16).astype(np.float64), (some & 0xFFFF).astype(np.float64)
-        for start in range(0, right.shape[1], _BLOCK):
-            columns = slice(start, start + _BLOCK)
-            block = right[first : first + _INNER, columns].astype(np.float64)
-            upper = reduced((high @ block).astype(np.uint64))
-            sums = result[:, columns] + (upper << np.uint64(16)) + (low @ block).astype(np.uint64)
-            result[:, columns] = reduced(sums)
-    return result.astype(np.uint32)
+    """Return the product of two matrices [m, k] and [k, n] modulo PRIME, for k below 2^16.
+
+    Integers, row by row: a BLAS would take floats, and more threads than a rank has cores.
+    """
+    assert len(right) < 1 << 16
+    result = np.empty((len(left), right.shape[1]), np.uint32)
+    high, low = (left >> np.uint32(16)).astype(np.uint64), (left & np.uint32(0xFFFF)).astype(np.uint64)
+    for start in range(0, right.shape[1], _BLOCK):
+        columns = slice(start, start + _BLOCK)
+        block = right[:, columns].astype(np.uint64)
+        for row in range(len(left)):
+            upper = reduced(_combination(high[row], block)) << np.uint64(16)
+            result[row, columns] = reduced(upper + _combination(low[row], block))
+    return result
+
+
+def _combination(factors: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the sum of rows [k, n] times factors [k]: of 16 and 31 bits, so that 2^16 of them fit."""
+    total = np.zeros(rows.shape[1], np.uint64)
+    term = np.empty_like(total)
+    for factor, row in zip(factors, rows, strict=True):
+        np.multiply(row, factor, out=term)
+        total += term
+    return total
 
 
 def interpolation(known: Sequence[int], wanted: Sequence[int]) -> Elements:
