@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
@@ -51,11 +51,7 @@ def measure(
         for figure in ("cpu", "online"):
             samples[name][f"{figure} / {names[0]}"] = ratios(samples[name][figure], first)
     settings = {"case": prepared[0].case.config(), "repetitions": repetitions, "warmup": warmup}
-    statements = [
-        f"A round with {name} takes {_added(samples[name][f'cpu / {names[0]}'])} of CPU time against one with "
-        f"{names[0]}, {_added(samples[name][f'online / {names[0]}'])} without keys and shares (medians of pairs)."
-        for name in names[1:]
-    ]
+    statements = [_statement(name, names[0], samples[name]) for name in names[1:]]
     measurements = [Measurement({"reduction": name}, figures) for name, figures in samples.items()]
     return Report("sums", settings, measurements, {}, statements)
 
@@ -71,5 +67,9 @@ def _round(prepared: Prepared, number: int) -> dict[str, float]:
     return {"cpu": whole, "online": whole - offline, **steps}
 
 
-def _added(ratio: Samples) -> str:
-    return f"{100 * (ratio.median - 1):+.0f} %"
+def _statement(name: str, first: str, figures: Mapping[str, Samples]) -> str:
+    whole, online = (100 * (figures[f"{part} / {first}"].median - 1) for part in ("cpu", "online"))
+    return (
+        f"A round with {name} takes {whole:+.0f} % of CPU time against one with {first}, {online:+.0f} % "
+        "without keys and shares (medians of pairs)."
+    )

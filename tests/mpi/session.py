@@ -136,7 +136,7 @@ def check_masks_change_nothing(world, root):
         if world.is_root:
             found = differences(root / "runs" / "fixed32", job.folder)
             fields = {line.split(":")[0] for line in found if not line.startswith("config")}
-            assert fields == {"delta_norm"}, found
+            assert fields == {"/rounds/delta_norm"}, found
 
 
 LOST = (
