@@ -66,7 +66,7 @@ def check_phases(run):
 def tables(run, ranks, weighted=False):
     """Return the bytes of both tables that each rank sends in a round."""
     (attempt,) = run.attempts
-    columns, closing, phases, names = 11 + weighted, 8, 6, 5
+    columns, closing, phases, names = 11 + weighted, 8, 6, 6
     hosted = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     tested = np.bincount(attempt.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
