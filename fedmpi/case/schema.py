@@ -75,11 +75,45 @@ OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOpt
 """Option classes by name."""
 
 
+DropoutStep = Literal["training", "shares", "upload", "answers"]
+"""What a client does not do any more: train, share its secrets, send its update, help to lift the masks."""
+
+
+class ScheduledDropout(Options):
+    """Clients that drop out of one round."""
+
+    round: int = Field(ge=1)
+    """Counted from 1."""
+    clients: tuple[int, ...] = Field(min_length=1, strict=False)
+    """Numbers of clients as in the record, from 0."""
+    step: DropoutStep = "upload"
+    """Before which they do."""
+
+
+class DropoutOptions(Options):
+    """Participants that drop out in the middle of a round, and at which step."""
+
+    probability: float = Field(0.0, ge=0, le=1)
+    """With which a participant drops out of a round."""
+    step: Literal[DropoutStep, "any"] = "upload"
+    """Before which it does; "any": shares, upload and answers alike."""
+    schedule: tuple[ScheduledDropout, ...] = Field((), strict=False)
+    """Further dropouts; for the rounds and clients that it names it comes first."""
+
+    @property
+    def steps(self) -> set[str]:
+        """Return the steps before which a client may drop out; empty if nobody does."""
+        drawn = {self.step} if self.probability else set()
+        return drawn | {each.step for each in self.schedule}
+
+
 class _Reduction(Options):
     buffers: Literal["host", "device"] = "host"
     """What MPI is handed: copies in host memory, or the device's own, which takes a GPU-aware MPI."""
+    dropouts: DropoutOptions = DropoutOptions()
+    """Participants whose update is lost, or that do not help to lift the masks of a secure sum."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"buffers"})
+    added: ClassVar[frozenset[str]] = frozenset({"buffers", "dropouts"})
     secret: ClassVar[bool] = False
     """Whether the server must not see a single client's update."""
 
@@ -118,6 +152,10 @@ class _Secure(_Clipped):
     buffers: Literal["host"] = "host"
     keys: Literal["run", "sum"] = "run"
     """Whether a client keeps its key pair for the run, or makes one for every sum."""
+    below_threshold: Literal["skip", "stop"] = "skip"
+    """Whether the run goes on or ends after a sum of which too few clients are left."""
+
+    added: ClassVar[frozenset[str]] = _Reduction.added | {"below_threshold"}
 
 
 class SecAggOptions(_Secure):

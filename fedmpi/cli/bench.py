@@ -143,6 +143,36 @@ def ranks(
     )
 
 
+def sums(
+    data: Data,
+    suite: OneCase = None,
+    set_: Set = None,
+    reductions: Annotated[
+        str, typer.Option(help="Reductions, with commas; the others are compared with the first.")
+    ] = "fixed32,secagg,secagg+,lightsecagg",
+    repetitions: Repetitions = 15,
+    warmup: Warmup = 3,
+    as_json: Json = False,
+) -> int:
+    """Time rounds of one case with several reductions in turn: what secure sums add to a round.
+
+    Examples
+    --------
+    fedmpi bench sums --set dataset=NCI1 --set partition.clients=30
+    """
+    from fedmpi.benchmarks import cases
+
+    names = reductions.split(",")
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise BadInput(f"--reductions {reductions}: give different reductions, two at least")
+    checked = [cases.choose(suite, [*(set_ or []), f"reduction={name}"]) for name in names]
+    checkout = alone("sums", checked[0].case.threads)
+    from fedmpi.benchmarks.sums import measure
+
+    report = measure(checked, data.source(), _world(), repetitions, warmup)
+    return finish(report, as_json, checkout, {"threads": checked[0].case.threads})
+
+
 def comm(
     sizes: Annotated[
         list[int] | None,

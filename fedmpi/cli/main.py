@@ -58,7 +58,10 @@ analyse_app = commands(
 )
 bench_app = commands(
     {
-        **{name: f"bench.{name}" for name in ("train", "cores", "ranks", "comm", "record", "data", "peers")},
+        **{
+            name: f"bench.{name}"
+            for name in ("train", "cores", "ranks", "comm", "record", "data", "peers", "sums")
+        },
         "secure": "bench_secure.secure",
     },
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+from fedmpi.secure.keys import fresh_secret
 from fedmpi.secure.masks import Stretcher
 
 PRIME = 2**31 - 1
@@ -32,10 +32,10 @@ def random_elements(size: int) -> Elements:
 
     PRIME itself is drawn again.
     """
-    words = Stretcher(size).mask(secrets.token_bytes(32))
+    words = Stretcher(size).mask(fresh_secret())
     words >>= np.uint32(1)
     while len(again := np.flatnonzero(words == PRIME)):
-        words[again] = np.frombuffer(secrets.token_bytes(4 * len(again)), np.uint32) >> np.uint32(1)
+        words[again] = random_elements(len(again))
     return words
 
 
@@ -85,13 +85,20 @@ def interpolation(known: Sequence[int], wanted: Sequence[int]) -> Elements:
     The polynomial's degree is below the number of known places, which are distinct; a row holds Lagrange's
     polynomials at one of the wanted places, none of which is known.
     """
+    return _interpolation(tuple(known), tuple(wanted))
+
+
+@lru_cache(maxsize=32)
+def _interpolation(known: tuple[int, ...], wanted: tuple[int, ...]) -> Elements:
     assert not set(known) & set(wanted)
     places, others = np.array(known, np.int64), np.array(wanted, np.int64)
     apart = (others[:, None] - places) % PRIME
     between = (places[:, None] - places) % PRIME
     np.fill_diagonal(between, 1)
     above, below = _row_products(apart), _row_products(between)
-    return (above[:, None] * _inverses(apart * below % PRIME) % PRIME).astype(np.uint32)
+    matrix = (above[:, None] * _inverses(apart * below % PRIME) % PRIME).astype(np.uint32)
+    matrix.flags.writeable = False
+    return matrix
 
 
 def _row_products(values: Wide) -> Wide:

@@ -57,8 +57,8 @@ def evaluate(coefficients: Sequence[int], places: Sequence[int], prime: int) -> 
     for place in places:
         value = 0
         for coefficient in reversed(coefficients):
-            value = (value * place + coefficient) % prime
-        values[place] = value
+            value = value * place + coefficient
+        values[place] = value % prime  # once: a place has few bits
     return values
 
 
