@@ -37,7 +37,7 @@ class KeyRing:
     def __init__(self, collectives: Collectives, hosts: npt.NDArray[np.int64], *, renewed: bool) -> None:
         self._collectives, self._hosts, self._renewed = collectives, hosts, renewed
         drawn = np.frombuffer(secrets.token_bytes(_RUN_BYTES), np.uint8).copy()
-        self.run = collectives.bcast(drawn).tobytes()
+        self.run = collectives.bcast(drawn, kind="run number").tobytes()
         self.own: dict[int, AgreementKey] = {}
         self.public: dict[int, bytes] = {}
         self._sums = 0
@@ -60,9 +60,9 @@ class KeyRing:
         self.own = {int(number): AgreementKey() for number in mine}
         part = np.frombuffer(b"".join(key.public for key in self.own.values()), np.uint8)
         counts = (KEY_BYTES * np.bincount(self._hosts, minlength=self._collectives.size)).tolist()
-        pieces = self._collectives.gatherv(part, counts)
+        pieces = self._collectives.gatherv(part, counts, kind="public keys")
         whole = np.empty((len(self._hosts), KEY_BYTES), np.uint8)
         if pieces is not None:
             whole[order] = np.concatenate(pieces).reshape(-1, KEY_BYTES)
-        self._collectives.bcast(whole)
+        self._collectives.bcast(whole, kind="public keys")
         self.public = {number: row.tobytes() for number, row in enumerate(whole)}

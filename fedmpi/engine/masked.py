@@ -113,7 +113,8 @@ class Masked:
         self._keys.begin()
         orders = [shuffled(groups.members(group, participants).tolist()) for group in together]
         if orders:
-            drawn = self._collectives.bcast(np.array([n for order in orders for n in order], np.int64))
+            whole = np.array([n for order in orders for n in order], np.int64)
+            drawn = self._collectives.bcast(whole, kind="orders")
             cuts = np.cumsum([len(order) for order in orders])[:-1]
             orders = [part.tolist() for part in np.split(drawn, cuts)]
         sums = []
@@ -148,8 +149,10 @@ class Masked:
         for each, total in zip(sums, totals, strict=True):
             for number, client in each.clients.items():
                 summand = self._summand(each.reduction, number, weights, deltas)
-                self._protocol.add(client.upload(summand), total)
-        whole = self._collectives.reduce(totals)
+                upload = client.upload(summand)
+                self._collectives.note("upload", upload, client=number)
+                self._protocol.add(upload, total)
+        whole = self._collectives.reduce(totals, kind="masked sums")
         for place, each in enumerate(sums):
             each.total = None if whole is None else whole[place]
 
@@ -157,10 +160,14 @@ class Masked:
         """Lift the masks from the sums, at rank 0."""
         survivors = {each.group: list(each.roster.members) for each in sums}
         vaults = self._to_server(
-            sums, lambda each, n: self._protocol.vault_bytes(each.roster, n), lambda each, n: each.vaults[n]
+            sums,
+            "vaults",
+            lambda each, n: self._protocol.vault_bytes(each.roster, n),
+            lambda each, n: each.vaults[n],
         )
         answers = self._to_server(
             sums,
+            "answers",
             lambda each, n: self._protocol.answer_bytes(each.roster, n, survivors[each.group]),
             lambda each, n: each.clients[n].answer(survivors[each.group]),
         )
@@ -197,7 +204,7 @@ class Masked:
             expected.append(sum(lengths[each.group] for each, _, _ in self._between(sums, rank, me)))
         if not sums:
             return {}
-        texts = self._collectives.alltoallv(parts, expected)
+        texts = self._collectives.alltoallv(parts, expected, "sealed shares")
         received = {}
         for rank, text in enumerate(texts):
             place = 0
@@ -209,6 +216,7 @@ class Masked:
     def _to_server(
         self,
         sums: Sequence[_Sum],
+        kind: str,
         length: Callable[[_Sum, int], int],
         message: Callable[[_Sum, int], bytes],
     ) -> dict[int, dict[int, bytes]]:
@@ -222,7 +230,7 @@ class Masked:
         if not sum(counts):
             return found
         own = b"".join(message(*one) for one in held[self._collectives.rank])
-        pieces = self._collectives.gatherv(np.frombuffer(own, np.uint8), counts)
+        pieces = self._collectives.gatherv(np.frombuffer(own, np.uint8), counts, kind=kind)
         for some, piece in zip(held, pieces or (), strict=pieces is not None):
             place = 0
             for each, number in some:

@@ -144,7 +144,7 @@ class Rounds:
             self.group = np.asarray(arrays["group"], np.int64)
             if self.algorithm.server:
                 self.algorithm.server.restore(arrays)
-        self.world.collectives.bcast(self.group)
+        self.world.collectives.bcast(self.group, kind="groups")
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; it decides from this rank's `stop` and rank 0's `checkpoint` for all ranks.
