@@ -105,7 +105,10 @@ class Fixed32Options(_Clipped):
 
 class _Secure(_Clipped):
     secret: ClassVar[bool] = True
+    added: ClassVar[frozenset[str]] = frozenset({"buffers", "server"})
     buffers: Literal["host"] = "host"
+    server: Literal["semi-honest", "active"] = "semi-honest"
+    """Server that updates are safe from: one that is curious, or one that may also send what it likes."""
     keys: Literal["run", "sum"] = "run"
     """Whether a client keeps its key pair for the run, or makes one for every sum."""
 
@@ -122,6 +125,7 @@ class SecAggPlusOptions(_Secure):
     """SecAgg+: masks of neighbours in a random regular graph."""
 
     name: Literal["secagg+"] = "secagg+"
+    server: Literal["semi-honest"] = "semi-honest"
     threshold: float = Field(0.5, gt=0, lt=1)
     """More than this share of a client and its neighbours must stay to the end of a sum."""
     neighbours: int = Field(40, ge=2, multiple_of=2)

@@ -197,12 +197,14 @@ class Collectives:
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
-        if whole is None:
-            return None
+        return None if whole is None else self._opened(whole, counts, place or kind)
+
+    def _opened(self, whole: Array, counts: Sequence[int], kind: str) -> list[Array]:
+        """Return the parts that were gathered, without their seals."""
         parts = np.split(whole, np.cumsum(counts)[:-1])
         pieces = [unsealed(each, rank) for rank, each in enumerate(parts)]
         for rank, piece in enumerate(pieces):
-            self.note(place or kind, piece, rank)
+            self.note(kind, piece, rank)
         return pieces
 
     def scatterv(

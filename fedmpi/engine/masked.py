@@ -6,7 +6,7 @@ clients go from rank to rank; to rank 0 go sums of masked vectors and what the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,10 +18,13 @@ from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.aggregation import Floats, Groups, Ints, Weights
 from fedmpi.engine.buffers import Delta, on_host
-from fedmpi.engine.key_ring import KeyRing
+from fedmpi.engine.key_ring import DEVIATES, KeyRing
+from fedmpi.errors import RankFailed
+from fedmpi.secure.active import SIGNATURE_BYTES, CautiousClient
+from fedmpi.secure.keys import Tampered
 from fedmpi.secure.neighbours import shuffled
 from fedmpi.secure.protocols import Client, LightSecAgg, SecAgg, SecureSum
-from fedmpi.secure.roster import Roster, TooFew
+from fedmpi.secure.roster import Refused, Roster, TooFew
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -42,6 +45,7 @@ class _Sum:
     roster: Roster
     reduction: Fixed32
     clients: dict[int, Client] = field(default_factory=dict)
+    cautious: dict[int, CautiousClient] = field(default_factory=dict)
     vaults: dict[int, bytes] = field(default_factory=dict)
     total: Any = None
 
@@ -132,6 +136,9 @@ class Masked:
             for number in self._hosted(each.roster):
                 key = self._keys.own[number]
                 each.clients[number] = self._protocol.client(number, key, self._keys.public, each.roster)
+                if self._keys.signed:
+                    cautious = self._keys.cautious(each.clients[number], number, each.roster)
+                    each.clients[number] = each.cautious[number] = cautious
                 offered, vault = each.clients[number].offer()
                 each.vaults[number] = vault
                 sealed |= {(each.group, number, other): text for other, text in offered.items()}
@@ -165,6 +172,8 @@ class Masked:
             lambda each, n: self._protocol.vault_bytes(each.roster, n),
             lambda each, n: each.vaults[n],
         )
+        if sums and self._keys.signed:
+            self._confirm(sums, survivors)
         answers = self._to_server(
             sums,
             "answers",
@@ -177,6 +186,41 @@ class Masked:
                 each.total = server.unmask(each.total, survivors[each.group], answers[each.group])
             except TooFew:
                 each.total = None
+
+    def _confirm(self, sums: Sequence[_Sum], survivors: Mapping[int, Collection[int]]) -> None:
+        """Have clients sign who survived, by the server's word, and check that the others did; rank 0 relays.
+
+        Parameters
+        ----------
+        sums : sequence of _Sum
+        survivors : mapping of int to collection of int
+            Clients by group; they sign, all of them.
+
+        Raises
+        ------
+        RankFailed
+            A client stops, because it has not seen enough signatures under its list.
+        """
+        signed = self._to_server(
+            sums,
+            "signatures",
+            lambda each, n: SIGNATURE_BYTES,
+            lambda each, n: each.cautious[n].sign(survivors[each.group]),
+        )
+        signers = [(each, number) for each in sums for number in each.roster.members]
+        whole = np.empty((len(signers), SIGNATURE_BYTES), np.uint8)
+        for row, (each, number) in zip(whole, signers if self._collectives.is_root else (), strict=False):
+            row[:] = np.frombuffer(signed[each.group][number], np.uint8)
+        self._collectives.bcast(whole, kind="signatures")
+        relayed: dict[int, dict[int, bytes]] = {each.group: {} for each in sums}
+        for row, (each, number) in zip(whole, signers, strict=True):
+            relayed[each.group][number] = row.tobytes()
+        for each in sums:
+            for client in each.cautious.values():
+                try:
+                    client.confirm(relayed[each.group])
+                except (Refused, Tampered) as error:
+                    raise RankFailed(f"{DEVIATES}: {error}") from None
 
     def _hosted(self, roster: Roster, rank: int | None = None) -> list[int]:
         """Return the members of a sum on a rank, on this one by default."""

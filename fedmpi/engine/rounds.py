@@ -101,7 +101,9 @@ class Rounds:
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers)
         if self._keys is None:
-            self._keys = KeyRing(collectives, hosts, renewed=options.keys == "sum")
+            self._keys = KeyRing(
+                collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
+            )
         return Masked(collectives, hosts, protocol_of(options, size), options.clip, size, self._keys)
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:

@@ -15,7 +15,7 @@ from fedmpi.algorithms.capabilities import (
     WeightsFromReports,
     kernels_of,
 )
-from fedmpi.case.schema import Case, ClippedOptions
+from fedmpi.case.schema import Case, ClippedOptions, SecureOptions
 from fedmpi.errors import BadInput
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.base import kernels_of as kernels_of_task
@@ -62,6 +62,9 @@ def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, 
         return "reduction", f'the weights of {name} can exceed 1, {kind} needs a sum of 1: use "exact"'
     if reduction.secret and isinstance(algorithm, Splits) and algorithm.wants_rows:
         return "reduction", f'{name} compares single updates, which {kind} hides: use "gcfl-plus" or "exact"'
+    if isinstance(reduction, SecureOptions) and reduction.server == "active" and reduction.threshold <= 2 / 3:
+        text = "an active server could show two lists of survivors: it must be above 2/3, such as 0.7"
+        return "reduction.threshold", text
     if reduction.secret and find_spec("cryptography") is None:
         return "reduction", f"{kind} needs the extra secure: pip install 'fedmpi[secure]'"
     return None

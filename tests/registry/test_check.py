@@ -88,6 +88,14 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
             "case.reduction.neighbours: input should be a multiple of 2",
         ),
         (
+            'reduction = { name = "secagg", server = "active" }',
+            "case.reduction.threshold: an active server could show two lists of survivors: it must be above 2/3",
+        ),
+        (
+            'reduction = { name = "secagg+", server = "active" }',
+            "case.reduction.server: input should be 'semi-honest' (got 'active')",
+        ),
+        (
             'reduction = { name = "secagg", buffers = "device" }',
             "case.reduction.buffers: input should be 'host' (got 'device')",
         ),

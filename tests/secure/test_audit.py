@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedmpi.store.identical import differences
 from tests.mpi.launcher import find
 from tests.secure import search
 
@@ -25,10 +26,15 @@ case = [
     { label = "secagg", reduction = "secagg" },
     { label = "secagg-plus", reduction = { name = "secagg+", neighbours = 2 } },
     { label = "lightsecagg", reduction = "lightsecagg" },
+    { label = "active", reduction = { name = "secagg", server = "active", threshold = 0.7 } },
+    { label = "active-light", reduction = { name = "lightsecagg", server = "active" } },
+    { label = "fixed32", reduction = "fixed32" },
     { label = "median", algorithm = "median" },
 ]
 """
-SECURE = "secagg", "secagg-plus", "lightsecagg"
+SECURE = "secagg", "secagg-plus", "lightsecagg", "active", "active-light"
+LIGHT = "lightsecagg", "active-light"
+ACTIVE = "active", "active-light"
 WITNESS = Path(__file__).with_name("witness.py")
 FROM_CLIENTS = {
     "public keys", "training", "evaluation", "sealed shares", "upload", "masked sums", "vaults", "answers",
@@ -107,13 +113,13 @@ def test_the_search_finds_a_vector_in_any_format_and_alignment(change):
 def test_no_key_seed_or_mask_reaches_rank_0(audited, case):
     seen = audited.seen
     secrets = [*seen["private"], *seen["agreed"], *seen["own"], *seen["vault"]]
-    assert len(seen["private"]) == 15 and len(seen["own"]) == 20
+    assert len(seen["private"]) == 35 and len(seen["own"]) == 30
     needles = {part for secret in secrets for part in (secret[:16], secret[16:])}
     needles |= windows([*seen["masks"], *seen["pieces"]])
     assert search.found(b"".join(audited.transcript(case)[1]), needles) == set()
 
 
-@pytest.mark.parametrize("case", ["secagg", "secagg-plus"])
+@pytest.mark.parametrize("case", ["secagg", "secagg-plus", "active"])
 def test_shares_reach_rank_0_only_as_answers_and_only_of_survivors(audited, case):
     def needles(secrets):
         shares = [
@@ -133,11 +139,18 @@ def test_shares_reach_rank_0_only_as_answers_and_only_of_survivors(audited, case
 def test_the_transcript_names_every_kind_of_message(audited, case):
     messages = audited.to_server(case)
     kinds = {message["kind"] for message, _ in messages}
-    without = {"upload", "sealed shares"} if audited.ranks > 1 else set()  # from rank to rank
-    assert kinds == FROM_CLIENTS - without - ({"vaults"} if case == "lightsecagg" else set())
+    expected = FROM_CLIENTS | ({"signatures", "verification keys"} if case in ACTIVE else set())
+    expected -= {"upload", "sealed shares"} if audited.ranks > 1 else set()  # from rank to rank
+    assert kinds == expected - ({"vaults"} if case in LIGHT else set())
     assert {message["sender"] for message, _ in messages} == set(range(audited.ranks))
     for message, content in messages:
         assert message["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("case", SECURE)
+def test_the_sums_are_those_of_fixed32(audited, case):
+    found = differences(audited.folder / "fixed32", audited.folder / case)
+    assert {line.split(":")[0] for line in found if not line.startswith("config")} == {"/rounds/delta_norm"}
 
 
 def test_an_upload_is_a_message_of_its_client_on_rank_0_and_of_its_rank_elsewhere(audited):
@@ -146,3 +159,10 @@ def test_an_upload_is_a_message_of_its_client_on_rank_0_and_of_its_rank_elsewher
     assert uploads == ([(r, c) for r in (0, 1) for c in range(5)] if audited.ranks == 1 else [])
     sums = [(m["round"], m["sender"]) for m in messages if m["kind"] == "masked sums"]
     assert sums == [(r, rank) for r in (0, 1) for rank in range(audited.ranks)]
+
+
+@pytest.mark.parametrize("option", ["--audit", "--audit-bytes"])
+def test_messages_in_a_devices_memory_are_not_audited(fedmpi, tiny_suite, option):
+    done = fedmpi("run", tiny_suite, "--set", "reduction.buffers=device", option)
+    assert done.returncode == 2
+    assert done.stderr == 'fedmpi: --audit reads messages in host memory: use reduction.buffers = "host"\n'

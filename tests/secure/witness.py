@@ -12,13 +12,11 @@ from fedmpi.comm import launch
 
 launch.set_defaults(1)
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: E402
-
 from fedmpi.__main__ import main  # noqa: E402
 from fedmpi.comm.reductions import Fixed32  # noqa: E402
 from fedmpi.engine import training  # noqa: E402
 from fedmpi.secure import lightsecagg, secagg, shamir  # noqa: E402
-from fedmpi.secure.keys import AgreementKey  # noqa: E402
+from fedmpi.secure.keys import AgreementKey, SigningKey  # noqa: E402
 
 SEEN: dict[str, list] = {
     name: [] for name in ("deltas", "words", "private", "agreed", "own", "vault", "split", "masks", "pieces")
@@ -47,8 +45,7 @@ def watch() -> None:
             SEEN["deltas"].append((case.name, round, number, delta.copy(), weight))
 
     def keyed(arguments, result):
-        private: X25519PrivateKey = arguments[0]._private
-        SEEN["private"].append(private.private_bytes_raw())
+        SEEN["private"].append(arguments[0]._private.private_bytes_raw())
 
     def made(arguments, result):
         SEEN["own"].append(arguments[0]._own)
@@ -57,6 +54,7 @@ def watch() -> None:
     after(training, "train", trained)
     after(Fixed32, "encode", lambda arguments, words: SEEN["words"].append(words.copy()))
     after(AgreementKey, "__init__", keyed)
+    after(SigningKey, "__init__", keyed)
     after(AgreementKey, "agreed", lambda arguments, key: SEEN["agreed"].append(key))
     after(secagg.Client, "__init__", made)
     after(shamir, "split", lambda arguments, shares: SEEN["split"].append((arguments[0], shares)))
