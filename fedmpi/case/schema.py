@@ -190,7 +190,7 @@ def _classifies(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights"})
+    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights", "record"})
 
     suite: str
     name: str
@@ -210,6 +210,8 @@ class Case(Options):
     share: Literal["conv", "all"] = "conv"
     weights: Literal["samples", "equal"] = "samples"
     """What a client counts in averages: its number of training examples, or 1."""
+    record: Literal["full", "protocol"] = "full"
+    """Whether rank 0 records values of single clients, or only sums over clients, as a secure reduction."""
     participation: float = Field(1.0, gt=0, le=1)
     local_epochs: int = Field(1, ge=1, le=10_000)
     batch_size: int = Field(128, ge=1, le=10_000_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,15 @@ import torch
 from fedmpi.case.schema import Case, SecureOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
+from fedmpi.engine import evaluation, training
 from fedmpi.engine import rows as record_rows
-from fedmpi.engine import training
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.checkpoints import Saved
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
+from fedmpi.engine.figures import Figures
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
@@ -85,18 +87,27 @@ class Rounds:
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
-        self._evaluator = Evaluator(case, world, federation, states, self.meter)
+        self._figures = self._make_figures(training.FIGURES)
+        scored = self._make_figures(evaluation.FIGURES)
+        self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
+        self._totals: list[int] | None = None
 
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
         buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
-        aggregation = self._sums(size, buffers)
+        aggregation = self._sums(size, buffers=buffers)
         if self.algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
         return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
 
-    def _sums(self, size: int, buffers: Buffers) -> Aggregation:
-        """Return what averages the first `size` elements of updates by the case's reduction."""
+    def _make_figures(self, width: int) -> Figures | None:
+        """Return what sums figures of clients, where no single client's are recorded."""
+        if self.case.record == "full":
+            return None
+        return Figures(partial(self._sums, buffers=Buffers()), len(self.names), width)
+
+    def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
+        """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
         collectives, hosts, options = self.world.collectives, self.states.hosts, self.case.reduction
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers)
@@ -104,7 +115,7 @@ class Rounds:
             self._keys = KeyRing(
                 collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
             )
-        return Masked(collectives, hosts, protocol_of(options, size), options.clip, size, self._keys)
+        return Masked(collectives, hosts, protocol_of(options, size), clip or options.clip, size, self._keys)
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:
         """Return what splits groups, for an algorithm whose groups split.
@@ -116,7 +127,7 @@ class Rounds:
             return None
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.trained
         return Splitter(
-            collectives, self._sums(size, Buffers()), Rows(collectives, hosts, size), hooks, samples
+            collectives, self._sums(size, buffers=Buffers()), Rows(collectives, hosts, size), hooks, samples
         )
 
     def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -185,6 +196,9 @@ class Rounds:
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
+        if self._figures is not None:
+            with self.meter.phase("communicate"):
+                self._totals = self._figures.sums(participants, trained.figures)
         closing = self._evaluator.run(round, participants)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)
@@ -298,7 +312,10 @@ class Rounds:
         up, down = self.exchange.client_bytes if self.algorithm.communicates else (0, 0)
         traffic = up + self.algorithm.report_size(self.case.model), down
         results = record_rows.results(trained, closing, self.group, participants, traffic)
-        results |= record_rows.by_client(task.fields, trained, closing)
+        if self._figures is None:
+            results |= record_rows.by_client(task.fields, trained, closing)
+        else:
+            results |= record_rows.together(self._totals, self._evaluator.totals)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
         measured = record_rows.measurements(trained, self.case.link, traffic)

@@ -13,6 +13,7 @@ from fedmpi.case.schema import Case
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.engine.federation import Federation
+from fedmpi.engine.figures import MOST_CLIENTS
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import FLAGS, Hooks
 from fedmpi.engine.whereabouts import Whereabouts
@@ -75,6 +76,8 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
 def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, float]:
     """Return a digest of what each hook that every rank calls on its own returns."""
     _refuse_fields(federation.task)
+    if case.record == "protocol" and federation.num_clients > MOST_CLIENTS:
+        raise BadInput(f'record = "protocol": figures are summed over at most {MOST_CLIENTS} clients')
     if case.plugin:
         _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients

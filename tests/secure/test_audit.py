@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedmpi.engine.messages import TRAINING
 from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
 from tests.secure import search
 
@@ -28,11 +30,13 @@ case = [
     { label = "lightsecagg", reduction = "lightsecagg" },
     { label = "active", reduction = { name = "secagg", server = "active", threshold = 0.7 } },
     { label = "active-light", reduction = { name = "lightsecagg", server = "active" } },
+    { label = "protocol", reduction = "secagg", record = "protocol" },
     { label = "fixed32", reduction = "fixed32" },
     { label = "median", algorithm = "median" },
 ]
 """
-SECURE = "secagg", "secagg-plus", "lightsecagg", "active", "active-light"
+SUMS = "secagg", "secagg-plus", "lightsecagg", "active", "active-light"
+SECURE = (*SUMS, "protocol")
 LIGHT = "lightsecagg", "active-light"
 ACTIVE = "active", "active-light"
 WITNESS = Path(__file__).with_name("witness.py")
@@ -113,13 +117,13 @@ def test_the_search_finds_a_vector_in_any_format_and_alignment(change):
 def test_no_key_seed_or_mask_reaches_rank_0(audited, case):
     seen = audited.seen
     secrets = [*seen["private"], *seen["agreed"], *seen["own"], *seen["vault"]]
-    assert len(seen["private"]) == 35 and len(seen["own"]) == 30
+    assert len(seen["private"]) == 40 and len(seen["own"]) == 60
     needles = {part for secret in secrets for part in (secret[:16], secret[16:])}
     needles |= windows([*seen["masks"], *seen["pieces"]])
     assert search.found(b"".join(audited.transcript(case)[1]), needles) == set()
 
 
-@pytest.mark.parametrize("case", ["secagg", "secagg-plus", "active"])
+@pytest.mark.parametrize("case", ["secagg", "secagg-plus", "active", "protocol"])
 def test_shares_reach_rank_0_only_as_answers_and_only_of_survivors(audited, case):
     def needles(secrets):
         shares = [
@@ -147,10 +151,53 @@ def test_the_transcript_names_every_kind_of_message(audited, case):
         assert message["sha256"] == hashlib.sha256(content).hexdigest()
 
 
-@pytest.mark.parametrize("case", SECURE)
+@pytest.mark.parametrize("case", SUMS)
 def test_the_sums_are_those_of_fixed32(audited, case):
     found = differences(audited.folder / "fixed32", audited.folder / case)
     assert {line.split(":")[0] for line in found if not line.startswith("config")} == {"/rounds/delta_norm"}
+
+
+def values_of_clients(run):
+    """Return values of single clients that a full record holds, as float64 has them."""
+    names = "train_loss", "val_loss", "test_loss", "gradient_norm", "delta_norm"
+    return {value.tobytes() for name in names for value in run.results[name].ravel()}
+
+
+def test_no_value_of_a_single_client_reaches_rank_0_with_record_protocol(audited):
+    wanted = values_of_clients(load_run(audited.folder / "fixed32"))  # the same training, bit for bit
+    assert len(wanted) > 40
+    content = b"".join(audited.transcript("protocol")[1])
+    assert not any(value in content for value in wanted)
+    full = b"".join(audited.transcript("fixed32")[1])
+    assert all(value in full for value in wanted)
+
+
+def test_reports_of_clients_hold_only_that_they_are_finite(audited):
+    for message, content in audited.to_server("protocol"):
+        if message["kind"] == "training":
+            rows = np.frombuffer(content, np.float64)[2:].reshape(-1, len(TRAINING))
+            assert (rows[:, TRAINING.index("finite")] == 1).all()
+            assert np.isnan(np.delete(rows, TRAINING.index("finite"), axis=1)).all()
+
+
+def test_the_record_holds_figures_of_all_clients_together(audited):
+    whole, full = load_run(audited.folder / "protocol"), load_run(audited.folder / "fixed32")
+    sizes = {part: np.diff(full.partition[f"{part}_ptr"]) for part in ("train", "val", "test")}
+    assert whole.results["test_accuracy"].tolist() == full.results["test_correct"].mean(axis=1).tolist()
+    for part, counts in sizes.items():
+        expected = (full.results[f"{part}_loss"] * counts).sum(axis=1) / counts.sum()
+        assert np.allclose(whole.results[f"{part}_loss"], expected, rtol=0, atol=2.0**-20)
+    assert not whole.results["parameter_digest"].any()
+    assert np.isnan(whole.results["gradient_norm"]).all()
+    assert np.isnan(whole.measured("client_cpu_seconds")).all()
+
+
+def test_the_record_of_figures_is_the_same_on_any_ranks(audited, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    arguments = ["-m", "fedmpi", "run", "suite.toml", "--case", "protocol", "--out", tmp_path / "two"]
+    code, output = find("mpich").run(2, *arguments, cwd=tmp_path, timeout=120)
+    assert code == 0, output
+    assert differences(audited.folder / "protocol", tmp_path / "two" / "protocol") == []
 
 
 def test_an_upload_is_a_message_of_its_client_on_rank_0_and_of_its_rank_elsewhere(audited):
