@@ -16,7 +16,7 @@ from fedmpi.analysis import rows
 from fedmpi.analysis.columns import Figures, client_columns, run_columns, task_columns
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.entries import Column, Entry
-from fedmpi.analysis.scores import task_rows
+from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Runs
 from fedmpi.cli.plain_table import PlainTable
@@ -103,7 +103,8 @@ def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path
         screen = console(sys.stdout)
         screen.print(run_table(summaries, [metric for run in runs for metric in run.metrics]))
         if len(runs) == 1:
-            screen.print(client_table(per_client(runs[0]), runs[0].metrics))
+            found = per_client(runs[0])
+            screen.print(client_table(found, runs[0].metrics) if found else TOGETHER)
             tasks = task_rows(runs[0])
             if tasks:
                 screen.print(task_table(tasks, runs[0].metrics))
