@@ -14,7 +14,7 @@ from fedmpi.secure.active import CautiousClient, statement
 from fedmpi.secure.keys import SigningKey, Tampered
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.secure.roster import Refused, Roster, TooFew
-from tests.secure.sums import Setting, summands
+from tests.secure.sums import Setting, meter_of, summands
 
 MEMBERS, VICTIM = range(7), 3
 EVERYBODY, WITHOUT_VICTIM = list(MEMBERS), [n for n in MEMBERS if n != VICTIM]
@@ -145,7 +145,7 @@ GROUPS = Groups(HOSTS, HOSTS, {0: 0})
 
 def means(collectives, protocol, rounds=1, **options):
     keys = KeyRing(collectives, HOSTS, signed=True, **{"renewed": False, **options})
-    masked = Masked(collectives, HOSTS, protocol, 2.0, 5, keys)
+    masked = Masked(collectives, HOSTS, protocol, 2.0, 5, keys, meter_of(collectives), announces=False)
     return [masked.means(GROUPS, np.arange(4), WEIGHTS, DELTAS)[0].tolist() for _ in range(rounds)]
 
 

@@ -9,6 +9,7 @@ from fedmpi.engine.key_ring import KeyRing
 from fedmpi.engine.masked import Masked
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.store.reader import load_run
+from tests.secure.sums import meter_of
 
 SUITE = """
 name = "together"
@@ -31,7 +32,7 @@ def figures(num_clients, kind, width):
 
     def sums(size, clip):
         protocol = SecAgg(size, 0.5, 4) if kind == "secagg+" else LightSecAgg(size, 0.7, 0.5)
-        return Masked(collectives, hosts, protocol, clip, size, keys)
+        return Masked(collectives, hosts, protocol, clip, size, keys, meter_of(collectives), announces=False)
 
     return Figures(sums, num_clients, width)
 
