@@ -30,6 +30,8 @@ class Purpose(IntEnum):
     CLUSTERING = 7
     SIGNATURE = 8
     GROUPING = 9
+    ATTACK = 10
+    NOISE = 11
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

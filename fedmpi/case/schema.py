@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationInfo, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.case.attacks import AttackOptions, NoAttack
+from fedmpi.case.privacy import NoPrivacy, PrivacyOptions
 from fedmpi.config.options import Options
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
@@ -186,7 +188,9 @@ def _classifies(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights"})
+    added: ClassVar[frozenset[str]] = frozenset(
+        {"subnormals", "plugin", "task", "weights", "attack", "privacy"}
+    )
 
     suite: str
     name: str
@@ -203,6 +207,8 @@ class Case(Options):
     algorithm: SerializeAsAny[AlgorithmOptions]
     optimizer: OptimizerOptions = AdamOptions()
     reduction: ReductionOptions = ExactOptions()
+    attack: Annotated[AttackOptions, Field(discriminator="name")] = NoAttack()
+    privacy: Annotated[PrivacyOptions, Field(discriminator="name")] = NoPrivacy()
     share: Literal["conv", "all"] = "conv"
     weights: Literal["samples", "equal"] = "samples"
     """What a client counts in averages: its number of training examples, or 1."""

@@ -66,6 +66,13 @@ def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int
     return [g for g, rank in updater.items() if (hosts[group == g] != rank).any()]
 
 
+class Shares(Protocol):
+    """What participants add to their summands."""
+
+    def share(self, client: int, reduction: reductions.Fixed32) -> npt.NDArray[np.int32]:
+        """Return what a client adds, int32 [shared]."""
+
+
 class Aggregation(Protocol):
     """Turns the participants' updates into means; a run uses one object of this protocol.
 
@@ -77,7 +84,9 @@ class Aggregation(Protocol):
         Whether the server must not see a single client's update, even where one rank hosts the whole group.
     """
 
-    secret: ClassVar[bool]
+    @property
+    def secret(self) -> bool:
+        """See above."""
 
     @property
     def upload_bytes(self) -> int:
@@ -113,6 +122,8 @@ class Plain:
     size : int
         Elements of a mean.
     buffers : Buffers
+    noise : Shares, optional
+        Added to each participant's summand; with "fixed32".
     """
 
     secret: ClassVar[bool] = False
@@ -124,9 +135,10 @@ class Plain:
         options: ReductionOptions,
         size: int,
         buffers: Buffers,
+        noise: Shares | None = None,
     ) -> None:
         self._collectives, self._hosts, self._options = collectives, hosts, options
-        self._size, self._buffers = size, buffers
+        self._size, self._buffers, self._noise = size, buffers, noise
 
     @property
     def upload_bytes(self) -> int:
@@ -177,6 +189,9 @@ class Plain:
                     total += reduction.encode_tensor(delta, weight)
                 else:
                     reduction.add(delta, weight, total)
+                if self._noise is not None and isinstance(reduction, reductions.Fixed32):
+                    share = self._noise.share(int(member), reduction)
+                    total += torch.from_numpy(share).to(total.device) if isinstance(total, Tensor) else share
         return total
 
 

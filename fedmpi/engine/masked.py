@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fedmpi.case.schema import LightSecAggOptions, SecAggPlusOptions, SecureOptions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
-from fedmpi.engine.aggregation import Floats, Groups, Ints, Weights
+from fedmpi.engine.aggregation import Floats, Groups, Ints, Shares, Weights
 from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.key_ring import KeyRing
 from fedmpi.secure.neighbours import shuffled
@@ -58,6 +58,8 @@ class Masked:
     clip, size
         Bound and number of the elements of an update.
     keys : KeyRing
+    noise : Shares, optional
+        Added to each participant's summand.
     """
 
     secret: ClassVar[bool] = True
@@ -70,9 +72,10 @@ class Masked:
         clip: float,
         size: int,
         keys: KeyRing,
+        noise: Shares | None = None,
     ) -> None:
         self._collectives, self._hosts, self._protocol = collectives, hosts, protocol
-        self._clip, self._size, self._keys = clip, size, keys
+        self._clip, self._size, self._keys, self._noise = clip, size, keys, noise
 
     @property
     def upload_bytes(self) -> int:
@@ -104,6 +107,8 @@ class Masked:
     ) -> npt.NDArray[np.int32]:
         delta = on_host(deltas[int(member)])[: self._size]
         summand: npt.NDArray[np.int32] = reduction.encode(delta, weights[member].item())
+        if self._noise is not None:
+            summand += self._noise.share(int(member), reduction)
         return summand
 
     def _sums(

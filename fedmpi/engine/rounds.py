@@ -16,6 +16,7 @@ from fedmpi.comm.world import World
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine import training
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
+from fedmpi.engine.attacks import Attackers
 from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.checkpoints import Saved
 from fedmpi.engine.evaluation import Evaluator
@@ -28,9 +29,11 @@ from fedmpi.engine.key_ring import KeyRing
 from fedmpi.engine.masked import Masked, protocol_of
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
+from fedmpi.engine.privacy import Noisy, Privacy
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
+from fedmpi.engine.updates import Updates
 from fedmpi.engine.weighing import weighted
 from fedmpi.errors import Diverged
 from fedmpi.heterogeneity.agreement import domains_of
@@ -78,6 +81,8 @@ class Rounds:
         self._domains = domains_of(datasets)
         algorithm.where.names = self.names
         self.meter = Meter(world.collectives, algorithm.where)
+        self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
+        self._privacy = self._make_privacy()
         self._keys: KeyRing | None = None
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
@@ -87,22 +92,30 @@ class Rounds:
         )
         self._evaluator = Evaluator(case, world, federation, states, self.meter)
 
+    def _make_privacy(self) -> Privacy:
+        num_clients = len(self.names)
+        sampled = len(self.algorithm.participants(self.case.seed, 0, num_clients, self.case.participation))
+        return Privacy(self.case, self.states.trained, num_clients, sampled, is_root=self.world.is_root)
+
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
         buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
         aggregation = self._sums(size, buffers)
         if self.algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
+        if self._privacy.central:
+            aggregation = Noisy(aggregation, self._privacy)
         return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
 
     def _sums(self, size: int, buffers: Buffers) -> Aggregation:
         """Return what averages the first `size` elements of updates by the case's reduction."""
         collectives, hosts, options = self.world.collectives, self.states.hosts, self.case.reduction
+        noise = self._privacy if self._privacy.distributed else None
         if not isinstance(options, SecureOptions):
-            return Plain(collectives, hosts, options, size, buffers)
+            return Plain(collectives, hosts, options, size, buffers, noise)
         if self._keys is None:
             self._keys = KeyRing(collectives, hosts, renewed=options.keys == "sum")
-        return Masked(collectives, hosts, protocol_of(options, size), options.clip, size, self._keys)
+        return Masked(collectives, hosts, protocol_of(options, size), options.clip, size, self._keys, noise)
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:
         """Return what splits groups, for an algorithm whose groups split.
@@ -168,6 +181,7 @@ class Rounds:
                 self.case, self.algorithm, self.states, round, participants, self.weights, on_device
             )
             self.meter.executed_flops += trained.executed_flops
+            self._alter(round, participants, trained)
         deltas = trained.deltas
         with self.meter.phase("wait"):
             header = [float(stop.requested), digest(participants)]
@@ -191,6 +205,24 @@ class Rounds:
             own = self._own_fields(before, gathered, findings)
             report = self._report(round, participants, gathered, closing, own)
         return plan, report
+
+    def _alter(self, round: int, participants: Ints, trained: training.Trained) -> None:
+        """Let attackers send what they want, then clip."""
+
+        def received(client: int) -> npt.NDArray[np.float32]:
+            model: npt.NDArray[np.float32] = on_host(self.exchange.models[int(self.group[client])])
+            return model
+
+        places = {number: place for place, number in enumerate(self.clients)}
+        updates = Updates(
+            trained,
+            places,
+            self.states.trained,
+            received if self.algorithm.regroups else None,
+            lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
+        )
+        self._attackers.strike(round, participants, updates)
+        self._privacy.clip(round, updates)
 
     def _own_fields(self, before: Ints, trained: Gathered, findings: Findings) -> record_rows.Rows:
         """Return the values of the algorithm's own fields; `before` are the groups before the round."""
@@ -299,6 +331,7 @@ class Rounds:
         results |= record_rows.by_client(task.fields, trained, closing)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
+        results |= self._attackers.rows() | self._privacy.rows(round)
         measured = record_rows.measurements(trained, self.case.link, traffic)
         kept = round + 1 in self.case.evaluation.embeddings
         embeddings = task.embeddings(closing.flags) if kept else {}

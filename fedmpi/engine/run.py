@@ -25,6 +25,7 @@ from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of, load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
+from fedmpi.engine import attacks, privacy
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
@@ -136,7 +137,8 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        fields = (*hooks.fields(), *task.fields)
+        own = (*attacks.fields_of(case), *privacy.fields_of(case))
+        fields = (*hooks.fields(), *task.fields, *own)
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
