@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 
 class Accountant:
     """Privacy loss of rounds of a Gaussian mechanism on a sample of fixed size, drawn without replacement.
@@ -9,7 +11,8 @@ class Accountant:
     Neighbouring federations have as many clients, one of whom is replaced by another: n is public, and a
     sum of clipped updates changes by up to 2 C, so that the noise over that sensitivity is half the noise
     multiplier. Wang, Balle and Kasiviswanathan, "Subsampled Renyi differential privacy and analytical
-    moments accountant", AISTATS 2019, Theorem 27.
+    moments accountant", AISTATS 2019, Theorem 27; where that bound is above the loss without sampling, the
+    latter, which a sample cannot exceed (Renyi divergence is quasi-convex).
 
     Parameters
     ----------
@@ -24,11 +27,13 @@ class Accountant:
         import dp_accounting
         from dp_accounting import rdp
 
-        accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
         noise = dp_accounting.GaussianDpEvent(noise_multiplier / 2)
         sample = dp_accounting.SampledWithoutReplacementDpEvent(num_clients, sampled, noise)
-        accountant.compose(sample)
-        self._orders, self._one, self._delta = accountant.orders, accountant.rdp, delta
+        losses = []
+        for event in (noise, sample):
+            accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
+            losses.append(accountant.compose(event).rdp)
+        self._orders, self._one, self._delta = accountant.orders, np.minimum(*losses), delta
         self._convert = rdp.compute_epsilon
 
     def epsilon(self, rounds: int) -> float:

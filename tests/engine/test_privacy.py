@@ -129,6 +129,11 @@ def test_sampling_without_replacement_costs_less_than_taking_part_always():
     assert Accountant(8.0, 1e-5, 1000, 10).epsilon(51) > sampled
 
 
+def test_a_sample_never_costs_more_than_all():
+    sampled, always = (Accountant(0.01, 1e-5, 100, number).epsilon(50) for number in (30, 100))
+    assert sampled <= always
+
+
 def test_running_statistics_are_refused():
     with pytest.raises(BadInput, match=r"running statistics norm\.0\.running_mean would be sent as they are"):
         refuse_unfit(case_of(name="clipping"), 10, 4, ["norm.0.running_mean"])
