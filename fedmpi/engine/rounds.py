@@ -221,7 +221,8 @@ class Rounds:
             received if self.algorithm.regroups else None,
             lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
         )
-        self._attackers.strike(round, participants, updates)
+        with self.meter.phase("communicate"):  # attackers may wait for each other
+            self._attackers.strike(round, participants, updates)
         self._privacy.clip(round, updates)
 
     def _own_fields(self, before: Ints, trained: Gathered, findings: Findings) -> record_rows.Rows:
