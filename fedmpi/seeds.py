@@ -30,7 +30,9 @@ class Purpose(IntEnum):
     CLUSTERING = 7
     SIGNATURE = 8
     GROUPING = 9
-    LEAVING = 10
+    ATTACK = 10
+    NOISE = 11
+    LEAVING = 12
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

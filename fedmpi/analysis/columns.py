@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
+from fedmpi.analysis.entries import NONE, Column, Entry, filled, number, score, words
 from fedmpi.analysis.scores import BEST, PUBLISHED, RULES
 from fedmpi.metrics.metric import Metric
 from fedmpi.store.schema import SECURE_STEPS
@@ -40,6 +40,7 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         last,
         *filled(others, rows),
         *(_metric(metric, metric.field(), metric.label(unit=True), 10) for metric in further),
+        *filled(_trust(chosen), rows),
         _number("s/round median", "round_seconds_median", 3, 15),
         _number("total s", "total_seconds", 1, 16),
         _number("model GFLOP", "model_gflop", 2, 17),
@@ -64,13 +65,28 @@ def client_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[C
             _metric(metric, field + RULES[PUBLISHED], PUBLISHED, 5),
             _metric(metric, f"{field}_without_twins", "without twins", 6),
         ]
+    hostile = [Column[Figures]("attacker", _hostile, spare=4)]
     return [
         Column("client", lambda row: words(row["client"])),
+        *filled(hostile, rows),
         _number("rounds", "rounds", 0, 4),
         _number("train loss", "train_loss", 4, 3),
         *filled(scores, rows),
         _number("model GFLOP", "model_gflop", 2, 7),
         _number("client MB", "client_megabytes", 2, 8),
+    ]
+
+
+def _hostile(row: Figures) -> Entry:
+    return words("yes" if row.get("attacker") else NONE)
+
+
+def _trust(chosen: Sequence[Metric]) -> list[Column[Figures]]:
+    """Return the columns of benign clients and of privacy."""
+    names = [(metric, f"benign_{metric.field()}") for metric in chosen]
+    return [
+        *(_metric(metric, name, f"{metric.label(unit=True)} of benign clients", 2) for metric, name in names),
+        Column("epsilon", lambda row: number(row.get("epsilon"), 2), spare=4),
     ]
 
 

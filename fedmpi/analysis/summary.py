@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedmpi.analysis import costs, scores
+from fedmpi.analysis import costs, scores, trust
 from fedmpi.errors import BadInput
 from fedmpi.metrics import clients, selection, targets
 from fedmpi.store.reader import Run
@@ -34,6 +34,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "constant": scores.constant(run, run.headline),
         **_headline_figures(run),
         **scores.further(run),
+        **trust.figures(run),
         **_left_out(run),
         **_split_figures(run),
         **costs.figures(run),
@@ -107,6 +108,8 @@ def per_client(run: Run) -> list[dict[str, Any]]:
         return []
     results = run.results
     columns = _client_losses(run) | _client_metrics(run)
+    if (hostile := trust.attackers(run)) is not None:
+        columns["attacker"] = hostile
     traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
     flops = results["model_flops"].sum(axis=0)
     return [

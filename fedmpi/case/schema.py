@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationInfo, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.case.attacks import AttackOptions, NoAttack
+from fedmpi.case.privacy import NoPrivacy, PrivacyOptions
 from fedmpi.config.options import Options
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
@@ -244,7 +246,9 @@ def _classifies(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights", "record"})
+    added: ClassVar[frozenset[str]] = frozenset(
+        {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy"}
+    )
 
     suite: str
     name: str
@@ -270,6 +274,10 @@ class Case(Options):
     """Takes the clients' local steps."""
     reduction: ReductionOptions = ExactOptions()
     """How updates are summed."""
+    attack: Annotated[AttackOptions, Field(discriminator="name")] = NoAttack()
+    """Clients that send what harms the others."""
+    privacy: Annotated[PrivacyOptions, Field(discriminator="name")] = NoPrivacy()
+    """Clipping of updates, and noise in their means."""
     share: Literal["conv", "all"] = "conv"
     """What leaves a client: the convolutions with their normalisation and a structure channel ("conv"; input
     layer and head stay), or every tensor ("all"). GraphNorm stays in both; some algorithms decide alone."""

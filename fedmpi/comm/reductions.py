@@ -121,6 +121,16 @@ class Fixed32:
         self._clip = clip
         self._shift = 29 - int(np.ceil(np.log2(clip)))
 
+    @property
+    def step(self) -> float:
+        """Step of the grid to which summands are rounded."""
+        return 2.0**-self._shift
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return self._total
+
     def encode(self, delta: Delta, weight: float) -> npt.NDArray[Any]:
         """Return one client's summand; elements beyond the clip are cut."""
         summand = np.zeros(len(delta), np.int32)

@@ -76,6 +76,13 @@ def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int
     return [g for g, rank in updater.items() if (hosts[group == g] != rank).any()]
 
 
+class Shares(Protocol):
+    """What participants add to their summands."""
+
+    def share(self, client: int, reduction: reductions.Fixed32) -> npt.NDArray[np.int32]:
+        """Return what a client adds, int32 [shared]."""
+
+
 class Aggregation(Protocol):
     """Turns the participants' updates into means; a run uses one object of this protocol.
 
@@ -89,8 +96,13 @@ class Aggregation(Protocol):
         Updates in the mean of each group of the last call, on every rank; 0: the group has no mean.
     """
 
-    secret: ClassVar[bool]
-    survivors: dict[int, int]
+    @property
+    def survivors(self) -> dict[int, int]:
+        """See above."""
+
+    @property
+    def secret(self) -> bool:
+        """See above."""
 
     @property
     def upload_bytes(self) -> int:
@@ -126,6 +138,8 @@ class Plain:
     size : int
         Elements of a mean.
     buffers : Buffers
+    noise : Shares, optional
+        Added to each participant's summand; with "fixed32".
     """
 
     secret: ClassVar[bool] = False
@@ -137,9 +151,10 @@ class Plain:
         options: ReductionOptions,
         size: int,
         buffers: Buffers,
+        noise: Shares | None = None,
     ) -> None:
         self._collectives, self._hosts, self._options = collectives, hosts, options
-        self._size, self._buffers = size, buffers
+        self._size, self._buffers, self._noise = size, buffers, noise
         self.survivors: dict[int, int] = {}
 
     @property
@@ -195,6 +210,9 @@ class Plain:
                     total += reduction.encode_tensor(delta, weight)
                 else:
                     reduction.add(delta, weight, total)
+                if self._noise is not None and isinstance(reduction, reductions.Fixed32):
+                    share = self._noise.share(int(member), reduction)
+                    total += torch.from_numpy(share).to(total.device) if isinstance(total, Tensor) else share
         return total
 
 

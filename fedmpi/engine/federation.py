@@ -17,6 +17,7 @@ from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.views import view_of
+from fedmpi.engine.attacks import poisoned
 from fedmpi.engine.counted import flops_of
 from fedmpi.engine.parts import entries, part_counts, part_data
 from fedmpi.errors import BadInput
@@ -101,6 +102,10 @@ class Federation:
 
     def data(self, case: Case, client: int) -> tuple[GraphSet, GraphSet]:
         """Return a client's training examples, and its validation examples followed by its test examples."""
+        train, held_out = self._data(case, client)
+        return poisoned(case, self.num_clients, client, self.shapes[client].classes, train), held_out
+
+    def _data(self, case: Case, client: int) -> tuple[GraphSet, GraphSet]:
         split = self.partition.clients[client]
         raw = self.raws[split.dataset]
         if split.nodes is not None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from fedmpi.case.schema import LightSecAggOptions, SecAggPlusOptions, SecureOptions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
-from fedmpi.engine.aggregation import Floats, Groups, Ints, Weights
+from fedmpi.engine.aggregation import Floats, Groups, Ints, Shares, Weights
 from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.dropouts import Step
 from fedmpi.engine.key_ring import DEVIATES, KeyRing
@@ -95,6 +95,8 @@ class Masked:
     meter : Meter
     announces : bool
         Whether rank 0 tells the ranks who survived, and which sums it has; else nobody can drop out.
+    noise : Shares, optional
+        Added to each participant's summand.
 
     Attributes
     ----------
@@ -115,9 +117,10 @@ class Masked:
         meter: Meter,
         *,
         announces: bool,
+        noise: Shares | None = None,
     ) -> None:
         self._collectives, self._hosts, self._protocol = collectives, hosts, protocol
-        self._clip, self._size, self._keys = clip, size, keys
+        self._clip, self._size, self._keys, self._noise = clip, size, keys, noise
         self._meter, self._announces = meter, announces
         self.survivors: dict[int, int] = {}
 
@@ -160,6 +163,8 @@ class Masked:
     ) -> npt.NDArray[np.int32]:
         delta = on_host(deltas[int(member)])[: self._size]
         summand: npt.NDArray[np.int32] = reduction.encode(delta, weights[member].item())
+        if self._noise is not None:
+            summand += self._noise.share(int(member), reduction)
         return summand
 
     def _sums(

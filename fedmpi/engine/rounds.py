@@ -17,6 +17,7 @@ from fedmpi.comm.world import World
 from fedmpi.engine import dropouts, evaluation, training
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
+from fedmpi.engine.attacks import Attackers
 from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.checkpoints import Saved
 from fedmpi.engine.dropouts import Dropouts, Step
@@ -31,9 +32,11 @@ from fedmpi.engine.key_ring import KeyRing
 from fedmpi.engine.masked import Masked, protocol_of
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
+from fedmpi.engine.privacy import Noisy, Privacy
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
+from fedmpi.engine.updates import Updates
 from fedmpi.engine.weighing import weighted
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.heterogeneity.agreement import domains_of
@@ -85,6 +88,8 @@ class Rounds:
         steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
         self.meter = Meter(world.collectives, algorithm.where, steps)
         self._dropouts = Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
+        self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
+        self._privacy = self._make_privacy()
         self._keys: KeyRing | None = None
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
@@ -97,12 +102,19 @@ class Rounds:
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
         self._totals: list[int] | None = None
 
+    def _make_privacy(self) -> Privacy:
+        num_clients = len(self.names)
+        sampled = len(self.algorithm.participants(self.case.seed, 0, num_clients, self.case.participation))
+        return Privacy(self.case, self.states.trained, num_clients, sampled, is_root=self.world.is_root)
+
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
         buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
         aggregation = self._sums(size, buffers=buffers)
         if self.algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
+        if self._privacy.central:
+            aggregation = Noisy(aggregation, self._privacy)
         return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
 
     def _make_figures(self, width: int) -> Figures | None:
@@ -114,16 +126,19 @@ class Rounds:
     def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
         """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
         collectives, hosts, options = self.world.collectives, self.states.hosts, self.case.reduction
+        noise = self._privacy if self._privacy.distributed and clip is None else None
         if not isinstance(options, SecureOptions):
-            return Plain(collectives, hosts, options, size, buffers)
+            return Plain(collectives, hosts, options, size, buffers, noise)
         if self._keys is None:
             with self.meter.step("keys"):
                 self._keys = KeyRing(
                     collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
                 )
-        protocol, announces = protocol_of(options, size), self._dropouts.possible
-        clip = clip or options.clip
-        return Masked(collectives, hosts, protocol, clip, size, self._keys, self.meter, announces=announces)
+        protocol, announces, keys = protocol_of(options, size), self._dropouts.possible, self._keys
+        bound = clip or options.clip
+        return Masked(
+            collectives, hosts, protocol, bound, size, keys, self.meter, announces=announces, noise=noise
+        )
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:
         """Return what splits groups, for an algorithm whose groups split.
@@ -193,6 +208,7 @@ class Rounds:
                 self.case, self.algorithm, self.states, round, working, self.weights, on_device
             )
             self.meter.executed_flops += trained.executed_flops
+            self._alter(round, working, trained)
         deltas = trained.deltas
         with self.meter.phase("wait"):
             header = [float(stop.requested), digest(participants)]
@@ -241,6 +257,25 @@ class Rounds:
         if lines and isinstance(options, SecureOptions) and options.below_threshold == "stop":
             raise TooFewLeft(f'{lines[0]}; below_threshold = "stop" ends the run')
         return tuple(lines)
+
+    def _alter(self, round: int, participants: Ints, trained: training.Trained) -> None:
+        """Let attackers send what they want, then clip."""
+
+        def received(client: int) -> npt.NDArray[np.float32]:
+            model: npt.NDArray[np.float32] = on_host(self.exchange.models[int(self.group[client])])
+            return model
+
+        places = {number: place for place, number in enumerate(self.clients)}
+        updates = Updates(
+            trained,
+            places,
+            self.states.trained,
+            received if self.algorithm.regroups else None,
+            lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
+        )
+        with self.meter.phase("communicate"):  # attackers may wait for each other
+            self._attackers.strike(round, participants, updates)
+        self._privacy.clip(round, updates)
 
     def _own_fields(self, before: Ints, trained: Gathered, findings: Findings) -> record_rows.Rows:
         """Return the values of the algorithm's own fields; `before` are the groups before the round."""
@@ -363,6 +398,7 @@ class Rounds:
             results |= record_rows.together(self._totals, self._evaluator.totals)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
+        results |= self._attackers.rows() | self._privacy.rows(round)
         measured = record_rows.measurements(trained, self.case.link, traffic)
         kept = round + 1 in self.case.evaluation.embeddings
         embeddings = task.embeddings(closing.flags) if kept else {}

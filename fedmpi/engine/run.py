@@ -25,6 +25,7 @@ from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of, load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
+from fedmpi.engine import attacks, privacy
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation, assemble, deal, load
@@ -153,7 +154,8 @@ def _run(
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        fields = (*hooks.fields(), *task.fields, *_reduction_fields(case, federation.num_clients))
+        own = (*attacks.fields_of(case), *privacy.fields_of(case))
+        fields = (*hooks.fields(), *task.fields, *own, *_reduction_fields(case, federation.num_clients))
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:

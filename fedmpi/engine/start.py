@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
+from fedmpi.engine import attacks, privacy
 from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.figures import MOST_CLIENTS
@@ -56,7 +58,8 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     """
     mine = world.together(partial(_answers, case, hooks, federation))
     own = {field.name for field in hooks.fields()}
-    if taken := sorted(own & {field.name for field in federation.task.fields}):
+    others = (*federation.task.fields, *attacks.fields_of(case), *privacy.fields_of(case))
+    if taken := sorted(own & {field.name for field in others}):
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
         )
@@ -94,9 +97,22 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
         }
         names = [split.name for split in federation.partition.clients]
-        return {**answers, "shares": digest(_shared(case, hooks, names, federation.shapes))}
+        shared = _shared(case, hooks, names, federation.shapes)
+        _refuse_unfit(case, hooks, federation, shared)
+        return {**answers, "shares": digest(shared)}
     except RankFailed as error:
         raise BadInput(str(error)) from error
+
+
+def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tensors) -> None:
+    """Raise BadInput for attackers, clipping or noise that these clients and this model cannot have."""
+    clients = federation.num_clients
+    attacks.refuse_unfit(case, clients)
+    module = network_of(case.objective, case.model, federation.shapes[0])
+    parameters = dict(module.named_parameters())
+    size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
+    sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
+    privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
 
 
 def _predicted(federation: Federation) -> list[object]:
@@ -109,7 +125,7 @@ def _predicted(federation: Federation) -> list[object]:
 
 def _refuse_fields(task: Task) -> None:
     """Raise BadInput where a field of a task is not the only one of its name."""
-    taken = {field.name for field in (*RESULTS, *MEASUREMENTS)}
+    taken = {field.name for field in (*RESULTS, *MEASUREMENTS, attacks.ATTACKER, privacy.EPSILON)}
     for field in task.fields:
         if field.name in taken:
             raise BadInput(f'task {task.name}: two fields of a record are named "{field.name}": rename one')

@@ -61,6 +61,11 @@ def _secret_columns(algorithm: Hooks) -> list[int]:
     return [TRAINING.index(name) for name in names]
 
 
+def heaviest(algorithm: Hooks, client: Client, weights: npt.NDArray[np.int64]) -> int:
+    """Return what a client's delta is multiplied by, at most; weights from reports are not known yet."""
+    return 1 if algorithm.reports else max(client.weight, int(weights[client.id]))
+
+
 def train(
     case: Case,
     algorithm: Hooks,
@@ -96,9 +101,8 @@ def train(
     for before, pending in _started(case, algorithm, states, round, chosen):
         for number, done in pending().items():
             client, place = states.clients[number], places[number]
-            # What its delta is multiplied by, or less; weights from reports are not known yet.
-            heaviest = 1 if algorithm.reports else max(client.weight, int(weights[number]))
-            deltas[number], row = _result(algorithm, client, before[number], done, heaviest, on_device)
+            bound = heaviest(algorithm, client, weights)
+            deltas[number], row = _result(algorithm, client, before[number], done, bound, on_device)
             rows[place] = [*row, done.received_loss][:width]
             if case.reduction.secret:
                 rows[place, _secret_columns(algorithm)] = np.nan

@@ -13,6 +13,8 @@ from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import KERNELS, kernels_of
+from fedmpi.case.attacks import ATTACKS
+from fedmpi.case.privacy import PRIVACY
 from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
@@ -31,6 +33,7 @@ from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.needs import unmet
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
+from fedmpi.registry.trust import unfit
 from fedmpi.registry.twins import distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
@@ -41,6 +44,8 @@ AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "objective": (OBJECTIVES, "supervised"),
     "optimizer": (OPTIMIZERS, "adam"),
     "reduction": (REDUCTIONS, "exact"),
+    "attack": (ATTACKS, "none"),
+    "privacy": (PRIVACY, "none"),
 }
 """Option classes by name, and the default's name, of each axis but dataset and algorithm."""
 
@@ -151,7 +156,7 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
         case: Case = _validated(Case, values, "", able)
         _fits(case)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
-        if (wrong := unmet(algorithm, case)) is not None:
+        if (wrong := unmet(algorithm, case) or unfit(algorithm, case)) is not None:
             raise _Refused(*wrong)
     return Checked(case, algorithm)
 

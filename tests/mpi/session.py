@@ -139,13 +139,14 @@ def check_a_server_that_trains_changes_nothing(world, root):
 
 def check_masks_change_nothing(world, root):
     """Secure sums are those of "fixed32", bit for bit; of an update's size nothing is recorded."""
-    for name in ("secagg", "secagg+", "lightsecagg"):
-        overrides = [f"reduction.name={name}", "case=fixed32"]
+    sums = [(name, "fixed32") for name in ("secagg", "secagg+", "lightsecagg")]
+    for name, case in [*sums, ("lightsecagg", "private")]:
+        overrides = [f"reduction.name={name}", f"case={case}"]
         (job,) = jobs(root / "masked", overrides).values()
         assert job.case.reduction.name == name
         run(job, world, Silent(), StopRequest())
         if world.is_root:
-            found = differences(root / "runs" / "fixed32", job.folder)
+            found = differences(root / "runs" / case, job.folder)
             fields = {line.split(":")[0] for line in found if not line.startswith("config")}
             assert fields == {"/rounds/delta_norm"}, found
 

@@ -98,6 +98,15 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
             "gain over self-train", _gain_entry,
             f"{metric.points} mean over clients, over the seeds that both have".strip(),
         ),
+        _figure(
+            metric, f"benign_{field}", "benign clients",
+            "last round, mean over clients that do not attack",
+        ),
+        Column(
+            "attackers among attackers", _share("attackers_together"),
+            "share of attackers in an attacker's group at the end, %",
+        ),
+        Column("epsilon", _epsilon, "privacy spent at the end, by client (docs/privacy.md)", pasted=True),
         Column("clusters", _clusters, "clusters at the end, mean over seeds, of algorithms that split them"),
     ]  # fmt: skip
     return [
@@ -133,6 +142,14 @@ def _figure(metric: Metric, name: str, title: str, meaning: str, pasted: bool = 
         return score(metric, found if metric.field() == name else found.mean)
 
     return Column(title, entry, meaning, pasted=pasted)
+
+
+def _share(name: str) -> Callable[[Line], Entry]:
+    return lambda line: number(100 * line[1].mean(name), 1)
+
+
+def _epsilon(line: Line) -> Entry:
+    return number(line[1].mean("epsilon"), 2)
 
 
 def ahead(cells: Sequence[Cell], rule: str = LAST) -> list[Cell]:

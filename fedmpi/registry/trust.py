@@ -1,0 +1,93 @@
+"""What fits an attack, and what clipping and differential privacy need (imports without torch)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import (
+    ControlVariates,
+    Regroups,
+    RowAggregate,
+    Splits,
+    WeightsFromReports,
+)
+from fedmpi.case.attacks import LabelFlip, NoAttack, UpdateAttack
+from fedmpi.case.privacy import Clipped, Private
+from fedmpi.case.schema import Case, ClippedOptions
+from fedmpi.registry.tasks import task_named
+from fedmpi.tasks.known import classifies
+
+_SEES_MORE = Splits | Regroups | WeightsFromReports | RowAggregate | ControlVariates
+"""Capabilities by which the server learns more than one noisy mean, or averages something else."""
+
+
+def unfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    """Return the first setting of attack or privacy that cannot be, and what to do; None where all fit."""
+    return _attack(algorithm, case) or _clipping(algorithm, case) or _privacy(algorithm, case)
+
+
+def _attack(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    attack, name = case.attack, algorithm.name
+    if isinstance(attack, NoAttack):
+        return None
+    if algorithm.pools or not algorithm.communicates:
+        return "attack", f"{name} has no update that could be attacked: use an algorithm that shares, or none"
+    if isinstance(attack, LabelFlip) and not _flippable(case):
+        return "attack", '"label-flip" needs a supervised task of one class per graph or node'
+    if isinstance(attack, UpdateAttack) and attack.from_round > case.rounds:
+        return "attack.from_round", f"there is no round {attack.from_round}: rounds are 1 to {case.rounds}"
+    return None
+
+
+def _flippable(case: Case) -> bool:
+    if not case.objective.supervised:
+        return False
+    task = task_named(case.task, case.dataset.name)
+    if task is None:
+        return classifies(case.task, case.dataset.name)
+    return task.labels == "classification" and task.of != "edge"
+
+
+def _clipping(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    kind, name = case.privacy.name, algorithm.name
+    if not isinstance(case.privacy, Clipped):
+        return None
+    if algorithm.pools or not algorithm.communicates:
+        return "privacy", f'{name} sends no updates that "{kind}" could shorten: use "fedavg"'
+    if isinstance(algorithm, Regroups):
+        return "privacy", f'{name} averages models, and "{kind}" shortens updates: use "fedavg"'
+    if isinstance(algorithm, ControlVariates):
+        return "privacy", f'{name} sends a second vector, which "{kind}" does not shorten: use "fedavg"'
+    if case.reduction.secret and isinstance(case.attack, UpdateAttack):
+        return (
+            "privacy",
+            f'under "{case.reduction.name}" clients shorten their own updates, and an attacker would not: '
+            'use reduction = "exact"',
+        )
+    return None
+
+
+def _privacy(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    privacy, name = case.privacy, algorithm.name
+    if not isinstance(privacy, Private):
+        return None
+    if isinstance(algorithm, _SEES_MORE):
+        return "privacy", f'{name} shows more of a client than the mean with noise: use "fedavg"'
+    for hook in ("participants", "groups", "weights"):
+        if getattr(type(algorithm), hook) is not getattr(Algorithm, hook):
+            return "privacy", f"{name} has {hook} of its own, for which epsilon is not known"
+    if case.weights != "equal":
+        return "weights", f'"{privacy.name}" privacy bounds what each client adds: use weights = "equal"'
+    if case.reduction.dropouts.steps:
+        text = f'"{privacy.name}" privacy counts on every participant: remove the setting'
+        return "reduction.dropouts", text
+    if privacy.distributed and not isinstance(case.reduction, ClippedOptions):
+        return (
+            "reduction",
+            f'"distributed" noise needs a sum of integers at a public exponent, not "{case.reduction.name}": '
+            'use "fixed32", or a secure one',
+        )
+    if find_spec("dp_accounting") is None:
+        return "privacy", f"\"{privacy.name}\" needs the extra privacy: pip install 'fedmpi[privacy]'"
+    return None
