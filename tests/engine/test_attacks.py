@@ -24,7 +24,9 @@ def case_of(**settings):
 def trained(*deltas):
     """Return updates of clients 0, 1, ...; the last element is a running statistic."""
     rows = np.ones((len(deltas), len(TRAINING)))
-    return Trained({n: np.array(d, np.float32) for n, d in enumerate(deltas)}, rows, np.zeros(0, np.uint8), 0)
+    return Trained(
+        {n: np.array(d, np.float32) for n, d in enumerate(deltas)}, rows, np.zeros(0, np.uint8), 0, {}
+    )
 
 
 def struck(attack, found, round=0, received=None):

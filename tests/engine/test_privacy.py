@@ -40,7 +40,7 @@ def source(*coordinates):
 def test_long_updates_are_shortened_and_short_ones_stay_as_they_are():
     rows = np.ones((2, len(TRAINING)))
     long, short = np.array([3.0, 4.0, 50.0], np.float32), np.array([0.6, 0.1, 50.0], np.float32)
-    trained = Trained({0: long, 1: short}, rows, np.zeros(0, np.uint8), 0)
+    trained = Trained({0: long, 1: short}, rows, np.zeros(0, np.uint8), 0, {})
     case = case_of(name="clipping", clip=1.0)
     Privacy(case, 2, 2, 2, is_root=True).clip(0, Updates(trained, {0: 0, 1: 1}, 2, None, lambda client: 1))
     np.testing.assert_allclose(trained.deltas[0], [0.6, 0.8, 50.0], rtol=1e-6)
@@ -64,7 +64,7 @@ def test_central_noise_is_added_to_the_mean_and_differs_by_round():
     groups, everybody = Groups(np.zeros(4, np.int64), np.zeros(4, np.int64), {0: 0}), np.arange(4)
 
     def noise(round):
-        privacy.clip(round, Updates(Trained({}, None, None, 0), {}, SIZE, None, lambda client: 1))
+        privacy.clip(round, Updates(Trained({}, None, None, 0, {}), {}, SIZE, None, lambda client: 1))
         return Noisy(plain, privacy).means(groups, everybody, np.ones(4, np.int64), updates)[0] - 0.25
 
     assert abs(noise(0).std() / 0.025 - 1) < 0.03
