@@ -55,7 +55,11 @@ def leaders(cells: Iterable[T], figure: Callable[[T], float], digits: int) -> li
 
 def areas_legend(title: str, names: Sequence[str]) -> Markup:
     """Return the buttons that hide and show areas, coloured in their order."""
-    chips = [f'<rect class="fill c{place % COLOURS}" width="26" height="10"/>' for place in range(len(names))]
+    fades = ["", ' fill-opacity="0.55"']  # as in bars
+    chips = [
+        f'<rect class="fill c{place % COLOURS}" width="26" height="10"{fades[place // COLOURS % 2]}/>'
+        for place in range(len(names))
+    ]
     return _legend(title, dict(zip(names, chips, strict=True)))
 
 
