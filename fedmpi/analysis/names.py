@@ -40,6 +40,12 @@ _WITH_FEDAVG = ("fclg", "fclg-h", "intra-kl", "intra-mse")
 ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train")
 """Algorithms in the order in which they are shown."""
 
+_FURTHER = (
+    *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
+    *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
+)
+"""All other algorithms, in the order in which they take colours and dashes."""
+
 
 def algorithm_name(name: str) -> str:
     """Return an algorithm's name as papers write it."""
@@ -55,6 +61,11 @@ def dataset_name(name: str) -> str:
 def algorithm_place(algorithm: str) -> int:
     """Return an algorithm's place among lines and violins; those of plug-ins come last."""
     return ORDER.index(algorithm) if algorithm in ORDER else len(ORDER)
+
+
+def algorithm_look(algorithm: str) -> int:
+    """Return the number that an algorithm's colour and dashes follow from; plug-ins share the last."""
+    return (*ORDER, *_FURTHER, algorithm).index(algorithm)
 
 
 def unsupervised_name(objective: str, algorithm: str) -> str:

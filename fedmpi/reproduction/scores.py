@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
-from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
+from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared, compare
 from fedmpi.reproduction.published import BY_CLIENT
 from fedmpi.reproduction.results import Cell, Results, Row
 from fedmpi.reproduction.tables import (
@@ -20,6 +21,7 @@ from fedmpi.reproduction.tables import (
     markdown,
     notes,
     row,
+    signed,
     spread_text,
 )
 
@@ -35,6 +37,8 @@ _HONEST_HEADINGS = (
         "its constant",
         "seeds",
         "gain lost",
+        "honest protocol - paper",
+        "holds without leakage?",
     ),
 )
 _HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(_JUDGED))
@@ -95,34 +99,39 @@ def _text(value: float) -> str:
 
 
 def honest_table(results: Results, found: Sequence[Compared]) -> str:
-    """Return what is left of scores without leakage: a line per figure of the protocol "published"."""
-    rows = []
-    for each in found:
-        published = each.published
-        if _LEAKS not in published.cases.split() or not each.cell.runs:
-            continue
-        honest, _ = results.one(published.suite, published.cases.replace(_LEAKS, _HONEST))
-        assert published.score is not None
-        by_client = published.metric in BY_CLIENT
-        scored = [
-            _mean(cell, cell.column(published.score, BY_VALIDATION, by_client=by_client))
-            for cell in (each.cell, honest)
-        ]
-        constants = [_constant(cell, each) for cell in (each.cell, honest)]
-        gained = [
-            published.score.sign * (score - constant)
-            for score, constant in zip(scored, constants, strict=True)
-        ]
-        rows.append(
-            [
-                *(published.place, published.column, published.row, published.metric, _leaked(each.cell)),
-                *(_text(scored[0]), _text(_without_leaked(each.cell)), _text(constants[0])),
-                *(_text(scored[1]), _text(constants[1])),
-                f"{len(honest.runs)}",
-                _lost(*gained),
-            ]
-        )
-    return markdown(_HONEST_HEADINGS, rows) if rows else ""
+    """Return what is left of scores without leakage: a line per figure of the protocol "published".
+
+    The honest scores are judged against the paper's figures by the rules of its tables.
+    """
+    leaky = [each for each in found if _LEAKS in each.published.cases.split() and each.cell.runs]
+    figures = [each.published for each in leaky]
+    honest = compare(
+        [replace(figure, cases=figure.cases.replace(_LEAKS, _HONEST)) for figure in figures], results
+    )
+    if not leaky:
+        return ""
+    rows = [_honest_row(*pair) for pair in zip(leaky, honest, strict=True)]
+    total = f"Of these {len(honest)} published scores without leakage: {answered(honest, BY_VALIDATION)}."
+    return f"{markdown(_HONEST_HEADINGS, rows)}\n{total}\n"
+
+
+def _honest_row(each: Compared, honest: Compared) -> list[str]:
+    published = each.published
+    assert published.score is not None
+    scored, constants = [], []
+    for one in (each, honest):
+        estimate = one.ours[BY_VALIDATION]
+        scored.append(math.nan if estimate is None else estimate.value)
+        constants.append(_constant(one.cell, one))
+    gained = [
+        published.score.sign * (score - constant) for score, constant in zip(scored, constants, strict=True)
+    ]
+    return [
+        *(published.place, published.column, published.row, published.metric, _leaked(each.cell)),
+        *(_text(scored[0]), _text(_without_leaked(each.cell)), _text(constants[0])),
+        *(_text(scored[1]), _text(constants[1]), f"{len(honest.cell.runs)}", _lost(*gained)),
+        *(signed(honest.differences[BY_VALIDATION]), str(honest.judged[BY_VALIDATION])),
+    ]
 
 
 def _lost(published: float, honest: float) -> str:

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from fedmpi.config.suite import read
+from fedmpi.datasets.names import family_of
 from fedmpi.errors import BadInput
 from fedmpi.jobs import estimate, plan, systems
 from fedmpi.jobs.cases import Item, num_clients, survey
-from fedmpi.jobs.estimate import Estimate
+from fedmpi.jobs.estimate import Estimate, _of_egos, round_gflop
 
 SUITE = """
 name = "mine"
@@ -119,6 +120,18 @@ def test_an_unknown_dataset_has_no_estimate_and_asks_for_the_longest_time(make):
     (batch,) = make(text).batches
     assert math.isnan(batch.estimates[0].seconds)
     assert batch.minutes == 60
+
+
+@pytest.mark.parametrize(("name", "nodes"), [("CiteSeer", 19), ("DBLP", 84), ("Cora", 80), ("PubMed", 59)])
+def test_ego_networks_are_about_of_the_sizes_of_table_8(name, nodes, here):
+    dataset = f'dataset = {{ name = "CitationFull-{name}", egos = {{ number = 1000, hops = 2 }} }}'
+    settings = f'model = "gcn"\npartition = {{ name = "fedgraphnn", clients = 10 }}\n{dataset}'
+    case = item_of(f'name = "one"\n[case]\n{settings}\n').case
+    facts = family_of(f"CitationFull-{name}").facts[f"CitationFull-{name}"]
+    counts = [_of_egos(case.dataset.egos, facts, share) for share in (0.8, 0.2)]
+    assert [each.graphs for each in counts] == [800, 200]
+    assert sum(each.nodes for each in counts) == pytest.approx(1000 * nodes, rel=0.25)
+    assert round_gflop(case) > 0
 
 
 def item_of(text, **facts):

@@ -6,7 +6,9 @@ from tests.mpi.launcher import find
 from tests.mpi.storm import storm
 
 
-@pytest.mark.parametrize(("algorithm", "kills"), [("gcfl-plus", 3), ("ditto", 3), ("krum", 2)])
+@pytest.mark.parametrize(
+    ("algorithm", "kills"), [("gcfl-plus", 3), ("ditto", 3), ("krum", 2), ("nodes", 1), ("links", 1)]
+)
 def test_kills_change_nothing(algorithm, kills, tmp_path):
     counts = storm(find("mpich"), tmp_path, kills, (1, 2, 3), (algorithm,), seed=20, rounds=60)
     assert (counts.identical, counts.lost, counts.processes, counts.problems) == (1, 0, 0, [])

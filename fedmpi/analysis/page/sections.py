@@ -51,8 +51,9 @@ def leaders(cells: Iterable[T], figure: Callable[[T], float], digits: int) -> li
 
 def areas_legend(title: str, names: Sequence[str]) -> Markup:
     """Return the buttons that hide and show areas, coloured in their order."""
-    chip = Markup('<rect class="fill c{}" width="26" height="10"/>')
-    chips = [chip.format(place % COLOURS) for place in range(len(names))]
+    chip = Markup('<rect class="fill c{}" width="26" height="10"{}/>')
+    fades = [Markup(""), Markup(' fill-opacity="0.55"')]  # as in bars
+    chips = [chip.format(place % COLOURS, fades[place // COLOURS % 2]) for place in range(len(names))]
     return part("legend")(title, dict(zip(names, chips, strict=True)))
 
 

@@ -13,6 +13,7 @@ from fedmpi.analysis import cells
 from fedmpi.analysis.cells import key, titles
 from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.names import (
+    algorithm_look,
     algorithm_name,
     algorithm_place,
     dataset_name,
@@ -146,7 +147,7 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
     algorithms = [str(setting(config, "algorithm")) for config in configs]
     drawn = []
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
-        colour, repeat = algorithm_place(algorithms[place]), algorithms[:place].count(algorithms[place])
+        colour, repeat = algorithm_look(algorithms[place]), algorithms[:place].count(algorithms[place])
         dash = (colour + 2 * repeat) % DASHES
         if known_objective(
             _objective(firsts[place])

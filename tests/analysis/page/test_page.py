@@ -52,6 +52,15 @@ def test_a_method_with_other_clients_is_a_setting_of_its_own(tmp_path, make_run)
     assert left_out == []
 
 
+def test_algorithms_are_told_apart_on_one_page(tmp_path, make_run):
+    from fedmpi.registry.algorithms import ALGORITHMS
+
+    for name in ALGORITHMS:
+        make_run(tmp_path / name, [[0.5, 0.6]], settings={"algorithm": name})
+    (setting,), _ = settings_of(tmp_path)
+    assert len({(cell.colour, cell.dash) for cell in setting.cells}) == len(ALGORITHMS) >= 22
+
+
 def test_settings_are_named_by_their_model_where_a_dataset_has_several(tmp_path, make_run):
     for name, dropout in (("gcn", 0.3), ("gat", 0.3), ("gcn", 0.5)):
         model = {"name": f"fedgraphnn/{name}", "dropout": dropout}
