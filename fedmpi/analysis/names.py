@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8B5A2B")
 """Told apart with any colour vision: seven after Okabe and Ito (2008), and a brown."""
 
@@ -55,6 +57,12 @@ def dataset_name(name: str) -> str:
 def algorithm_place(algorithm: str) -> int:
     """Return an algorithm's place among lines and violins; those of plug-ins come last."""
     return ORDER.index(algorithm) if algorithm in ORDER else len(ORDER)
+
+
+def reference_among(names: Sequence[str], wanted: str | None) -> str:
+    """Return which of some algorithms others are set against: the wanted one, else FedAvg, else the first."""
+    asked = (each for each in names if wanted in (each, algorithm_name(each)))
+    return next(asked, "fedavg" if "fedavg" in names else names[0])
 
 
 def unsupervised_name(objective: str, algorithm: str) -> str:

@@ -18,9 +18,9 @@ from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
-from fedmpi.analysis.comparison.outcomes import described, read_side
+from fedmpi.analysis.comparison.outcomes import described, read_side, split
 from fedmpi.analysis.pairing import compare_identical
-from fedmpi.cli.options import Json
+from fedmpi.cli.options import Json, Reference
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.report import check_target
 from fedmpi.cli.terminal import Screen, console, print_json, say
@@ -86,6 +86,15 @@ def compare(
         ),
     ] = None,
     as_json: Json = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTING",
+            help="Compare the values of a setting in these runs, such as algorithm, model, kernels, "
+            "optimizer.lr: paired by seed and all other settings.",
+        ),
+    ] = None,
+    reference: Reference = None,
 ) -> int:
     """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed.
 
@@ -95,7 +104,7 @@ def compare(
         0; 1 if a check failed; 2 if anything was left out (named on the standard error).
     """
     if identical:
-        if len(runs) != 2:
+        if len(runs) != 2 or by is not None:
             raise BadInput("compare --identical: name two runs or two suites' folders")
         return say_identical(*runs)
     check_target(target)
@@ -105,18 +114,19 @@ def compare(
         None if fail_if_slower is None else share(fail_if_slower, "--fail-if-slower"),
         allowance(fail_if_less_accurate, "--fail-if-less-accurate"),
     )
-    return _compare(runs, limits, as_json)
-
-
-def _compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
-    """Compare every further path with the first."""
-    if len(paths) < 2:
+    if by is None and (len(runs) < 2 or reference is not None):
         raise BadInput(
-            "compare: name two runs, suites or folders, or more; the first is what others are set against"
+            "compare: name two runs, suites or folders, or more, the first is what others are set against; "
+            "or one and --by SETTING"
         )
     complaints: list[str] = []
-    first, *others = [read_side(path, limits.target, complaints) for path in paths]
-    found = [compare_sides(first, other, limits) for other in others]
+    sides = [read_side(path, target, complaints) for path in runs]
+    first, *others = sides if by is None else split(sides, by, reference)
+    return _say([compare_sides(first, other, limits, by) for other in others], complaints, as_json)
+
+
+def _say(found: Sequence[Comparison], complaints: list[str], as_json: bool) -> int:
+    """Print the comparisons and what was left out; return the exit code."""
     if as_json:
         print_json([_record(each) for each in found])
     else:
