@@ -33,6 +33,12 @@ class RunFailed(FedmpiError):
     """The run cannot go on through no mistake in its input: disk full, replay mismatch (exit code 1)."""
 
 
+class TooFewLeft(RunFailed):
+    """Too few clients were left in a secure sum, after which the case asks to end (exit code 1)."""
+
+    agreed = True
+
+
 class RankFailed(RunFailed):
     """One rank cannot go on, through its algorithm or an error of its own; the run's status is `failed`."""
 

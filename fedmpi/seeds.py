@@ -30,6 +30,7 @@ class Purpose(IntEnum):
     CLUSTERING = 7
     SIGNATURE = 8
     GROUPING = 9
+    LEAVING = 10
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -40,6 +40,8 @@ def without_torch(arguments, folder):
         ["run", "synthetic/quick", "--list"],
         ["data", "list"],
         ["suites", "gcfl"],
+        ["options", "algorithm", "fedprox"],
+        ["new", "mine.toml"],
         ["info"],
         ["jobs", "systems"],
         ["jobs", "plan", "gcfl/table3", "--system", "generic-cpu"],
@@ -62,9 +64,9 @@ def test_records_are_read_without_torch_and_mpi(fedmpi, tiny_suite, tmp_path):
         ["watch", "runs", "--once"],
         ["scaling", "runs", "--predict", "4"],
         ["export", "runs", "--tensorboard", "tb", "--mllog", "logs"],
-        ["pack", "runs", "--suite", tiny_suite, "--out", "runs.tar.gz"],
-        ["verify", "runs.tar.gz"],
-        ["repair", "runs/fedavg"],
+        ["records", "pack", "runs", "--suite", tiny_suite, "--out", "runs.tar.gz"],
+        ["records", "verify", "runs.tar.gz"],
+        ["records", "repair", "runs/fedavg"],
     ):
         done = without_torch(arguments, tmp_path)
         assert done.returncode == 0, done.stderr

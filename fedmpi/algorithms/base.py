@@ -23,6 +23,7 @@ class AlgorithmOptions(Options):
     """Options that a suite may set in the case's `algorithm` table."""
 
     name: str
+    """Of the algorithm."""
 
 
 class Algorithm:
@@ -34,6 +35,8 @@ class Algorithm:
     """
 
     name: ClassVar[str]
+    paper: ClassVar[str] = ""
+    """Where it was published, for the reference of settings."""
     Options: ClassVar[type[AlgorithmOptions]] = AlgorithmOptions
     communicates: ClassVar[bool] = True
     """False: after the common start no parameters travel and each client keeps what it trained."""

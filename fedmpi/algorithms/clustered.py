@@ -27,31 +27,22 @@ _PAPER = {"criterion": "weighted", "combine": "sum", "warmup": 0, "smallest": 1}
 
 
 class ClusteredOptions(AlgorithmOptions):
-    """Options of all GCFL variants; those left out follow `protocol`.
-
-    Attributes
-    ----------
-    eps1, eps2 : float
-        Bounds of Eq. 4 (mean update shorter) and Eq. 5 (some update longer).
-    protocol : str
-        ``released-code`` or ``paper``.
-    criterion : str
-        Mean of Eq. 4: ``plain`` (released code) or ``weighted`` by training graphs (paper).
-    combine : str
-        A group moves by the weighted ``average`` (released code) or the ``sum`` (Eq. 7) of its updates.
-    warmup : int
-        Rounds in which nothing splits: 20 (released code) or 0.
-    smallest : int
-        Groups of at most so many clients stay: 2 (released code) or 1.
-    """
+    """Options of all GCFL variants; those left out follow `protocol`."""
 
     protocol: Literal["released-code", "paper"] = "released-code"
+    """Whose values the settings have that are left out."""
     eps1: float = Field(0.05, ge=0)
+    """Eq. 4: a group may split when its mean update is shorter."""
     eps2: float = Field(0.1, ge=0)
+    """Eq. 5: and when some update is longer."""
     criterion: Literal["plain", "weighted"] = "plain"
+    """Mean of Eq. 4: plain (released code), or weighted by training graphs (paper)."""
     combine: Literal["average", "sum"] = "average"
+    """A group moves by the weighted average (released code) or the sum (Eq. 7) of its updates."""
     warmup: int = Field(20, ge=0)
+    """Rounds in which nothing splits: 20 (released code) or 0 (paper)."""
     smallest: int = Field(2, ge=1)
+    """Groups of at most so many clients stay: 2 (released code) or 1 (paper)."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"released-code": _RELEASED, "paper": _PAPER}
 

@@ -18,16 +18,18 @@ from fedmpi.algorithms.capabilities import PersonalModel, Vector
 
 
 class DittoOptions(AlgorithmOptions):
-    """``attraction`` is the paper's lambda: 0 is local training, large values give the global model."""
+    """Options of Ditto."""
 
     name: Literal["ditto"] = "ditto"
     attraction: float = Field(0.1, ge=0)
+    """The paper's lambda: 0 is local training, large values give the global model."""
 
 
 class Ditto(PersonalModel, Algorithm):
     """One global model as FedAvg's; the personal gradient gains lambda (v - w)."""
 
     name: ClassVar[str] = "ditto"
+    paper: ClassVar[str] = "Li et al., ICML 2021, Algorithm 1"
     Options: ClassVar[type[AlgorithmOptions]] = DittoOptions
     options: DittoOptions
 

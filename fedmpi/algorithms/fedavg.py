@@ -17,3 +17,4 @@ class FedAvg(Algorithm):
     """One global model, w <- w + sum_i (n_i / n) (w_i - w)."""
 
     name: ClassVar[str] = "fedavg"
+    paper: ClassVar[str] = "McMahan et al., AISTATS 2017, Algorithm 1"

@@ -19,6 +19,7 @@ class FedBN(Algorithm):
     """One global model but for the clients' own normalisation."""
 
     name: ClassVar[str] = "fedbn"
+    paper: ClassVar[str] = "Li et al., ICLR 2021, Algorithm 1"
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client: not if it is a normalisation layer's."""

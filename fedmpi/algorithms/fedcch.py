@@ -31,34 +31,24 @@ _MOST_RECORDED = 256
 
 
 class FedCchOptions(AlgorithmOptions):
-    """Options of the clustering; the paper names hash, hierarchical clustering and k-means only.
-
-    Attributes
-    ----------
-    signature : str
-        ``hash`` of the mean embedding; the ``embedding`` itself, compared by cosine (the paper's
-        ablation); or ``random`` bits, the control that knows nothing of the client.
-    method : str
-        ``hierarchical`` or ``k-means`` (on the bits, or on the embeddings at length 1).
-    linkage : str
-        Of the tree.
-    cut : str
-        At the best mean ``silhouette``, at so many ``clusters``, or at a ``distance`` 1 - E (its root
-        for Ward's method).
-    clusters, distance
-        Read by the cuts of these names.
-    pf : str
-        Whether GraphNorm, the personalised factor, stays with the client (``local``) or is averaged.
-    """
+    """Options of the clustering; the paper names hash, hierarchical clustering and k-means only."""
 
     name: Literal["fedcch"] = "fedcch"
     signature: Literal["hash", "embedding", "random"] = "hash"
+    """What clients are grouped by: a hash of the mean embedding; the embedding itself, compared by cosine
+    (the paper's ablation); or random bits, the control that knows nothing of the client."""
     method: Literal["hierarchical", "k-means"] = "hierarchical"
+    """Of clustering; "k-means" on the bits, or on the embeddings at length 1."""
     linkage: cluster.Linkage = "average"
+    """Of the tree; for method = "hierarchical"."""
     cut: Literal["silhouette", "clusters", "distance"] = "silhouette"
+    """Where the tree is cut: at the best mean silhouette, at a number of clusters, or at a distance."""
     clusters: int = Field(2, ge=1)
+    """Clusters of cut = "clusters"."""
     distance: float = Field(0.3, gt=0)
+    """Distance 1 - E of cut = "distance"; its root for Ward's method."""
     pf: Literal["local", "shared"] = "local"
+    """Whether GraphNorm, the personalised factor, stays with the client or is averaged."""
 
     added: ClassVar[frozenset[str]] = frozenset({"pf"})
 
@@ -67,6 +57,7 @@ class FedCch(Regroups, Records, Algorithm):
     """One model per cluster of the round."""
 
     name: ClassVar[str] = "fedcch"
+    paper: ClassVar[str] = "Jiao et al., IJCAI 2025, section 4"
     Options: ClassVar[type[AlgorithmOptions]] = FedCchOptions
     options: FedCchOptions
 

@@ -18,6 +18,7 @@ class FedNova(WeightsFromReports, Algorithm):
     """``w <- w + tau_eff sum_i p_i (w_i - w) / tau_i`` with ``p_i = n_i / n`` among the participants."""
 
     name: ClassVar[str] = "fednova"
+    paper: ClassVar[str] = "Wang et al., NeurIPS 2020, Eq. 6 to 8"
 
     def round_weights(self, round: int, lr: float, reports: Reports) -> RoundWeights:
         """Return ``tau_eff p_i / tau_i``."""

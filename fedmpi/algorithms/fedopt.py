@@ -20,24 +20,30 @@ from fedmpi.algorithms.capabilities import ServerState
 
 
 class ServerOptions(AlgorithmOptions):
-    """``server_lr`` is the server's step length eta."""
+    """What all of the family have."""
 
     server_lr: float = Field(1.0, gt=0)
+    """The server's step length eta."""
 
 
 class MomentumOptions(ServerOptions):
-    """``momentum`` is the share of the last step that the next one keeps."""
+    """Options of FedAvgM."""
 
     momentum: float = Field(0.9, ge=0, lt=1)
+    """Share of the last step that the next one keeps."""
 
 
 class AdaptiveOptions(ServerOptions):
-    """``beta1`` and ``beta2`` are the decay of the moments, ``tau`` the degree of adaptivity."""
+    """Options of the adaptive optimizers."""
 
     server_lr: float = Field(0.01, gt=0)
+    """The server's step length eta."""
     beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay of the first moment."""
     beta2: float = Field(0.99, ge=0, lt=1)
+    """Decay of the second moment."""
     tau: float = Field(1e-3, gt=0)
+    """Degree of adaptivity, added to the root of the second moment."""
 
 
 class FedOpt(ServerState, Algorithm):
@@ -79,16 +85,18 @@ class FedOpt(ServerState, Algorithm):
 
 
 class FedSgd(FedOpt):
-    """``w <- w + eta mean``."""
+    """FedSGD: the server's step is plain, ``w <- w + eta mean``."""
 
     name: ClassVar[str] = "fedsgd"
+    paper: ClassVar[str] = "McMahan et al., AISTATS 2017; Reddi et al., ICLR 2021"
     Options: ClassVar[type[AlgorithmOptions]] = ServerOptions
 
 
 class FedAvgM(FedOpt):
-    """``m <- momentum m + mean``, ``w <- w + eta m``."""
+    """FedAvgM: the server has momentum, ``m <- momentum m + mean``, ``w <- w + eta m``."""
 
     name: ClassVar[str] = "fedavgm"
+    paper: ClassVar[str] = "Hsu, Qi and Brown, arXiv:1909.06335, 2019"
     Options: ClassVar[type[AlgorithmOptions]] = MomentumOptions
 
     def direction(self, mean: Floats) -> Floats:
@@ -118,9 +126,10 @@ class _Adaptive(FedOpt):
 
 
 class FedAdagrad(_Adaptive):
-    """``v <- v + mean^2``."""
+    """FedAdagrad: the server's second moment adds up, ``v <- v + mean^2``."""
 
     name: ClassVar[str] = "fedadagrad"
+    paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
 
     def second(self, square: Floats) -> Floats:
         """Add the squares."""
@@ -128,9 +137,10 @@ class FedAdagrad(_Adaptive):
 
 
 class FedAdam(_Adaptive):
-    """``v <- beta2 v + (1 - beta2) mean^2``."""
+    """FedAdam: the server's second moment decays, ``v <- beta2 v + (1 - beta2) mean^2``."""
 
     name: ClassVar[str] = "fedadam"
+    paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
 
     def second(self, square: Floats) -> Floats:
         """Let old squares decay."""
@@ -139,9 +149,10 @@ class FedAdam(_Adaptive):
 
 
 class FedYogi(_Adaptive):
-    """``v <- v - (1 - beta2) mean^2 sign(v - mean^2)``."""
+    """FedYogi: it moves by a bounded part, ``v <- v - (1 - beta2) mean^2 sign(v - mean^2)``."""
 
     name: ClassVar[str] = "fedyogi"
+    paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
 
     def second(self, square: Floats) -> Floats:
         """Move towards the squares by a part of them."""

@@ -22,6 +22,7 @@ class FedPer(Algorithm):
     """One global model but for the clients' own heads."""
 
     name: ClassVar[str] = "fedper"
+    paper: ClassVar[str] = "Arivazhagan et al., arXiv:1912.00818, 2019, Algorithm 1"
     reads_share: ClassVar[bool] = False
 
     def shares(self, name: str, share: str) -> bool:

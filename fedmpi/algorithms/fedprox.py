@@ -18,16 +18,18 @@ from fedmpi.algorithms.capabilities import LocalPenalty, Vector
 
 
 class FedProxOptions(AlgorithmOptions):
-    """``mu`` is the weight of the proximal term (GCFL: 0.01)."""
+    """Options of FedProx."""
 
     name: Literal["fedprox"] = "fedprox"
     mu: float = Field(0.01, ge=0)
+    """Weight of the proximal term; 0.01 as GCFL."""
 
 
 class FedProx(LocalPenalty, Algorithm):
     """One global model; the local gradient gains mu (w - w_t)."""
 
     name: ClassVar[str] = "fedprox"
+    paper: ClassVar[str] = "Li et al., MLSys 2020, Algorithm 2"
     Options: ClassVar[type[AlgorithmOptions]] = FedProxOptions
     options: FedProxOptions
 

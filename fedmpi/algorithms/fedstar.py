@@ -21,16 +21,18 @@ from fedmpi.models.options import ModelOptions
 
 
 class FedStarOptions(AlgorithmOptions):
-    """``sharing = false`` leaves every client alone after the common start."""
+    """Options of FedStar."""
 
     name: Literal["fedstar"] = "fedstar"
     sharing: bool = True
+    """Whether the structure channel is averaged; false leaves every client alone after the common start."""
 
 
 class FedStar(Algorithm):
     """One structure channel for all clients."""
 
     name: ClassVar[str] = "fedstar"
+    paper: ClassVar[str] = "Tan et al., AAAI 2023"
     Options: ClassVar[type[AlgorithmOptions]] = FedStarOptions
     reads_share: ClassVar[bool] = False
     options: FedStarOptions

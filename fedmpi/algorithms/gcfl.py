@@ -25,6 +25,7 @@ class Gcfl(Clustered):
     """Edge weight of two clients: cosine of their updates, plus 1."""
 
     name: ClassVar[str] = "gcfl"
+    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 4.3"
     Options: ClassVar[type[AlgorithmOptions]] = GcflOptions
     wants_rows: ClassVar[bool] = True
 

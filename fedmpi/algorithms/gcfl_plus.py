@@ -20,26 +20,17 @@ from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredO
 
 
 class GcflPlusOptions(ClusteredOptions):
-    """What `ClusteredOptions` has, and the sequences.
-
-    Attributes
-    ----------
-    sequence : str
-        ``gradient``: norm of the last batch's gradient (released code);
-        ``delta``: norm of the update (paper).
-    length : int
-        Values of a sequence that are compared; no group splits before every client has so many.
-    after_split : str
-        ``cleared``: all sequences start anew (released code); ``kept``: the window slides on (paper).
-    standardise : bool
-        Divide each sequence by its standard deviation (Eq. 20); a constant one stays as it is.
-    """
+    """What `ClusteredOptions` has, and the sequences."""
 
     name: Literal["gcfl-plus", "gcfl-plus-dws"] = "gcfl-plus"
     sequence: Literal["gradient", "delta"] = "gradient"
+    """Norms of the last batch's gradient (released code), or of the update ("delta", paper)."""
     length: int = Field(10, ge=2)
+    """Values of a sequence that are compared; no group splits before every client has so many."""
     after_split: Literal["cleared", "kept"] = "cleared"
+    """All sequences start anew ("cleared", released code), or the window slides on ("kept", paper)."""
     standardise: bool = False
+    """Whether each sequence is divided by its standard deviation (Eq. 20); a constant one stays as it is."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "released-code": {**_RELEASED, "sequence": "gradient", "after_split": "cleared"},
@@ -48,9 +39,13 @@ class GcflPlusOptions(ClusteredOptions):
 
 
 class GcflPlus(ServerState, Clustered):
-    """Edge weight of two clients: largest distance of the group minus theirs."""
+    """GCFL+: groups split by their clients' sequences of norms, compared by dynamic time warping.
+
+    Edge weight of two clients: largest distance of the group minus theirs.
+    """
 
     name: ClassVar[str] = "gcfl-plus"
+    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
     Options: ClassVar[type[AlgorithmOptions]] = GcflPlusOptions
     central: ClassVar[bool] = False
     options: GcflPlusOptions
@@ -124,6 +119,7 @@ class GcflPlusDws(GcflPlus):
     """GCFL+ on the norms of the updates, whatever the protocol: the released ``gcflplusdWs``."""
 
     name: ClassVar[str] = "gcfl-plus-dws"
+    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
 
     class Options(GcflPlusOptions):
         """See `GcflPlusOptions`; only the sequence's default differs."""

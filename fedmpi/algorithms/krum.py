@@ -20,20 +20,20 @@ from fedmpi.errors import BadInput
 
 
 class KrumOptions(AlgorithmOptions):
-    """``f`` Byzantine clients are tolerated among more than 2 f + 2; the best ``m`` updates are averaged.
-
-    1 is Krum, more is multi-Krum.
-    """
+    """Options of Krum and multi-Krum."""
 
     name: Literal["krum"] = "krum"
     f: int = Field(1, ge=0)
+    """Byzantine clients that are tolerated, among more than 2 f + 2."""
     m: int = Field(1, ge=1)
+    """Best updates, which are averaged: 1 is Krum, more is multi-Krum."""
 
 
 class Krum(RowAggregate, Algorithm):
     """One global model that moves by the mean of the m updates with the least scores."""
 
     name: ClassVar[str] = "krum"
+    paper: ClassVar[str] = "Blanchard et al., NeurIPS 2017, sections 4 and 5"
     Options: ClassVar[type[AlgorithmOptions]] = KrumOptions
     options: KrumOptions
 

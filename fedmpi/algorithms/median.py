@@ -20,6 +20,7 @@ class Median(RowAggregate, Algorithm):
     """One global model that moves by the median; of an even number, the mean of the two in the middle."""
 
     name: ClassVar[str] = "median"
+    paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option I"
 
     def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
         """Return the median of each coordinate."""

@@ -21,16 +21,18 @@ from fedmpi.algorithms.capabilities import Reports, RoundWeights, WeightsFromLos
 
 
 class QFedAvgOptions(AlgorithmOptions):
-    """``q`` is the weight of fairness."""
+    """Options of q-FedAvg."""
 
     name: Literal["q-fedavg"] = "q-fedavg"
     q: float = Field(1.0, ge=0)
+    """Weight of fairness; 0 is the plain mean."""
 
 
 class QFedAvg(WeightsFromLosses, Algorithm):
     """``w <- w + sum_i F_i^q (w_i - w) / sum_i h_i / L``."""
 
     name: ClassVar[str] = "q-fedavg"
+    paper: ClassVar[str] = "Li et al., ICLR 2020, Algorithm 2"
     Options: ClassVar[type[AlgorithmOptions]] = QFedAvgOptions
     options: QFedAvgOptions
 

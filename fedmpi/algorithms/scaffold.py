@@ -19,16 +19,18 @@ from fedmpi.algorithms.capabilities import ControlVariates
 
 
 class ScaffoldOptions(AlgorithmOptions):
-    """``server_lr`` is the global step length eta_g."""
+    """Options of SCAFFOLD."""
 
     name: Literal["scaffold"] = "scaffold"
     server_lr: float = Field(1.0, gt=0)
+    """The global step length eta_g."""
 
 
 class Scaffold(ControlVariates, Algorithm):
     """One global model x and control variate c; a client has its own, c_i, zero at the start."""
 
     name: ClassVar[str] = "scaffold"
+    paper: ClassVar[str] = "Karimireddy et al., ICML 2020, Algorithm 1, option II"
     Options: ClassVar[type[AlgorithmOptions]] = ScaffoldOptions
     options: ScaffoldOptions
 

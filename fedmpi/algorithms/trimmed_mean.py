@@ -19,16 +19,18 @@ from fedmpi.algorithms.median import ascending
 
 
 class TrimmedMeanOptions(AlgorithmOptions):
-    """``beta`` is the share of the participants that is left out at each end, rounded down to clients."""
+    """Options of the trimmed mean."""
 
     name: Literal["trimmed-mean"] = "trimmed-mean"
     beta: float = Field(0.1, ge=0, lt=0.5)
+    """Share of the participants that is left out at each end, rounded down to clients."""
 
 
 class TrimmedMean(RowAggregate, Algorithm):
     """One global model that moves by the mean of what is left in each coordinate."""
 
     name: ClassVar[str] = "trimmed-mean"
+    paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option II"
     Options: ClassVar[type[AlgorithmOptions]] = TrimmedMeanOptions
     options: TrimmedMeanOptions
 

@@ -8,6 +8,7 @@ from typing import Any
 from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
 from fedmpi.analysis.scores import BEST, PUBLISHED, RULES
 from fedmpi.metrics.metric import Metric
+from fedmpi.store.schema import SECURE_STEPS
 
 Figures = Mapping[str, Any]
 """What `summarise`, `per_client` or `task_rows` says, by name."""
@@ -44,6 +45,7 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         _number("model GFLOP", "model_gflop", 2, 17),
         _number("client MB", "client_megabytes", 2, 18),
         _number("virtual s", "virtual_seconds", 1, 19),
+        *filled([_number(f"{name} s", f"{name}_seconds", 3, 20) for name in SECURE_STEPS], rows),
     ]
     if any("target" in row for row in rows):
         listed += [_to_target("rounds", 0, 1), _to_target("seconds", 1, 5)]
@@ -124,7 +126,7 @@ def _metric(metric: Metric, name: str, title: str, spare: int) -> Column[Figures
 
 
 def _number(title: str, name: str, digits: int, spare: int) -> Column[Figures]:
-    return Column(title, lambda row: number(row[name], digits), spare=spare)
+    return Column(title, lambda row: number(row.get(name), digits), spare=spare)
 
 
 def _to_target(unit: str, digits: int, spare: int) -> Column[Figures]:

@@ -10,7 +10,7 @@ import numpy as np
 from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
 from fedmpi.store.reader import Run
-from fedmpi.store.schema import Array
+from fedmpi.store.schema import SECURE_STEPS, Array
 
 
 def by_round(run: Run) -> Cost:
@@ -48,7 +48,26 @@ def figures(run: Run) -> dict[str, float]:
         "collective_megabytes": _total(run, "collective_bytes") / 1e6,
         "peak_host_gigabytes": float(max(peaks, default=math.nan)) / 1e9,
         "virtual_seconds": float(cost.virtual_seconds.sum()),
+        **{f"{name}_seconds": seconds for name, (seconds, _) in secure_steps(run).items()},
+        **{f"{name}_megabytes": sent / 1e6 for name, (_, sent) in secure_steps(run).items()},
     }
+
+
+def secure_steps(run: Run) -> dict[str, tuple[float, float]]:
+    """Return seconds and bytes of secure sums by step; empty for a run without.
+
+    Seconds are those of the slowest rank of each round, summed over rounds; bytes are of all ranks.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for attempt, kept in run.kept_rounds():
+        for name in SECURE_STEPS if f"{next(iter(SECURE_STEPS))}_seconds" in attempt.measurements else ():
+            seconds, sent = (attempt.measurements[f"{name}_{unit}"][kept] for unit in ("seconds", "bytes"))
+            before = found.get(name, (0.0, 0.0))
+            found[name] = (
+                before[0] + float(seconds.max(axis=1, initial=0.0).sum()),
+                before[1] + float(sent.sum()),
+            )
+    return found
 
 
 _BUSY = ("train", "evaluate")

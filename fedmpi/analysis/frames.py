@@ -20,6 +20,7 @@ from fedmpi.store.reader import Run
 from fedmpi.store.schema import Array
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 _CONTENTS = {
@@ -33,6 +34,18 @@ _CONTENTS = {
 }
 _MOST_LISTED = 8
 """Runs that are named where frames are printed."""
+_SHOWN = (
+    "dataset",
+    "algorithm",
+    "seed",
+    "status",
+    "rounds",
+    "ranks",
+    "test_accuracy",
+    "score",
+    "total_seconds",
+)
+"""Columns of runs that a notebook shows."""
 _IDENTITY = ("run", "dataset", "algorithm", "seed")
 Columns = dict[str, Any]
 
@@ -68,6 +81,34 @@ class Frames:
         if self.left_out:
             lines.append(f"  {len(self.left_out)} left out, named in .left_out")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the runs, and what else there is."""
+        shown = [name for name in _SHOWN if name in self.runs]
+        table = self.runs[shown].to_html(max_rows=2 * _MOST_LISTED, index=False, float_format="{:.4f}".format)
+        left_out = f"; {len(self.left_out)} left out, named in .left_out" if self.left_out else ""
+        return f"{table}<p>Frames: {', '.join('.' + name for name in _CONTENTS)}{left_out}</p>"
+
+    def plot(self, kind: str = "losses", **options: Any) -> Figure:
+        """Return a figure of matplotlib of the complete runs.
+
+        Parameters
+        ----------
+        kind : str
+            One of docs/figures.md, as `fedmpi plot` takes it.
+        options
+            Of that kind.
+
+        Raises
+        ------
+        BadInput
+            No such kind or option, no complete run, or matplotlib is not installed.
+        """
+        from fedmpi.analysis import figures
+
+        drawing = figures.load(kind)
+        complete = [run for run in self.read if run.status == "complete"]
+        return figures.drawn(drawing, complete, figures.check_options(drawing, options, f"{kind}: "))
 
     @cached_property
     def runs(self) -> DataFrame:

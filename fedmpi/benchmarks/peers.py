@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, median_with_interval, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.config import locations
@@ -20,7 +18,6 @@ from fedmpi.engine.rounds import RoundReport
 from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import Checked
 
-_RESAMPLES = 2000
 _SCALED = ("wall_seconds", "cpu_seconds")
 
 
@@ -95,7 +92,7 @@ def compare_times(
         measurements.append(Measurement({"setting": name, "program": "peer"}, peer))
         measurements.append(Measurement({"setting": name, "program": "fedmpi"}, own))
         measurements.append(Measurement({"setting": name, "program": "peer / fedmpi"}, pairs))
-        results[name] = {key: _median_with_interval(pairs[key]) for key in pairs}
+        results[name] = {key: median_with_interval(pairs[key]) for key in pairs}
         statements.append(_statement(name, peer, own, results[name]))
     settings = {"settings": [c.case.name for c in cases], "repetitions": repetitions, "warmup": warmup}
     return Report("peers", settings, measurements, results, statements)
@@ -117,14 +114,6 @@ def _times(pair: Pair, repetitions: int, warmup: int) -> tuple[dict[str, Samples
         {key: Samples.of("s", values) for key, values in zip(_SCALED, each, strict=True)} for each in taken
     )
     return peer, own
-
-
-def _median_with_interval(samples: Samples) -> dict[str, float]:
-    """Return the median and its 95 % percentile-bootstrap interval, the same for the same samples."""
-    values = np.array(samples.values)
-    drawn = np.random.default_rng(0).choice(values, (_RESAMPLES, len(values)))
-    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
-    return {"median": samples.median, "low": float(low), "high": float(high)}
 
 
 def _statement(

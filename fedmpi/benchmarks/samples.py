@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fedmpi.clock import Stopwatch
+
+_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class Measurement:
     def record(self) -> dict[str, Any]:
         """Return labels and figures as JSON values."""
         return {**self.labels, "figures": {name: each.record() for name, each in self.figures.items()}}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Measurement:
+        """Return the measurement that `record` came from."""
+        figures = {n: Samples.of(e["unit"], e["samples"]) for n, e in record["figures"].items()}
+        return cls({name: value for name, value in record.items() if name != "figures"}, figures)
 
 
 @dataclass(frozen=True)
@@ -124,3 +134,11 @@ def ratios(above: Samples, below: Samples) -> Samples:
 def rates(unit: str, amounts: Iterable[float], seconds: Samples) -> Samples:
     """Return amount per second of each repetition."""
     return Samples.of(unit, (a / s for a, s in zip(amounts, seconds.values, strict=True)))
+
+
+def median_with_interval(samples: Samples) -> dict[str, float]:
+    """Return the median and its 95 % percentile-bootstrap interval, the same for the same samples."""
+    values = np.array(samples.values)
+    drawn = np.random.default_rng(0).choice(values, (_RESAMPLES, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
+    return {"median": samples.median, "low": float(low), "high": float(high)}

@@ -61,7 +61,12 @@ def properties(
     as_published: AsPublished = False,
     as_json: Json = False,
 ) -> int:
-    """Graph properties beside those of random graphs (GCFL, Table 1)."""
+    """Graph properties beside those of random graphs (GCFL, Table 1).
+
+    Examples
+    --------
+    fedmpi analyse properties PROTEINS
+    """
     rows: list[Comparison] = []
     for raw in _named(data, names or list(published.TABLE_1)):
         rows.extend(compare(raw, seed, as_published))
@@ -85,7 +90,12 @@ def _property_cells(row: Comparison) -> tuple[str, ...]:
 
 
 def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int:
-    """Sizes of datasets (GCFL, Table 5)."""
+    """Sizes of datasets (GCFL, Table 5).
+
+    Examples
+    --------
+    fedmpi analyse statistics PROTEINS NCI1
+    """
     rows = [count(raw) for name in names or published.TABLE_5 for raw in _named(data, [name])]
     if as_json:
         return print_json({"statistics": [asdict(row) for row in rows]})
@@ -107,6 +117,10 @@ def heterogeneity(
     """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2).
 
     Without a name: the paper's five columns.
+
+    Examples
+    --------
+    fedmpi analyse heterogeneity gcfl/proteins
     """
     options = walks.options()
     columns = [tuple(names)] if names else list(published.TABLE_2)
@@ -135,7 +149,12 @@ def _spread(spread: Spread) -> str:
 def leakage(
     target: SuiteName, data: Data, case: OneCase = None, set_: Set = None, as_json: Json = False
 ) -> int:
-    """Test graphs with an isomorphic twin in a training set, and nodes or edges that are in one."""
+    """Test graphs with an isomorphic twin in a training set, and nodes or edges that are in one.
+
+    Examples
+    --------
+    fedmpi analyse leakage gcfl/proteins
+    """
     wanted = _distinct_partitions(_cases(target, case, set_ or []))
     found = []
     for each in wanted:

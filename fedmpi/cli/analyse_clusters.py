@@ -19,7 +19,12 @@ from fedmpi.heterogeneity.distances import WalkOptions
 
 
 def clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int:
-    """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3)."""
+    """Heterogeneity within the clusters that runs found, and do clusters follow domains (GCFL, Figure 3).
+
+    Examples
+    --------
+    fedmpi analyse clusters results/runs/gcfl/table3
+    """
     options = walks.options()
     maker = TableMaker(data.source(), options)
     found = [clustered(read_run(path), maker) for place in runs for path in run_paths(place)]

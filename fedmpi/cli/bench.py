@@ -49,15 +49,20 @@ def train(
     ] = 0,
     as_json: Json = False,
 ) -> int:
-    """Time local training and evaluation of all clients in one process, beside the machine's own rates."""
+    """Time local training and evaluation of all clients in one process, beside the machine's own rates.
+
+    Examples
+    --------
+    fedmpi bench train
+    """
     from fedmpi.benchmarks import cases
 
     checked = cases.choose(suite, set_ or [])
-    checkout = _alone("train", checked.case.threads)
+    checkout = alone("train", checked.case.threads)
     from fedmpi.benchmarks.train import measure
 
     report = measure(checked, data.source(), _world(), repetitions, warmup, functions)
-    return _show(report, as_json, checkout, {"threads": checked.case.threads})
+    return finish(report, as_json, checkout, {"threads": checked.case.threads})
 
 
 def cores(
@@ -71,7 +76,12 @@ def cores(
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time the same rounds in one process alone and in several side by side: what more ranks can gain."""
+    """Time the same rounds in one process alone and in several side by side: what more ranks can gain.
+
+    Examples
+    --------
+    fedmpi bench cores
+    """
     from fedmpi.benchmarks import cases
 
     checked = cases.choose(suite, set_ or [])
@@ -79,11 +89,11 @@ def cores(
     count = processes or max(available, 2)
     if count > available:
         raise BadInput(f"bench cores: {count} processes need as many cores, this one may use {available}")
-    checkout = _alone("cores", checked.case.threads)
+    checkout = alone("cores", checked.case.threads)
     from fedmpi.benchmarks.cores import measure
 
     report = measure(checked, data.source(), _world(), count, repetitions, warmup)
-    return _show(report, as_json, checkout, {"threads": checked.case.threads})
+    return finish(report, as_json, checkout, {"threads": checked.case.threads})
 
 
 def ranks(
@@ -98,7 +108,12 @@ def ranks(
     warmup: Annotated[int, typer.Option(min=0, help="Turns before, not measured.")] = 1,
     as_json: Json = False,
 ) -> int:
-    """Time the same run on several numbers of ranks in turn, each started by mpiexec."""
+    """Time the same run on several numbers of ranks in turn, each started by mpiexec.
+
+    Examples
+    --------
+    fedmpi bench ranks
+    """
     from fedmpi.benchmarks import cases
 
     if any(each.partition("=")[0] == "rounds" for each in set_ or []):
@@ -111,7 +126,7 @@ def ranks(
     most = _RANKS_PER_CORE * launch.available_cores()
     if max(wanted) > most:
         raise BadInput(f"--ranks {numbers}: at most {most} on the cores that this process may use")
-    checkout = _alone("ranks", checked.case.threads)
+    checkout = alone("ranks", checked.case.threads)
     from fedmpi.benchmarks.ranks import measure
 
     command = ["run", suite or cases.DEFAULT]
@@ -120,12 +135,42 @@ def ranks(
     for flag, place in (("--mirror", data.mirror), ("--data", data.data)):
         command += [flag, str(place)] if place is not None else []
     command += ["--offline"] if data.offline else []
-    return _show(
+    return finish(
         measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr)),
         as_json,
         checkout,
         {"threads": checked.case.threads},
     )
+
+
+def sums(
+    data: Data,
+    suite: OneCase = None,
+    set_: Set = None,
+    reductions: Annotated[
+        str, typer.Option(help="Reductions, with commas; the others are compared with the first.")
+    ] = "fixed32,secagg,secagg+,lightsecagg",
+    repetitions: Repetitions = 15,
+    warmup: Warmup = 3,
+    as_json: Json = False,
+) -> int:
+    """Time rounds of one case with several reductions in turn: what secure sums add to a round.
+
+    Examples
+    --------
+    fedmpi bench sums --set dataset=NCI1 --set partition.clients=30
+    """
+    from fedmpi.benchmarks import cases
+
+    names = reductions.split(",")
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise BadInput(f"--reductions {reductions}: give different reductions, two at least")
+    checked = [cases.choose(suite, [*(set_ or []), f"reduction={name}"]) for name in names]
+    checkout = alone("sums", checked[0].case.threads)
+    from fedmpi.benchmarks.sums import measure
+
+    report = measure(checked, data.source(), _world(), repetitions, warmup)
+    return finish(report, as_json, checkout, {"threads": checked[0].case.threads})
 
 
 def comm(
@@ -137,7 +182,12 @@ def comm(
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time collectives and reductions on the ranks that mpiexec starts, against the same data pickled."""
+    """Time collectives and reductions on the ranks that mpiexec starts, against the same data pickled.
+
+    Examples
+    --------
+    mpiexec -n 4 fedmpi bench comm
+    """
     from fedmpi.comm.start import load_world
     from fedmpi.store.provenance import checkout_state
 
@@ -154,7 +204,7 @@ def comm(
         world.fail(error)
     except BaseException as error:
         module.abort(error)
-    return _show(report, as_json, checkout, {"threads": 1, "mpi": facts}) if world.is_root else 0
+    return finish(report, as_json, checkout, {"threads": 1, "mpi": facts}) if world.is_root else 0
 
 
 def record(
@@ -167,11 +217,16 @@ def record(
     warmup: Warmup = 3,
     as_json: Json = False,
 ) -> int:
-    """Time how rounds are written: event log, HDF5 file, both with their checks, checkpoint."""
-    checkout = _alone("record", 1)
+    """Time how rounds are written: event log, HDF5 file, both with their checks, checkpoint.
+
+    Examples
+    --------
+    fedmpi bench record
+    """
+    checkout = alone("record", 1)
     from fedmpi.benchmarks.record import CLIENTS, measure
 
-    return _show(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
+    return finish(measure(clients or CLIENTS, out, repetitions, warmup), as_json, checkout, {"threads": 1})
 
 
 def data(
@@ -183,12 +238,17 @@ def data(
     as_json: Json = False,
     mirror: Mirror = None,
 ) -> int:
-    """Time data from raw archives to packed clients, with peak memory; each repetition in fresh processes."""
-    checkout = _alone("data", 1)
+    """Time data from raw archives to packed clients, with peak memory; each repetition in fresh processes.
+
+    Examples
+    --------
+    fedmpi bench data
+    """
+    checkout = alone("data", 1)
     from fedmpi.benchmarks.data import DEFAULT, measure
 
     source = Data(mirror=mirror, offline=True).source()
-    return _show(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
+    return finish(measure(names or DEFAULT, source, repetitions), as_json, checkout, {"threads": 1})
 
 
 def peers(
@@ -212,13 +272,18 @@ def peers(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies."""
+    """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies.
+
+    Examples
+    --------
+    fedmpi bench peers
+    """
     _refuse_idle_options(
         accuracy, {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
     )
     default = "proteins" if accuracy else "proteins,nci1,molecules,coauthor-cs,ciao"
     cases = _peer_cases(default if settings is None else settings)
-    checkout = _alone("peers", 1)
+    checkout = alone("peers", 1)
     from fedmpi.benchmarks.peer_accuracy import compare_accuracies
     from fedmpi.benchmarks.peers import compare_times
 
@@ -227,7 +292,7 @@ def peers(
         report = compare_accuracies(cases, source, world, rounds or 50, _SEEDS[: seeds or 5])
     else:
         report = compare_times(cases, source, world, repetitions or 15, 3 if warmup is None else warmup)
-    return _show(report, as_json, checkout, {"threads": 1})
+    return finish(report, as_json, checkout, {"threads": 1})
 
 
 def _refuse_idle_options(accuracy: bool, timing: dict[str, Any], learning: dict[str, Any]) -> None:
@@ -254,7 +319,7 @@ def _peer_cases(settings: str) -> list[Checked]:
     return [known[name] for name in dict.fromkeys(settings.split(","))]
 
 
-def _alone(command: str, threads: int) -> dict[str, Any]:
+def alone(command: str, threads: int) -> dict[str, Any]:
     """Refuse several ranks, set the number of threads before torch is loaded; return the state of the source.
 
     Raises
@@ -282,7 +347,8 @@ def _world() -> World:
     return world
 
 
-def _show(report: Report, as_json: bool, checkout: dict[str, Any], facts: dict[str, Any]) -> int:
+def finish(report: Report, as_json: bool, checkout: dict[str, Any], facts: dict[str, Any]) -> int:
+    """Print a report with its provenance; return the exit code."""
     from fedmpi.cli.bench_report import show
     from fedmpi.store.provenance import collect
 

@@ -102,6 +102,10 @@ def compare(
     -------
     int
         0; 1 if a check failed; 2 if anything was left out (named on the standard error).
+
+    Examples
+    --------
+    fedmpi compare results/runs other
     """
     if identical:
         if len(runs) != 2 or by is not None:

@@ -23,7 +23,12 @@ Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 
 
 def show(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
-    """List the known datasets and groups, and whether they are at hand."""
+    """List the known datasets and groups, and whether they are at hand.
+
+    Examples
+    --------
+    fedmpi data list
+    """
     load_plugins(plugin or [])
     source, screen = DataSource.from_environment(data, mirror), console(sys.stdout)
     groups = PlainTable("Groups: one client per dataset", ("name", "datasets"), 1, wrapped=("datasets",))
@@ -47,7 +52,12 @@ def show(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> in
 
 
 def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
-    """Download (or take from the mirror), check and prepare datasets: on a cluster, on the login node."""
+    """Download (or take from the mirror), check and prepare datasets: on a cluster, on the login node.
+
+    Examples
+    --------
+    fedmpi data fetch PROTEINS gcfl/table3
+    """
     load_plugins(plugin or [])
     source = DataSource.from_environment(data, mirror)
     for name in _datasets(names):
@@ -66,7 +76,12 @@ def _refusals(name: str, refused: Sequence[str]) -> list[str]:
 
 
 def verify(names: Names, data: Cache = None, plugin: Plugin = None) -> int:
-    """Compute the content digests of prepared datasets anew and compare them."""
+    """Compute the content digests of prepared datasets anew and compare them.
+
+    Examples
+    --------
+    fedmpi data verify PROTEINS
+    """
     load_plugins(plugin or [])
     source = DataSource.from_environment(data)
     for name in _datasets(names):

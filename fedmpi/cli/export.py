@@ -28,6 +28,10 @@ def export(
     -------
     int
         0, or 2 if anything was left out (named on the standard error).
+
+    Examples
+    --------
+    fedmpi export results/runs/synthetic/quick --tensorboard tb
     """
     if tensorboard is None and mllog is None:
         raise BadInput("export: say --tensorboard FOLDER, --mllog FOLDER, or both")

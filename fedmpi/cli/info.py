@@ -26,7 +26,13 @@ def info(
         str, typer.Option(help="With --mpi: cuda tests collectives in the GPUs' memory too.")
     ] = "cpu",
 ) -> int:
-    """Print what to paste into a bug report; with --mpi under mpiexec, a self-test of the launch."""
+    """Print what to paste into a bug report; with --mpi under mpiexec, a self-test of the launch.
+
+    Examples
+    --------
+    fedmpi info
+    mpiexec -n 3 fedmpi info --mpi
+    """
     return _self_test(device) if mpi else _facts()
 
 

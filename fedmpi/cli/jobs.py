@@ -81,7 +81,12 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Show cases, ranks, nodes and estimated time of a suite against a system's limits."""
+    """Show cases, ranks, nodes and estimated time of a suite against a system's limits.
+
+    Examples
+    --------
+    fedmpi jobs plan gcfl/table3 --system generic-cpu
+    """
     ordered = order.of(suite)
     show_plan(ordered, ordered.plan(records=records or []), as_json)
     return 0
@@ -96,7 +101,12 @@ def render(
     ] = "sweep",
     data: Cache = None,
 ) -> int:
-    """Write the job scripts and the lists of cases, to be read, edited and submitted by hand."""
+    """Write the job scripts and the lists of cases, to be read, edited and submitted by hand.
+
+    Examples
+    --------
+    fedmpi jobs render gcfl/table3 --system generic-cpu --to scripts
+    """
     ordered = order.of(suite, data)
     texts = ordered.rendered(to.absolute(), template)
     try:
@@ -114,7 +124,12 @@ def submit(
     order: Order,
     data: Cache = None,
 ) -> int:
-    """Submit what is missing of a suite as arrays of tasks, and a report after them."""
+    """Submit what is missing of a suite as arrays of tasks, and a report after them.
+
+    Examples
+    --------
+    fedmpi jobs submit gcfl/table3 --system generic-cpu
+    """
     ordered = order.of(suite, data)
     active = ask_or_refuse(earlier(ordered.root)).active_jobs()
     if active:
@@ -135,6 +150,10 @@ def status(
     """Show every case: done, running at a round, waiting and why, failed and why.
 
     Exit code 0: all are done; 75: cases run or wait; 1: some have failed and none is on its way.
+
+    Examples
+    --------
+    fedmpi jobs status gcfl/table3
     """
     ordered, before = reopen(target, out)
     queue = ask(before)
@@ -154,7 +173,12 @@ def resume(
     system: Annotated[str | None, typer.Option(help="Another machine than before.")] = None,
     out: Out = None,
 ) -> int:
-    """Submit again what is neither complete nor in the queue; complete cases never run again."""
+    """Submit again what is neither complete nor in the queue; complete cases never run again.
+
+    Examples
+    --------
+    fedmpi jobs resume gcfl/table3
+    """
     ordered, before = reopen(target, out)
     found = states(ordered.items, before, ask_or_refuse(before))
     say_held(found)
@@ -170,7 +194,12 @@ def cancel(
     ] = None,
     out: Out = None,
 ) -> int:
-    """Cancel the jobs of a suite that are in the queue, or the tasks of single cases."""
+    """Cancel the jobs of a suite that are in the queue, or the tasks of single cases.
+
+    Examples
+    --------
+    fedmpi jobs cancel gcfl/table3
+    """
     ordered, before = reopen(target, out)
     queue = ask_or_refuse(before)
     targets = queue.active_jobs()
@@ -187,6 +216,11 @@ def cancel(
 def systems(
     fields: Annotated[bool, typer.Option("--fields", help="Every field of a system file.")] = False,
 ) -> int:
-    """List the bundled machines, or the fields of their files."""
+    """List the bundled machines, or the fields of their files.
+
+    Examples
+    --------
+    fedmpi jobs systems
+    """
     show_systems(fields)
     return 0

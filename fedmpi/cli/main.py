@@ -14,26 +14,31 @@ from fedmpi.cli.ending import exit_code, refuse_unreadable
 from fedmpi.cli.options import commands
 from fedmpi.comm import interrupt
 
+_PANELS = {
+    "Run": ("run", "sweep", "new", "suites", "options"),
+    "Look": ("report", "compare", "watch", "plot", "scaling", "export", "analyse"),
+    "Data and records": ("data", "records"),
+    "Cluster": ("jobs",),
+    "Develop and reproduce": ("info", "bench", "paper"),
+}
+"""Commands by the panel of the help that they stand in, in its order."""
+
 app = commands(
     {
         "run": "run.run",
         "sweep": "sweep.sweep",
-        "select": "select.select",
-        "system": "system.system",
-        "figure": "figure.figure",
-        "plot": "figure.plot",
+        "new": "settings.new",
+        "suites": "suites.suites",
+        "options": "settings.options",
         "report": "report.report",
         "compare": "compare.compare",
         "watch": "watch.watch",
+        "plot": "plot.plot",
         "scaling": "scaling.scaling",
         "export": "export.export",
-        "pack": "bundle.pack",
-        "verify": "bundle.verify",
-        "reproduction": "reproduction.reproduction",
-        "suites": "suites.suites",
-        "repair": "report.repair",
         "info": "info.info",
     },
+    _PANELS,
     name="fedmpi",
     help="MPI-parallel benchmark suite for federated learning on graphs.",
     add_completion=False,
@@ -52,8 +57,26 @@ analyse_app = commands(
     help="Statistics of graphs and datasets; leakage between splits.",
 )
 bench_app = commands(
-    {name: f"bench.{name}" for name in ("train", "cores", "ranks", "comm", "record", "data", "peers")},
+    {
+        **{
+            name: f"bench.{name}"
+            for name in ("train", "cores", "ranks", "comm", "record", "data", "peers", "sums")
+        },
+        "secure": "bench_secure.secure",
+    },
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
+)
+records_app = commands(
+    {"pack": "records.pack", "verify": "records.verify", "repair": "report.repair"},
+    help="Finished runs: pack into a bundle, verify one, repair damaged files.",
+)
+paper_app = commands(
+    {
+        "select": "select.select",
+        "system": "system.system",
+        "reproduction": "reproduction.reproduction",
+    },
+    help="Tables of the papers: winners of a sweep, FedGraphNN's costs, what was confirmed.",
 )
 jobs_app = commands(
     {name: f"jobs.{name}" for name in ("plan", "render", "submit", "status", "resume", "cancel", "systems")},
@@ -63,6 +86,8 @@ app.add_typer(data_app, name="data")
 app.add_typer(analyse_app, name="analyse")
 app.add_typer(bench_app, name="bench")
 app.add_typer(jobs_app, name="jobs")
+app.add_typer(records_app, name="records")
+app.add_typer(paper_app, name="paper")
 
 
 def _version(wanted: bool) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.models import ArgumentInfo
 
 from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
@@ -131,28 +134,88 @@ class _ByModule(TyperGroup):
     """Commands that are imported when they are asked for: the program starts fast, and needs no torch."""
 
     places: Mapping[str, str]
+    panels: Mapping[str, tuple[str, ...]]
+    _listing = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; its help is its function's docstring without the sections."""
+        """Return a command; its help is its function's docstring without the sections but the examples."""
+        panel = next((panel for panel, names in self.panels.items() if cmd_name in names), None)
         if cmd_name not in self.places:
-            return super().get_command(ctx, cmd_name)
+            found = super().get_command(ctx, cmd_name)
+            if panel and found is not None:
+                found.rich_help_panel = panel  # type: ignore[attr-defined]
+            return found
         module, _, name = self.places[cmd_name].partition(".")
+        if self._listing:
+            return TyperCommand(cmd_name, help=_first_line(module, name), rich_help_panel=panel)
         function = getattr(importlib.import_module(f"fedmpi.cli.{module}"), name)
-        help_text = re.split(r"\n\n\w+\n-+\n", str(inspect.getdoc(function)))[0]
+        text = str(inspect.getdoc(function))
         alone = typer.Typer(add_completion=False)
-        alone.command(cmd_name, help=help_text)(_by_field(function))
+        epilog = "\n\n".join(["Examples:", *_examples(text)])
+        alone.command(cmd_name, help=_SECTION.split(text)[0], epilog=epilog)(_by_field(function))
         return typer.main.get_command(alone)
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands in the order of their panels."""
+        order = [name for names in self.panels.values() for name in names]
+        return sorted(super().list_commands(ctx), key=lambda name: order.index(name) if order else 0)
 
-def commands(places: Mapping[str, str], **settings: Any) -> typer.Typer:
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the list of commands without importing them."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+
+_SECTION = re.compile(r"\n\n\w+\n-+\n")
+
+
+def _examples(text: str) -> list[str]:
+    """Return the lines of the section Examples of a docstring."""
+    part = text.partition("\n\nExamples\n--------\n")[2]
+    return [line.strip() for line in _SECTION.split(part)[0].splitlines() if line.strip()]
+
+
+def _first_line(module: str, name: str) -> str:
+    """Return the first line of a command's docstring, read from its file."""
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text())
+    (found,) = (each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == name)
+    return (ast.get_docstring(found) or "").partition("\n\n")[0]
+
+
+_METAVARS = {Path: "PATH", int: "N", float: "X", bool: " "}
+
+
+def _with_metavar(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter whose help has a word for its value: arguments in capitals, flags nothing."""
+    kind, info = get_args(parameter.annotation)
+    while get_args(kind):
+        kind = get_args(kind)[0]
+    if info.metavar is not None:
+        return parameter
+    found = copy(info)
+    is_argument = isinstance(info, ArgumentInfo)
+    found.metavar = parameter.name.upper() if is_argument else _METAVARS.get(kind, "TEXT")
+    return parameter.replace(annotation=Annotated[parameter.annotation.__origin__, found])
+
+
+def commands(
+    places: Mapping[str, str], panels: Mapping[str, tuple[str, ...]] | None = None, **settings: Any
+) -> typer.Typer:
     """Return commands that are called with groups of options; on the command line each field is an option.
 
     Parameters
     ----------
     places : mapping
         Module of this package and function, by the command's name.
+    panels : mapping, optional
+        Names of all commands by the panel of the help that they stand in.
+    settings
+        Of the `typer.Typer`.
     """
-    group = type("_Group", (_ByModule,), {"places": places})
+    group = type("_Group", (_ByModule,), {"places": places, "panels": panels or {}})
     app = typer.Typer(cls=group, no_args_is_help=True, **settings)
     for name in places:
         app.command(name)(lambda: None)
@@ -176,6 +239,6 @@ def _by_field(function: Callable[..., Any]) -> Callable[..., Any]:
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         return function(**given)
 
-    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in listed]
+    by_name = [_with_metavar(each).replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in listed]
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     return call

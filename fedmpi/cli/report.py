@@ -1,4 +1,4 @@
-"""What the commands `report` and `repair` do; each returns its exit code."""
+"""What the commands `report` and `records repair` do; each returns its exit code."""
 
 from __future__ import annotations
 
@@ -97,6 +97,11 @@ def report(
     -------
     int
         0, or 2 if anything was left out, of the averages too (named on the standard error).
+
+    Examples
+    --------
+    fedmpi report results/runs/gcfl/proteins --target 0.7
+    fedmpi report gcfl/table3 --html page.html
     """
     check_target(target)
     code = _write_formats(runs, target, formats, lines) if formats else 0
@@ -192,6 +197,10 @@ def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files
     """Rebuild run.h5 from events.jsonl, or events.jsonl from run.h5.
 
     What was there is kept.
+
+    Examples
+    --------
+    fedmpi records repair results/runs/synthetic/quick/fedavg
     """
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such run folder")

@@ -1,4 +1,4 @@
-"""What the command `reproduction` does."""
+"""What the command `paper reproduction` does."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def reproduction(
     ------
     BadInput
         There are no rows, rows that do not fit together, or no place to write to.
+
+    Examples
+    --------
+    fedmpi paper reproduction
     """
     paths = rows or [Path("results/reference")]
     listed = [row for path in _files(paths, cells) for row in read(path)]

@@ -57,7 +57,13 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> int:
-    """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped."""
+    """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped.
+
+    Examples
+    --------
+    fedmpi run gcfl/proteins --list
+    mpiexec -n 3 fedmpi run synthetic/quick --set rounds=5
+    """
     load_plugins(options.plugins)
     if resume and holds_run(Path(target)):
         if options.overrides or case is not None or options.out is not None or list_:

@@ -46,6 +46,10 @@ def scaling(
     -------
     int
         0, or 2 if anything was left out (named on the standard error).
+
+    Examples
+    --------
+    fedmpi scaling scaling/strong --predict 8,16
     """
     wanted, with_server = rank_numbers(predict), not without_server
     complaints: list[str] = []

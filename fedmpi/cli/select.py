@@ -1,4 +1,4 @@
-"""``fedmpi select``: the winners of a sweep by validation, and the suite that runs them again."""
+"""``fedmpi paper select``: the winners of a sweep by validation, and the suite that runs them again."""
 
 from __future__ import annotations
 
@@ -54,6 +54,10 @@ def select(
     -------
     int
         0, 2 if a run could not be read, or what the sweep of the winners returns.
+
+    Examples
+    --------
+    fedmpi paper select fedgraphnn/sweep-federated --write winners.toml
     """
     numbers = None if seeds is None else seed_list(seeds)
     load_plugins(options.plugins)

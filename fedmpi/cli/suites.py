@@ -24,6 +24,10 @@ def suites(
     ------
     BadInput
         There is none.
+
+    Examples
+    --------
+    fedmpi suites fclg
     """
     words = words or []
     table = PlainTable("", ["suite", "cases", "description"], 1, wrapped=("description",))

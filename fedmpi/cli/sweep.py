@@ -59,6 +59,10 @@ def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int
     -------
     int
         0 all complete, 1 a case failed, 3 a case diverged, 75 cases are left (budget or signal).
+
+    Examples
+    --------
+    fedmpi sweep gcfl/baselines --workers 2 --budget 30
     """
     load_plugins(options.plugins)
     path = locations.find(suite)

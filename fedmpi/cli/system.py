@@ -1,4 +1,4 @@
-"""``fedmpi system``: FedGraphNN's Tables 6, 7 and 8 on this machine."""
+"""``fedmpi paper system``: FedGraphNN's Tables 6, 7 and 8 on this machine."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ def system(
     -------
     int
         What `fedmpi sweep` returns.
+
+    Examples
+    --------
+    fedmpi paper system fedgraphnn/table6
     """
     code, folder = 0, Path(runs)
     if not folder.is_dir():

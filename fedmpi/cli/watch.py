@@ -102,6 +102,10 @@ def watch(
     -------
     int
         0; of a single run that ended: 1 if it failed, 3 if it diverged.
+
+    Examples
+    --------
+    fedmpi watch results/runs/gcfl/proteins/fedavg
     """
     if interval <= 0:
         raise BadInput(f"--interval {interval:g}: give a number of seconds above 0")

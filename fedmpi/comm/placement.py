@@ -13,7 +13,7 @@ _MOST_TO_IMPROVE = 256
 """Beyond this many clients longest-first alone is within a client's cost of even."""
 
 
-def place(costs: Sequence[int], workers: Sequence[int]) -> Ints:
+def place(costs: Sequence[int], workers: Sequence[int], busy: int = 0) -> Ints:
     """Return the rank of each client so that the heaviest rank is as light as can be found.
 
     Longest-processing-time-first, then moves and swaps that lower the heavier of
@@ -25,6 +25,8 @@ def place(costs: Sequence[int], workers: Sequence[int]) -> Ints:
         Counted cost of each client's round, in FLOPs.
     workers : sequence of int
         Ranks that may host clients.
+    busy : int, optional
+        Cost of what the last of these ranks does beside its clients.
 
     Returns
     -------
@@ -32,6 +34,7 @@ def place(costs: Sequence[int], workers: Sequence[int]) -> Ints:
     """
     weights = np.asarray(costs, dtype=np.int64)
     loads = np.zeros(len(workers), np.int64)
+    loads[-1] = busy
     slot = np.zeros(len(weights), np.int64)
     for client in np.argsort(-weights, kind="stable"):
         slot[client] = int(np.argmin(loads))

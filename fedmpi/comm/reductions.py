@@ -79,9 +79,10 @@ class Exact:
         """Return the same summand for a delta on a device, without bringing it to the host."""
         return (delta.double() * float(weight) * 2.0**self._shift).round_().long()
 
-    def decode(self, total: npt.NDArray[Any]) -> Floats:
-        """Return the weighted mean from the sum of the summands."""
-        mean: Floats = total.astype(np.float64) * 2.0**-self._shift / self._total
+    def decode(self, total: npt.NDArray[Any], weight: float | None = None) -> Floats:
+        """Return the weighted mean from a sum of summands of this weight, by default all."""
+        whole = self._total if weight is None else weight
+        mean: Floats = total.astype(np.float64) * 2.0**-self._shift / whole
         return mean
 
 
@@ -105,9 +106,9 @@ class Float32:
         """Return the same summand for a delta on a device."""
         return delta * float(weight)
 
-    def decode(self, total: npt.NDArray[Any]) -> Floats:
-        """Return the weighted mean from the sum of the summands."""
-        return total.astype(np.float64) / self._total
+    def decode(self, total: npt.NDArray[Any], weight: float | None = None) -> Floats:
+        """Return the weighted mean from a sum of summands of this weight, by default all."""
+        return total.astype(np.float64) / (self._total if weight is None else weight)
 
 
 class Fixed32:
@@ -135,9 +136,10 @@ class Fixed32:
         share = delta.double().clamp(-self._clip, self._clip) * (weight / self._total)
         return (share * 2.0**self._shift).round_().int()
 
-    def decode(self, total: npt.NDArray[Any]) -> Floats:
-        """Return the weighted mean from the sum of the summands."""
-        return np.ldexp(total.astype(np.float64), -self._shift)
+    def decode(self, total: npt.NDArray[Any], weight: float | None = None) -> Floats:
+        """Return the weighted mean from a sum of summands of this weight, by default all."""
+        mean = np.ldexp(total.astype(np.float64), -self._shift)
+        return mean if weight is None else mean * (self._total / weight)
 
 
 Reduction = Exact | Float32 | Fixed32

@@ -49,10 +49,9 @@ class World:
         """Whether this is rank 0, the server."""
         return self.rank == 0
 
-    @property
-    def workers(self) -> range:
-        """Ranks that host clients: all but the server, or rank 0 when it is alone."""
-        return range(1, self.size) if self.size > 1 else range(1)
+    def workers(self, *, shared: bool) -> list[int]:
+        """Return the ranks that host clients: rank 0 last, where the server is `shared` or alone."""
+        return [*range(1, self.size), *([0] if shared or self.size == 1 else [])]
 
     def agree(self, action: Callable[[], T]) -> T:
         """Run `action` on rank 0 while the others sleep; its result or its error is everybody's.

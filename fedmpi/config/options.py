@@ -21,6 +21,8 @@ class Options(BaseModel):
 
     added: ClassVar[frozenset[str]] = frozenset()
     removed: ClassVar[Mapping[str, Any]] = {}
+    paper: ClassVar[str] = ""
+    """Where it was published, for the reference of settings."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

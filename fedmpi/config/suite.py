@@ -6,7 +6,7 @@ of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
 they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label.
 ``mode`` and ``ranks`` make it a scaling suite (`fedmpi.config.modes`).
-``[figure]`` says what ``fedmpi figure`` draws of the cases: its `kind`, and options of that kind.
+``[figure]`` says what ``fedmpi plot`` draws of the cases: its `kind`, and options of that kind.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ _KEPT_CHARACTERS = 160
 
 MOST_CASES = 20_000
 """Of a suite."""
+
+_UNNAMED = frozenset({"server", "watchdog_seconds"})
+"""Settings that decide no result: a case that is given another goes on under its name."""
 
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
 
@@ -82,7 +85,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     """Read a suite and apply ``--set`` overrides.
 
     Overriding an axis, or what every value of an axis sets, reduces the axis to what
-    agrees; overriding anything else changes every case and shows in its name.
+    agrees; overriding anything else changes every case and shows in its name, but for what decides no result.
 
     Raises
     ------
@@ -102,7 +105,8 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         _refuse_no_choice(path, whole, axes, key, value)
         if not _reduce(axes, key, value):
             _refuse_loss(path, override, value, settings)
-            suffixes.append(override.replace(" ", ""))
+            if key not in _UNNAMED:
+                suffixes.append(_readable(override))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
     _refuse_idle(path, rules, base, whole)
@@ -117,11 +121,16 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
         raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
     overridden = frozenset(parse_override(override)[0] for override in overrides)
     name, description = text.get("name", path.stem), str(text.get("description", ""))
+    refuse_no_name(path, name)
+    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
+
+
+def refuse_no_name(path: Path, name: Any) -> None:
+    """Raise BadInput for what can be no suite's name, because it can be no folder's."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
     if max(map(len, name.split("/"))) > MOST_NAME_CHARACTERS:
         raise BadInput(f"{path}: name: a part has more than {MOST_NAME_CHARACTERS} characters")
-    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
 
 
 def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -290,6 +299,11 @@ def _case(
     parts = [*(choice.label for choice in choices.values()), *suffixes]
     name = re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case"
     return CaseSettings(_shortened(name), settings)
+
+
+def _readable(override: str) -> str:
+    """Return an override as a part of a name: without blanks, quotes and brackets."""
+    return re.sub(r"[\s\"'{}\[\]]", "", override).replace(",", "+")
 
 
 def _shortened(name: str) -> str:

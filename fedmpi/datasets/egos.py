@@ -24,31 +24,21 @@ _AT_ONCE = 256
 
 
 class EgoOptions(Options):
-    """Which ego-networks are cut out of a dataset's one graph.
-
-    Attributes
-    ----------
-    number : int
-        Ego-networks; ``by = "label"``: of each class. The honest protocol may find fewer.
-    hops : int
-        Distance from the centre up to which nodes belong to it.
-    by : str
-        ``random`` centres, or as many of each ``label``.
-    protocol : str
-        ``published``: all nodes of an ego-network are examples, and nodes are in several of them.
-        ``honest``: ego-networks share no node, and their centres are the examples.
-    neighbours : int
-        Most neighbours of a node that are followed, drawn at random; 0: all.
-    seed : int
-        Of the draws.
-    """
+    """Which ego-networks are cut out of a dataset's one graph."""
 
     number: int = Field(1000, ge=1, le=1_000_000)
+    """Ego-networks; with by = "label" of each class. The honest protocol may find fewer."""
     hops: int = Field(2, ge=1, le=10)
+    """Distance from the centre up to which nodes belong to it."""
     by: Literal["random", "label"] = "random"
+    """Centres at random, or as many of each label."""
     protocol: Literal["published", "honest"] = "published"
+    """"published": all nodes of an ego-network are examples, and nodes are in several of them. "honest":
+    ego-networks share no node, and their centres are the examples."""
     neighbours: int = Field(0, ge=0, le=1_000_000)
+    """Most neighbours of a node that are followed, drawn at random; 0: all."""
     seed: int = Field(123, ge=0, lt=2**32)
+    """Of the draws."""
 
 
 def ego_networks(raw: RawGraphs, options: EgoOptions) -> RawGraphs:

@@ -14,35 +14,23 @@ from fedmpi.datasets.tables import SYNTHETIC
 
 
 class DatasetOptions(Options):
-    """Dataset and node features.
-
-    Attributes
-    ----------
-    name : str
-        ``synthetic``, a group such as ``gcfl/molecules``, any TU dataset, a MoleculeNet set
-        such as ``SIDER``, a network such as ``Cora``, several joined as in ``PROTEINS+DD``, or the path of an
-        own folder in TU format.
-    features : str
-        One of `fedmpi.datasets.features.FEATURES`.
-    scaling : str
-        One of `fedmpi.datasets.features.Scaling`.
-    targets : str
-        Regression: ``raw``, as published, or ``standardised`` by mean and deviation of all training graphs.
-    synthetic : SyntheticOptions
-        Size of the generated domains; read for ``synthetic`` only.
-    egos : EgoOptions or None
-        Of a dataset whose nodes have labels: the ego-networks that take the place of its one graph.
-    both_directions : bool
-        Of a dataset whose edges have labels: whether each edge is an example in both directions, as in
-        FedGraphNN's released code, which then trains on the other direction of most test edges.
-    """
+    """Dataset and node features."""
 
     added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets", "egos", "both_directions"})
 
     name: str = Field(default=SYNTHETIC, min_length=1)
+    """A dataset, a group such as "gcfl/molecules", several joined as in "PROTEINS+DD", or the path of an own
+    folder in TU format; `fedmpi data list` shows those known."""
     features: FeatureKind = "original"
+    """Of the nodes; "original": those that the dataset has, one-hot degrees where it has none."""
     scaling: Scaling = "none"
+    """Of the features: divided by each node's sum ("row-sum"), or standardised in each graph."""
     targets: Literal["raw", "standardised"] = "raw"
+    """Numbers to predict: as published, or by mean and deviation of all training graphs."""
     synthetic: SyntheticOptions = SyntheticOptions()
+    """Size of the generated domains; for "synthetic" only."""
     egos: EgoOptions | None = None
+    """Of a dataset whose nodes have labels: the ego-networks that take the place of its one graph."""
     both_directions: bool = False
+    """Of a dataset whose edges have labels: whether each edge is an example in both directions, as in
+    FedGraphNN's released code, which then trains on the other direction of most test edges."""

@@ -29,29 +29,20 @@ Edges = list[tuple[int, int]]
 
 
 class SyntheticOptions(BaseModel):
-    """Size of the generated domains.
-
-    Attributes
-    ----------
-    domains : int
-        Number of domains; domain ``d`` is of family ``d mod 6``.
-    graphs : int
-        Graphs per domain.
-    nodes : (int, int)
-        Smallest and largest number of nodes of a graph.
-    classes : int
-        Number of classes; graph ``g`` is of class ``g mod classes`` before some are changed.
-    seed : int
-        Seed of the data, apart from the run's seed and the split's.
-    """
+    """Size of the generated domains."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     domains: int = Field(default=6, ge=1, le=100_000)
+    """Number of domains; domain d is of family d mod 6."""
     graphs: int = Field(default=120, ge=10, le=1_000_000)
+    """Graphs of each domain."""
     nodes: tuple[int, int] = (12, 24)
+    """Smallest and largest number of nodes of a graph, within 8 to 1,000."""
     classes: int = Field(default=2, ge=2, le=5)
+    """Number of classes; graph g is of class g mod `classes` before some are changed."""
     seed: int = Field(default=0, ge=0)
+    """Of the data, apart from the run's seed and the split's."""
 
     @field_validator("nodes")
     @classmethod

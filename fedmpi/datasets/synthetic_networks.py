@@ -18,31 +18,22 @@ _TYPICAL = 0.5
 
 
 class NetworkSize(BaseModel):
-    """Size of a generated network.
-
-    Attributes
-    ----------
-    nodes : int
-    classes : int
-        Classes of nodes; categories of items; relations.
-    words : int
-        Width of the nodes' features.
-    degree : int
-        Mean number of neighbours.
-    homophily : float
-        Share of the edges that join nodes of one class whatever their number.
-    seed : int
-        Of the data, apart from the run's seed and the split's.
-    """
+    """Size of a generated network."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     nodes: int = Field(600, ge=20, le=5_000_000)
+    """Number of nodes."""
     classes: int = Field(4, ge=2, le=100)
+    """Classes of nodes; categories of items; relations."""
     words: int = Field(200, ge=8, le=1_000_000)
+    """Width of the nodes' features."""
     degree: int = Field(5, ge=1, le=1000)
+    """Mean number of neighbours."""
     homophily: float = Field(0.7, ge=0, le=1)
+    """Share of the edges that join nodes of one class whatever their number."""
     seed: int = Field(0, ge=0)
+    """Of the data, apart from the run's seed and the split's."""
 
 
 def nodes(size: NetworkSize) -> RawGraphs:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.engine.buffers import Buffers, Delta, Row, on_host
 from fedmpi.engine.capability_hooks import RowAggregate
+from fedmpi.engine.dropouts import Step
 from fedmpi.engine.meter import Meter
 
 Ints = npt.NDArray[np.int64]
@@ -37,17 +39,25 @@ class Groups:
         Rank that needs the mean of each group; these groups have participants.
     divisor : float64 [clients] or None
         What the sum of group g is divided by, at place g; by default the sum of its weights.
+    steps : int64 [clients] or None
+        The `Step` before which each client drops out; by default nobody does.
     """
 
     group: Ints
     exponent: Ints
     updater: Mapping[int, int]
     divisor: Floats | None = None
+    steps: Ints | None = None
 
     def members(self, group: int, participants: Ints) -> Ints:
         """Return a group's participants, ascending."""
         members: Ints = participants[self.group[participants] == group]
         return members
+
+    def survivors(self, group: int, participants: Ints) -> Ints:
+        """Return the participants of a group that upload their updates, ascending."""
+        members = self.members(group, participants)
+        return members if self.steps is None else members[self.steps[members] > Step.UPLOAD]
 
     def total(self, group: int, weights: Weights) -> float:
         """Return what a group's sum is divided by; `weights` are those of its participants."""
@@ -75,9 +85,12 @@ class Aggregation(Protocol):
     ----------
     secret : bool
         Whether the server must not see a single client's update, even where one rank hosts the whole group.
+    survivors : dict of int to int
+        Updates in the mean of each group of the last call, on every rank; 0: the group has no mean.
     """
 
     secret: ClassVar[bool]
+    survivors: dict[int, int]
 
     @property
     def upload_bytes(self) -> int:
@@ -127,6 +140,7 @@ class Plain:
     ) -> None:
         self._collectives, self._hosts, self._options = collectives, hosts, options
         self._size, self._buffers = size, buffers
+        self.survivors: dict[int, int] = {}
 
     @property
     def upload_bytes(self) -> int:
@@ -136,27 +150,30 @@ class Plain:
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
-        """See `Aggregation`."""
+        """See `Aggregation`; a group of which no update is left has no mean."""
 
-        def summed(group: int) -> tuple[reductions.Reduction, Any]:
-            members = groups.members(group, participants)
+        def summed(group: int) -> tuple[Callable[[Any], Floats], Any]:
+            members, left = groups.members(group, participants), groups.survivors(group, participants)
             total = groups.total(group, weights[members])
             reduction = self._reduction(len(members), int(groups.exponent[group]), total)
-            return reduction, self._sum(reduction, members, weights, deltas)
+            kept = None if len(left) == len(members) else groups.total(group, weights[left])
+            return partial(reduction.decode, weight=kept), self._sum(reduction, left, weights, deltas)
 
+        self.survivors = {group: len(groups.survivors(group, participants)) for group in groups.updater}
+        left = {group: rank for group, rank in groups.updater.items() if self.survivors[group]}
         means: dict[int, Floats] = {}
-        travelling = groups.travelling(self._hosts)
+        travelling = [group for group in groups.travelling(self._hosts) if group in left]
         if travelling:
-            makers, sums = zip(*map(summed, travelling), strict=True)
+            decoders, sums = zip(*map(summed, travelling), strict=True)
             ready = self._buffers.ready(sums)
             totals = self._collectives.reduce(ready, blocking=self._buffers.blocking)
             if totals is not None:
-                for group, maker, total in zip(travelling, makers, totals, strict=True):
-                    means[group] = maker.decode(total)
-        for group, rank in groups.updater.items():
+                for group, decode, total in zip(travelling, decoders, totals, strict=True):
+                    means[group] = decode(total)
+        for group, rank in left.items():
             if rank == self._collectives.rank and group not in travelling:
-                maker, total = summed(group)
-                means[group] = maker.decode(on_host(total))
+                decode, total = summed(group)
+                means[group] = decode(on_host(total))
         return means
 
     def _reduction(self, num_clients: int, exponent: int, total: float) -> reductions.Reduction:
@@ -231,6 +248,7 @@ class RowMeans:
 
     def __init__(self, rows: Rows, algorithm: RowAggregate, size: int, meter: Meter) -> None:
         self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter
+        self.survivors: dict[int, int] = {}
 
     @property
     def upload_bytes(self) -> int:
@@ -241,6 +259,7 @@ class RowMeans:
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
         """See `Aggregation`."""
+        self.survivors = {group: len(groups.members(group, participants)) for group in groups.updater}
         rows = self._rows.gather(participants, deltas)
         if rows is None:
             return {}

@@ -42,6 +42,8 @@ class RoundPlan:
     weights, divisor : float64 [clients] or None
         Of algorithms that weigh by reports: weight of each participant, and at place g what the sum of
         group g's weighted deltas is divided by.
+    steps : int64 [clients] or None
+        The `Step` before which each client drops out, which every rank knows; by default nobody does.
     """
 
     group: Ints
@@ -53,6 +55,7 @@ class RoundPlan:
     stop: bool
     weights: Floats | None = None
     divisor: Floats | None = None
+    steps: Ints | None = None
 
     def pack(self) -> Ints:
         """Return the plan as one int64 vector [3 clients + 4], or with weights [5 clients + 4]."""
@@ -122,15 +125,21 @@ class Exchange:
             Of the participants that this rank hosts.
         """
         updaters = self._updaters(plan.group, participants)
-        groups = Groups(plan.group, plan.exponent, updaters, plan.divisor)
+        groups = Groups(plan.group, plan.exponent, updaters, plan.divisor, plan.steps)
         for group, mean in self._aggregation.means(groups, participants, weights, deltas).items():
             members = groups.members(group, participants)
             if plan.weights is not None:  # running statistics move by their weighted mean
                 own = plan.weights[members]
                 mean[self._trained :] *= groups.total(group, own) / own.sum()
-            self._update(group, mean, len(members))
-        if travelling := groups.travelling(self._hosts):
+            self._update(group, mean, self.survivors[group])
+        travelling = [group for group in groups.travelling(self._hosts) if self.survivors[group]]
+        if travelling:
             self._distribute(travelling, plan)
+
+    @property
+    def survivors(self) -> dict[int, int]:
+        """Updates in the mean of each group with participants; 0: it has none, and its model stays."""
+        return self._aggregation.survivors
 
     def restore(self, group: Ints, models: dict[int, Row]) -> None:
         """Begin with the models of the groups that this rank hosts members of (a collective call).

@@ -44,6 +44,9 @@ Ints = npt.NDArray[np.int64]
 _SPARSE = 8
 """A floating-point operation of a sparse product takes about so many times one of a dense product."""
 
+_SERVED = 1_000_000
+"""What rank 0 does for each client in a round takes about as long as so many floating-point operations."""
+
 
 @dataclass(frozen=True)
 class Federation:
@@ -88,7 +91,8 @@ class Federation:
         """Return the rank that hosts each client, int64 [clients]; clients of a group share one."""
         size = case.group_size if case.kernels == "grouped" else 1
         groups = groups_of(self.shapes, size)
-        ranks = place([sum(self.costs[client] for client in group) for group in groups], workers)
+        busy = _SERVED * self.num_clients if case.shared else 0
+        ranks = place([sum(self.costs[client] for client in group) for group in groups], workers, busy)
         hosts = np.empty(self.num_clients, np.int64)
         for group, rank in zip(groups, ranks, strict=True):
             hosts[group] = rank

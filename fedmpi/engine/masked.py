@@ -2,11 +2,14 @@
 
 Each client has keys, masks and messages of its own, on whatever rank it lives. Sealed messages between
 clients go from rank to rank; to rank 0 go sums of masked vectors and what the protocol reveals.
+
+A client that drops out does nothing from its `Step` on. What the others miss of it, they would miss of a
+client that is gone; that ranks know beforehand who will be gone only tells them the lengths of messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,7 +21,9 @@ from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.aggregation import Floats, Groups, Ints, Weights
 from fedmpi.engine.buffers import Delta, on_host
+from fedmpi.engine.dropouts import Step
 from fedmpi.engine.key_ring import KeyRing
+from fedmpi.engine.meter import Meter
 from fedmpi.secure.neighbours import shuffled
 from fedmpi.secure.protocols import Client, LightSecAgg, SecAgg, SecureSum
 from fedmpi.secure.roster import Roster, TooFew
@@ -36,14 +41,39 @@ def protocol_of(options: SecureOptions, size: int) -> SecureSum:
 
 @dataclass
 class _Sum:
-    """One group's sum: its parties, and the clients that this rank hosts."""
+    """One group's sum: its parties, and the clients that this rank hosts.
+
+    Attributes
+    ----------
+    sharers, uploading, answering : list of int
+        Members that share their secrets, upload, and answer.
+    survivors : list of int
+        Members whose uploads the server has, as it announces them.
+    """
 
     group: int
     roster: Roster
     reduction: Fixed32
+    sharers: list[int]
+    uploading: list[int]
+    answering: list[int]
+    survivors: list[int] = field(default_factory=list)
     clients: dict[int, Client] = field(default_factory=dict)
+    offered: dict[int, bytes] = field(default_factory=dict)
     vaults: dict[int, bytes] = field(default_factory=dict)
     total: Any = None
+
+    @classmethod
+    def of(cls, group: int, roster: Roster, reduction: Fixed32, steps: Ints | None) -> _Sum:
+        """Return a sum whose members drop out before these steps; those with too few neighbours leave."""
+
+        def left(members: Iterable[int], step: Step, beside: Sequence[int]) -> list[int]:
+            stay = [n for n in members if steps is None or steps[n] > step]
+            return [n for n in stay if roster.is_enough(n, beside)]
+
+        sharers = [n for n in roster.members if steps is None or steps[n] > Step.SHARES]
+        uploading = left(sharers, Step.UPLOAD, sharers)
+        return cls(group, roster, reduction, sharers, uploading, left(uploading, Step.ANSWERS, uploading))
 
 
 class Masked:
@@ -58,6 +88,14 @@ class Masked:
     clip, size
         Bound and number of the elements of an update.
     keys : KeyRing
+    meter : Meter
+    announces : bool
+        Whether rank 0 tells the ranks who survived, and which sums it has; else nobody can drop out.
+
+    Attributes
+    ----------
+    survivors : dict of int to int
+        See `Aggregation`.
     """
 
     secret: ClassVar[bool] = True
@@ -70,9 +108,14 @@ class Masked:
         clip: float,
         size: int,
         keys: KeyRing,
+        meter: Meter,
+        *,
+        announces: bool,
     ) -> None:
         self._collectives, self._hosts, self._protocol = collectives, hosts, protocol
         self._clip, self._size, self._keys = clip, size, keys
+        self._meter, self._announces = meter, announces
+        self.survivors: dict[int, int] = {}
 
     @property
     def upload_bytes(self) -> int:
@@ -82,21 +125,30 @@ class Masked:
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
-        """See `Aggregation`. A group of which too few take part has no mean."""
+        """See `Aggregation`. A group of which too few take part, or are left, has no mean."""
         means: dict[int, Floats] = {}
         together = [group for group in groups.updater if np.count_nonzero(groups.group == group) > 1]
+        self.survivors = dict.fromkeys(groups.updater, 0)
         for group, rank in groups.updater.items():
-            if group not in together and rank == self._collectives.rank:
-                (member,) = groups.members(group, participants)
-                reduction = Fixed32(weights[member].item(), self._clip)
-                means[group] = reduction.decode(self._summand(reduction, member, weights, deltas))
+            if group not in together and len(left := groups.survivors(group, participants)):
+                self.survivors[group] = 1
+                if rank == self._collectives.rank:
+                    (member,) = left
+                    reduction = Fixed32(weights[member].item(), self._clip)
+                    means[group] = reduction.decode(self._summand(reduction, member, weights, deltas))
         sums = self._sums(groups, together, participants, weights)
-        self._share(sums)
+        with self._meter.step("shares"):
+            self._share(sums)
         self._upload(sums, weights, deltas)
-        self._recover(sums)
+        with self._meter.step("recovery"):
+            self._recover(sums)
+        self._conclude(sums)
         for each in sums:
             if each.total is not None:
-                means[each.group] = each.reduction.decode(each.total)
+                kept = None
+                if len(each.survivors) < len(each.roster.members):
+                    kept = groups.total(each.group, weights[each.survivors])
+                means[each.group] = each.reduction.decode(each.total, kept)
         return means
 
     def _summand(
@@ -110,7 +162,8 @@ class Masked:
         self, groups: Groups, together: Sequence[int], participants: Ints, weights: Weights
     ) -> list[_Sum]:
         """Return the sums of groups with two participants or more; rank 0 draws the orders."""
-        self._keys.begin()
+        with self._meter.step("keys"):
+            self._keys.begin()
         orders = [shuffled(groups.members(group, participants).tolist()) for group in together]
         if orders:
             drawn = self._collectives.bcast(np.array([n for order in orders for n in order], np.int64))
@@ -121,68 +174,97 @@ class Masked:
             if len(order) > 1:
                 roster = self._protocol.roster(self._keys.run, self._keys.next_sum(), group, order)
                 reduction = Fixed32(groups.total(group, weights[list(roster.members)]), self._clip)
-                sums.append(_Sum(group, roster, reduction))
+                sums.append(_Sum.of(group, roster, reduction, groups.steps))
         return sums
 
     def _share(self, sums: Sequence[_Sum]) -> None:
-        """Let every client make its secrets and share them with its neighbours."""
+        """Let every client make its secrets and share them with its neighbours; rank 0 gets the vaults."""
         sealed: dict[tuple[int, int, int], bytes] = {}
         for each in sums:
-            for number in self._hosted(each.roster):
+            for number in self._hosted(each.sharers):
                 key = self._keys.own[number]
                 each.clients[number] = self._protocol.client(number, key, self._keys.public, each.roster)
-                offered, vault = each.clients[number].offer()
-                each.vaults[number] = vault
-                sealed |= {(each.group, number, other): text for other, text in offered.items()}
+                offered, each.offered[number] = each.clients[number].offer()
+                sealed |= {(each.group, number, other): offered[other] for other in offered}
         received = self._deliver(sums, sealed)
         for each in sums:
-            for number, client in each.clients.items():
-                near = each.roster.neighbours[number]
-                client.accept({other: received[each.group, other, number] for other in near})
+            for number, client in list(each.clients.items()):
+                near = each.roster.partners(number, each.sharers)
+                try:
+                    client.accept({other: received[each.group, other, number] for other in near})
+                except TooFew:  # it leaves, and so do others whose neighbours are as few
+                    del each.clients[number]
+        vaults = self._to_server(
+            sums,
+            lambda each: each.sharers,
+            lambda each, n: self._protocol.vault_bytes(each.roster, n),
+            lambda each, n: each.offered[n],
+        )
+        for each in sums:
+            each.vaults = vaults[each.group]
 
     def _upload(self, sums: Sequence[_Sum], weights: Weights, deltas: Mapping[int, Delta]) -> None:
         """Add the masked updates over clients and ranks, at rank 0."""
         if not sums:
             return
         totals = np.zeros((len(sums), self._size), self._protocol.dtype)
-        for each, total in zip(sums, totals, strict=True):
-            for number, client in each.clients.items():
-                summand = self._summand(each.reduction, number, weights, deltas)
-                self._protocol.add(client.upload(summand), total)
-        whole = self._collectives.reduce(totals)
+        with self._meter.step("masks"):
+            for each, total in zip(sums, totals, strict=True):
+                for number in self._hosted(each.uploading):
+                    summand = self._summand(each.reduction, number, weights, deltas)
+                    self._protocol.add(each.clients[number].upload(summand), total)
+        with self._meter.step("upload"):
+            whole = self._collectives.reduce(totals)
         for place, each in enumerate(sums):
             each.total = None if whole is None else whole[place]
 
     def _recover(self, sums: Sequence[_Sum]) -> None:
-        """Lift the masks from the sums, at rank 0."""
-        survivors = {each.group: list(each.roster.members) for each in sums}
-        vaults = self._to_server(
-            sums, lambda each, n: self._protocol.vault_bytes(each.roster, n), lambda each, n: each.vaults[n]
-        )
+        """Lift the masks from the sums, at rank 0; those of which too few clients are left stay masked."""
+        self._announce(sums)
         answers = self._to_server(
             sums,
-            lambda each, n: self._protocol.answer_bytes(each.roster, n, survivors[each.group]),
-            lambda each, n: each.clients[n].answer(survivors[each.group]),
+            lambda each: each.answering,
+            lambda each, n: self._protocol.answer_bytes(each.roster, n, each.sharers),
+            lambda each, n: each.clients[n].answer(each.survivors),
         )
         for each in sums if self._collectives.is_root else ():
-            server = self._protocol.server(each.roster, vaults[each.group])
+            server = self._protocol.server(each.roster, each.vaults)
             try:
-                each.total = server.unmask(each.total, survivors[each.group], answers[each.group])
+                each.total = server.unmask(each.total, each.survivors, answers[each.group])
             except TooFew:
                 each.total = None
 
-    def _hosted(self, roster: Roster, rank: int | None = None) -> list[int]:
-        """Return the members of a sum on a rank, on this one by default."""
+    def _announce(self, sums: Sequence[_Sum]) -> None:
+        """Have rank 0 tell all clients whose uploads it has."""
+        flags = [np.isin(each.roster.members, each.uploading).astype(np.uint8) for each in sums]
+        if sums and self._announces:
+            flags = np.split(
+                self._collectives.bcast(np.concatenate(flags)), np.cumsum([len(one) for one in flags])[:-1]
+            )
+        for each, own in zip(sums, flags, strict=True):
+            each.survivors = [n for n, flag in zip(each.roster.members, own, strict=True) if flag]
+
+    def _conclude(self, sums: Sequence[_Sum]) -> None:
+        """Have rank 0 tell all which sums it has."""
+        has = np.array([each.total is not None for each in sums], np.uint8)
+        if sums and self._announces:
+            self._collectives.bcast(has)
+        else:
+            has[:] = 1
+        for each, there in zip(sums, has, strict=True):
+            self.survivors[each.group] = len(each.survivors) if there else 0
+
+    def _hosted(self, clients: Iterable[int], rank: int | None = None) -> list[int]:
+        """Return those of some clients that live on a rank, on this one by default."""
         rank = self._collectives.rank if rank is None else rank
-        return [number for number in roster.members if self._hosts[number] == rank]
+        return [number for number in clients if self._hosts[number] == rank]
 
     def _between(self, sums: Sequence[_Sum], sender: int, receiver: int) -> Iterator[tuple[_Sum, int, int]]:
         """Yield sum, sender and receiver of the messages from one rank to another, in their order."""
         for each in sums:
-            for number in self._hosted(each.roster, sender):
-                for other in each.roster.neighbours[number]:
-                    if self._hosts[other] == receiver:
-                        yield each, number, other
+            for number in self._hosted(each.sharers, sender):
+                for other in self._hosted(each.roster.partners(number, each.sharers), receiver):
+                    yield each, number, other
 
     def _deliver(
         self, sums: Sequence[_Sum], sealed: Mapping[tuple[int, int, int], bytes]
@@ -209,12 +291,13 @@ class Masked:
     def _to_server(
         self,
         sums: Sequence[_Sum],
+        senders: Callable[[_Sum], Sequence[int]],
         length: Callable[[_Sum, int], int],
         message: Callable[[_Sum, int], bytes],
     ) -> dict[int, dict[int, bytes]]:
-        """Gather a message of each member at rank 0, by group and client; of another rank, nothing."""
+        """Gather a message of each sender at rank 0, by group and client; on another rank, nothing."""
         held = [
-            [(each, number) for each in sums for number in self._hosted(each.roster, rank)]
+            [(each, number) for each in sums for number in self._hosted(senders(each), rank)]
             for rank in range(self._collectives.size)
         ]
         counts = [sum(length(*one) for one in some) for some in held]

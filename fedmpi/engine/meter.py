@@ -22,17 +22,35 @@ class Meter:
 
     A snapshot closes a round's row: what comes after it (record, checkpoint and
     the time of the closing message itself) is in the next round's row.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    where : Whereabouts
+    steps : tuple of str, optional
+        Parts of a secure sum, whose seconds and bytes are counted apart; what comes before the first
+        round is in its row.
+
+    Attributes
+    ----------
+    steps_cpu : dict of str to float
+        CPU seconds of each step since the start; in no row.
     """
 
-    width = len(PHASES) + 3 * len(NAMES) + 5
-
-    def __init__(self, collectives: Collectives, where: Whereabouts) -> None:
+    def __init__(self, collectives: Collectives, where: Whereabouts, steps: tuple[str, ...] = ()) -> None:
         self._collectives, self._where = collectives, where
         self._phases = dict.fromkeys(PHASES, 0.0)
+        self._steps = {name: [0.0, 0.0] for name in steps}
+        self.steps_cpu = dict.fromkeys(steps, 0.0)
         self.executed_flops = 0
         self._cpu = time.process_time()
         self._round = time.perf_counter()
         self._seen = self._counters()
+
+    @property
+    def width(self) -> int:
+        """Numbers of a snapshot."""
+        return len(PHASES) + 3 * len(NAMES) + 5 + 2 * len(self._steps)
 
     def start_count(self) -> None:
         """Let the first round's counts start now."""
@@ -60,18 +78,31 @@ class Meter:
             if before:
                 self._phases[before] -= spent
 
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Add the time spent inside, and the payload of its collectives, to a step."""
+        start, before = time.perf_counter(), self._collectives.payload_bytes.sum()
+        cpu = time.process_time()
+        try:
+            yield
+        finally:
+            self.steps_cpu[name] += time.process_time() - cpu
+            self._steps[name][0] += time.perf_counter() - start
+            self._steps[name][1] += float(self._collectives.payload_bytes.sum() - before)
+
     def snapshot(self) -> npt.NDArray[np.float64]:
         """Return the row [width] of the round that ends here and start the next."""
         now, cpu = self._counters(), time.process_time()
         end = time.perf_counter()
         own = [end - self._round, cpu - self._cpu, float(self.executed_flops)]
-        row = np.concatenate([list(self._phases.values()), now - self._seen, own, _peak_memory()])
+        steps = [value for pair in self._steps.values() for value in pair]
+        row = np.concatenate([list(self._phases.values()), now - self._seen, own, _peak_memory(), steps])
         self._phases = dict.fromkeys(PHASES, 0.0)
+        self._steps = {name: [0.0, 0.0] for name in self._steps}
         self._seen, self._cpu, self._round, self.executed_flops = now, cpu, end, 0
         return row
 
-    @staticmethod
-    def table(rows: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[Any]]:
+    def table(self, rows: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[Any]]:
         """Return the snapshots of all ranks, [ranks, width], as the record's measurement fields."""
         phases, names = len(PHASES), len(NAMES)
         calls, payload, seconds, own = np.split(rows[:, phases:], [names, 2 * names, 3 * names], axis=1)
@@ -85,6 +116,11 @@ class Meter:
             "executed_flops": own[:, 2].astype(np.int64),
             "peak_host_bytes": own[:, 3].astype(np.int64),
             "peak_device_bytes": own[:, 4].astype(np.int64),
+            **{f"{name}_seconds": own[:, 5 + 2 * place] for place, name in enumerate(self._steps)},
+            **{
+                f"{name}_bytes": own[:, 6 + 2 * place].astype(np.int64)
+                for place, name in enumerate(self._steps)
+            },
         }
 
 

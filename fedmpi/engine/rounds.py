@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ import torch
 from fedmpi.case.schema import Case, SecureOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
+from fedmpi.engine import dropouts, training
 from fedmpi.engine import rows as record_rows
-from fedmpi.engine import training
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.checkpoints import Saved
+from fedmpi.engine.dropouts import Dropouts, Step
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
@@ -32,8 +33,9 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
 from fedmpi.engine.weighing import weighted
-from fedmpi.errors import Diverged
+from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.heterogeneity.agreement import domains_of
+from fedmpi.store.schema import SECURE_STEPS
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,13 +44,14 @@ Ints = npt.NDArray[np.int64]
 class RoundReport:
     """What rank 0 knows at the end of a round; arrays by field name, ready for the record.
 
-    `embeddings` are kept beside it, in rounds that ask for them.
+    `embeddings` are kept beside it, in rounds that ask for them; `notes` are lines for the user.
     """
 
     round: int
     results: dict[str, npt.NDArray[Any]]
     measurements: dict[str, npt.NDArray[Any]]
     embeddings: dict[str, npt.NDArray[Any]]
+    notes: tuple[str, ...] = ()
 
 
 class Rounds:
@@ -77,7 +80,9 @@ class Rounds:
         datasets = [federation.raws[split.dataset].name for split in federation.partition.clients]
         self._domains = domains_of(datasets)
         algorithm.where.names = self.names
-        self.meter = Meter(world.collectives, algorithm.where)
+        steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
+        self.meter = Meter(world.collectives, algorithm.where, steps)
+        self._dropouts = Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
         self._keys: KeyRing | None = None
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
@@ -101,8 +106,12 @@ class Rounds:
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers)
         if self._keys is None:
-            self._keys = KeyRing(collectives, hosts, renewed=options.keys == "sum")
-        return Masked(collectives, hosts, protocol_of(options, size), options.clip, size, self._keys)
+            with self.meter.step("keys"):
+                self._keys = KeyRing(collectives, hosts, renewed=options.keys == "sum")
+        protocol, announces = protocol_of(options, size), self._dropouts.possible
+        return Masked(
+            collectives, hosts, protocol, options.clip, size, self._keys, self.meter, announces=announces
+        )
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:
         """Return what splits groups, for an algorithm whose groups split.
@@ -157,15 +166,19 @@ class Rounds:
             On every rank, when a participant's loss or update is not finite.
         RankFailed
             On this rank or on all: a hook of the algorithm returned an invalid value.
+        TooFewLeft
+            On every rank, if the case asks for it.
         """
         self.algorithm.where.round = round
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation
         )
+        steps = self._dropouts.of(round) if self._dropouts.possible else None
+        working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
         with self.meter.phase("train"):
             on_device = self.exchange.on_device
             trained = training.train(
-                self.case, self.algorithm, self.states, round, participants, self.weights, on_device
+                self.case, self.algorithm, self.states, round, working, self.weights, on_device
             )
             self.meter.executed_flops += trained.executed_flops
         deltas = trained.deltas
@@ -175,7 +188,7 @@ class Rounds:
         if gathered is not None:
             gathered.headers[0, 0] = float(stop.requested)  # rank 0 may have been asked while it waited
             self.algorithm.check_agreement(gathered.headers[:, 1])
-        plan = self._decide(round, gathered, participants, checkpoint)
+        plan = replace(self._decide(round, gathered, working, checkpoint), steps=steps)
         if plan.lost_client >= 0:
             raise self._diverged(round - 1, plan.lost_client)
         if plan.failed_client >= 0:
@@ -183,14 +196,36 @@ class Rounds:
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
-        closing = self._evaluator.run(round, participants)
+        notes = self._lost_sums(plan, participants)
+        closing = self._evaluator.run(round, working)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)
         report = None
         if gathered is not None and closing is not None and self._evaluator.lost < 0:
             own = self._own_fields(before, gathered, findings)
-            report = self._report(round, participants, gathered, closing, own)
+            if steps is not None:
+                own |= dropouts.rows(steps, participants, self.group, self.exchange.survivors)
+            report = self._report(round, working, gathered, closing, own, steps)
+            report = replace(report, notes=notes)
         return plan, report
+
+    def _lost_sums(self, plan: RoundPlan, participants: Ints) -> tuple[str, ...]:
+        """Return a line for each group that lost its sum to dropouts; end the run if the case asks for it."""
+        if plan.steps is None:
+            return ()
+        lines = []
+        for group, count in self.exchange.survivors.items():
+            if not count:
+                steps = plan.steps[participants[plan.group[participants] == group]]
+                sent, answered = (int(np.sum(steps > step)) for step in (Step.UPLOAD, Step.ANSWERS))
+                lines.append(
+                    f"round {self.algorithm.where.round + 1}: {sent} of {len(steps)} clients of group "
+                    f"{group} sent updates, {answered} stayed to the end: no sum, its model stays as it is"
+                )
+        options = self.case.reduction
+        if lines and isinstance(options, SecureOptions) and options.below_threshold == "stop":
+            raise TooFewLeft(f'{lines[0]}; below_threshold = "stop" ends the run')
+        return tuple(lines)
 
     def _own_fields(self, before: Ints, trained: Gathered, findings: Findings) -> record_rows.Rows:
         """Return the values of the algorithm's own fields; `before` are the groups before the round."""
@@ -286,16 +321,27 @@ class Rounds:
             weights = self.weights if plan.weights is None else plan.weights
             self.exchange.run(plan, participants, weights, deltas)
         for number, client in self.clients.items():
-            client.receive(torch.as_tensor(self.exchange.models[int(plan.group[number])]))
+            group = int(plan.group[number])
+            if self.algorithm.regroups and not self.exchange.survivors[group]:
+                continue  # the group is new: there is no model before, and its clients keep their own
+            client.receive(torch.as_tensor(self.exchange.models[group]))
 
     def _report(
-        self, round: int, participants: Ints, trained: Gathered, closing: Gathered, found: record_rows.Rows
+        self,
+        round: int,
+        participants: Ints,
+        trained: Gathered,
+        closing: Gathered,
+        found: record_rows.Rows,
+        steps: Ints | None,
     ) -> RoundReport:
-        """Return the round as the record has it; `found` holds the algorithm's own fields."""
+        """Return the round as the record has it; `found` holds fields beyond the common ones."""
         task = self._evaluator.task
-        up, down = self.exchange.client_bytes if self.algorithm.communicates else (0, 0)
-        traffic = up + self.algorithm.report_size(self.case.model), down
+        sent, down = self.exchange.client_bytes if self.algorithm.communicates else (0, 0)
+        traffic = sent + self.algorithm.report_size(self.case.model), down
         results = record_rows.results(trained, closing, self.group, participants, traffic)
+        if steps is not None:
+            results["client_bytes_up"][participants[steps[participants] <= Step.UPLOAD]] -= sent
         results |= record_rows.by_client(task.fields, trained, closing)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)

@@ -105,7 +105,7 @@ def agreement(fields: Sequence[Field], group: Ints, domains: Sequence[str] | Non
 def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:
     """Return what the round would take if each client had a machine and the stated link."""
     travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
-    return float(np.nanmax(cpu_s)) + travel
+    return float(np.nan_to_num(cpu_s).max()) + travel
 
 
 def _join(high: Floats, low: Floats) -> npt.NDArray[np.uint64]:

@@ -26,6 +26,7 @@ from fedmpi.datasets.loading import digest_of, load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.engine.counted import is_counted
+from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rounds import RoundReport, Rounds
@@ -36,7 +37,7 @@ from fedmpi.engine.states import States
 from fedmpi.engine.warm_up import warm_up, warm_up_anew
 from fedmpi.engine.watchdog import Watchdog
 from fedmpi.engine.whereabouts import Whereabouts
-from fedmpi.errors import BadInput, Diverged, Interrupted
+from fedmpi.errors import BadInput, Diverged, Interrupted, TooFewLeft
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.heterogeneity.leakage import leakage
@@ -45,6 +46,7 @@ from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
+from fedmpi.store.schema import Field, secure_fields
 
 
 class Observer(Protocol):
@@ -136,7 +138,7 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        fields = (*hooks.fields(), *task.fields)
+        fields = (*hooks.fields(), *task.fields, *_reduction_fields(case, federation.num_clients))
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -166,6 +168,12 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
             _announce(job, hooks, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, run_folder, stop, observer, opening.first_round)
+
+
+def _reduction_fields(case: Case, num_clients: int) -> tuple[Field, ...]:
+    """Return the fields of the record that dropouts and secure sums add."""
+    added = Dropouts(case.reduction.dropouts, case.seed, num_clients).fields
+    return (*added, *(secure_fields() if case.reduction.secret else ()))
 
 
 def _set_arithmetic(case: Case) -> None:
@@ -272,13 +280,15 @@ def _announce(
     observer: Observer,
     facts: dict[str, Any],
 ) -> None:
-    ranks = facts["mpi"]["ranks"][-len(world.workers) :]  # the server sleeps while clients train
+    workers = world.workers(shared=job.case.shared)
+    ranks = [rank for rank in facts["mpi"]["ranks"] if rank["rank"] in workers]  # another server sleeps
     for line in shared_cores(ranks, job.case.threads) + shared_devices(ranks):
         observer.note(f"warning: {line}")
-    idle = sorted(set(world.workers) - set(facts["rank_of_client"]))
+    idle = sorted(set(workers) - set(facts["rank_of_client"]))
     if idle:
+        server = "" if job.case.shared else " and a server"
         observer.note(
-            f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients and a server: "
+            f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients{server}: "
             f"ranks {', '.join(map(str, idle))} are idle"
         )
     one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size
@@ -306,13 +316,15 @@ def _loop(
         due = time.monotonic() - saved >= case.checkpoint_seconds or number + 1 == case.rounds
         try:
             plan, report = rounds.run(number, stop=stop, checkpoint=due)
-        except Diverged as error:
-            run_folder.finish("diverged", str(error))
+        except (Diverged, TooFewLeft) as error:
+            run_folder.finish("diverged" if isinstance(error, Diverged) else "failed", str(error))
             raise
         with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
             if report is not None:
                 run_folder.write(report)
                 observer.round(report)
+                for line in report.notes:
+                    observer.note(line)
             if plan.checkpoint:
                 run_folder.checkpoint(number + 1, rounds)
                 saved = time.monotonic()

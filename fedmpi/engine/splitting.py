@@ -80,7 +80,7 @@ class Splitter:
             Exponent of each client's weighted delta; known on rank 0.
         """
         candidates = dict.fromkeys(np.flatnonzero(plan.split_candidates).tolist(), 0)
-        findings, groups = Findings(), Groups(plan.group, plan.exponent, candidates)
+        findings, groups = Findings(), Groups(plan.group, plan.exponent, candidates, steps=plan.steps)
         if not candidates:
             return plan, findings
         due = self._find_due(groups, participants, deltas, findings)

@@ -12,6 +12,7 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
+from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import FLAGS, Hooks
@@ -75,6 +76,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
 def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, float]:
     """Return a digest of what each hook that every rank calls on its own returns."""
     _refuse_fields(federation.task)
+    Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
     if case.plugin:
         _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients

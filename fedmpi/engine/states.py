@@ -60,7 +60,7 @@ class States:
 
     def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
         self._world = world
-        self.hosts = federation.hosts(case, world.workers)
+        self.hosts = federation.hosts(case, world.workers(shared=case.shared))
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
         self._models = {

@@ -32,37 +32,29 @@ _DECIMALS = 12
 
 
 class DiffusionOptions(Options):
-    """The diffused view of a graph.
-
-    Attributes
-    ----------
-    kind : str
-        ``ppr`` or ``heat``.
-    alpha : float
-        Teleport probability of PPR: 0.2 as MVGRL (torch-geometric: 0.15).
-    t : float
-        Time of the heat kernel.
-    self_loops : float
-        Weight w of the self-loops added first.
-    transition : str
-        ``sym``: D^-1/2 A D^-1/2; ``col``: what a node receives sums to 1; ``row``: what it sends does.
-    keep : str
-        What of S stays: entries of at least `eps` (``threshold``), the `k` largest that a node receives
-        (``topk``), the largest of the whole, `degree` per node on average (``degree``), or ``all``.
-    scaling : str
-        Of what stays, so that it is a transition matrix again: ``none`` (MVGRL), ``sym``, ``col`` or ``row``.
-    """
+    """The diffused view of a graph."""
 
     kind: Literal["ppr", "heat"] = "ppr"
+    """Personalised PageRank, or the heat kernel."""
     alpha: float = Field(0.2, ge=1e-4, le=1)
+    """Teleport probability of "ppr": 0.2 as MVGRL (torch-geometric: 0.15)."""
     t: float = Field(5.0, gt=0, le=1e4)
+    """Time of the heat kernel."""
     self_loops: float = Field(1.0, ge=0)
+    """Weight w of the self-loops that are added first."""
     transition: Literal["sym", "col", "row"] = "sym"
+    """"sym": D^-1/2 A D^-1/2; "col": what a node receives sums to 1; "row": what it sends does."""
     keep: Literal["threshold", "topk", "degree", "all"] = "threshold"
+    """What of S stays: entries of at least `eps` ("threshold"), the `k` largest that a node receives
+    ("topk"), the largest of the whole, `degree` per node on average ("degree"), or all."""
     eps: float = Field(1e-2, ge=0)
+    """Bound of keep = "threshold"."""
     k: int = Field(8, ge=1)
+    """Entries of a node with keep = "topk"."""
     degree: int = Field(64, ge=1)
+    """Mean entries of a node with keep = "degree"."""
     scaling: Literal["none", "sym", "col", "row"] = "none"
+    """Of what stays, so that it is a transition matrix again; "none" as MVGRL, others as `transition`."""
 
     @model_validator(mode="after")
     def _all_read(self) -> DiffusionOptions:

@@ -81,7 +81,7 @@ class Paces:
         gflop = round_gflop(case)
         if math.isnan(gflop):
             return Estimate(math.nan, "unknown")
-        workers = min(max(1, ranks - 1), num_clients(case))
+        workers = min(_workers(case, ranks), num_clients(case))
         per_round = model.round_seconds + gflop / workers / model.gflops
         return Estimate(model.start_seconds + left * per_round, "model")
 
@@ -94,7 +94,12 @@ def _kind(config: dict[str, Any]) -> str:
 
 def _load(case: Case, ranks: int) -> int:
     """Return how many clients the busiest rank hosts."""
-    return math.ceil(num_clients(case) / max(1, ranks - 1))
+    return math.ceil(num_clients(case) / _workers(case, ranks))
+
+
+def _workers(case: Case, ranks: int) -> int:
+    """Return how many ranks may host clients."""
+    return ranks if case.shared else max(1, ranks - 1)
 
 
 def round_gflop(case: Case) -> float:

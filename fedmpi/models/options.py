@@ -28,7 +28,9 @@ class ModelOptions(Options):
 
     name: str
     hidden: int = Field(64, ge=1, le=4096)
+    """Width of the hidden layers."""
     layers: int = Field(3, ge=1, le=16)
+    """Number of convolutions."""
 
     examples: ClassVar[frozenset[str]] = frozenset({"graph"})
     """What its head can predict of: graphs, nodes, edges."""
@@ -69,14 +71,13 @@ class ModelOptions(Options):
 
 
 class NetworkOptions(ModelOptions):
-    """What models with a head have.
-
-    ``head`` sizes the last layer by the dataset's classes or, as the released
-    GCFL code does, by the labels that occur in the client's own training split.
-    """
+    """What models with a head have."""
 
     dropout: float = Field(0.5, ge=0, lt=1)
+    """Probability with which an activation is dropped in training."""
     head: Literal["dataset", "own"] = "dataset"
+    """The last layer is sized by the dataset's classes or, as the released GCFL code does, by the labels that
+    occur in the client's own training split ("own")."""
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -90,12 +91,13 @@ class NetworkOptions(ModelOptions):
 
 
 class GinOptions(NetworkOptions):
-    """GIN as in GCFL: Linear, `layers` GIN convolutions, sum pooling, a head of two Linears."""
+    """GIN as in GCFL: Linear, GIN convolutions, sum pooling, a head of two Linears."""
 
     module: ClassVar[str] = "fedmpi.models.gin:GIN"
     examples: ClassVar[frozenset[str]] = frozenset({"graph", "node", "edge"})
     formula: ClassVar[str] = "fedmpi.models.flops:GinFlops"
 
+    paper: ClassVar[str] = "Xu et al., ICLR 2019; as in GCFL"
     name: Literal["gin"] = "gin"
     norm: Literal["none", "batch", "layer", "graph", "batch+graph"] = "none"
     """Normalisation between a convolution and its activation. GraphNorm is FedCCH's personalised factor:
@@ -117,19 +119,19 @@ class GinOptions(NetworkOptions):
 class FedStarOptions(NetworkOptions):
     """FedStar's two channels: a GIN on features and structure, a GCN on structure encodings.
 
-    Attributes
-    ----------
-    walks, degrees : int
-        Columns of the structure encoding, see `fedmpi.graphs.encodings`.
+    `fedmpi.graphs.encodings` makes the structure encodings.
     """
 
     compiled: ClassVar[bool] = True
     module: ClassVar[str] = "fedmpi.models.two_channel:FedStarNetwork"
     formula: ClassVar[str] = "fedmpi.models.two_channel_flops:FedStarFlops"
 
+    paper: ClassVar[str] = "Tan et al., AAAI 2023"
     name: Literal["fedstar"] = "fedstar"
     walks: int = Field(16, ge=1, le=64)
+    """Columns of the structure encoding that are random-walk return probabilities."""
     degrees: int = Field(16, ge=1, le=1024)
+    """Columns of the structure encoding that are the node's degree, one-hot."""
 
     @property
     def encoding(self) -> int:
@@ -138,16 +140,7 @@ class FedStarOptions(NetworkOptions):
 
 
 class MessagePassingOptions(NetworkOptions):
-    """Linear, `layers` convolutions of torch-geometric with ReLU and dropout, pooling, a head.
-
-    Attributes
-    ----------
-    pooling : str
-        Of the nodes of a graph: ``mean`` or ``sum``.
-    head_layers : int
-        Linears of the head; with 1 it is the output alone, with 0 the output of a pair of nodes is the dot
-        product of their states.
-    """
+    """Linear, `layers` convolutions of torch-geometric with ReLU and dropout, pooling, a head."""
 
     module: ClassVar[str] = "fedmpi.models.message_passing:GraphNetwork"
     examples: ClassVar[frozenset[str]] = frozenset({"graph", "node", "edge"})
@@ -155,7 +148,10 @@ class MessagePassingOptions(NetworkOptions):
 
     name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]
     pooling: Literal["mean", "sum"] = "mean"
+    """Of the nodes of a graph."""
     head_layers: Literal[0, 1, 2] = 2
+    """Linear layers of the head; 1: the output alone; 0: the output of a pair of nodes is the dot product of
+    their states."""
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -164,17 +160,21 @@ class MessagePassingOptions(NetworkOptions):
 
 
 class GcnOptions(MessagePassingOptions):
-    """Kipf and Welling (2017)."""
+    """GCN (Kipf and Welling 2017)."""
 
+    paper: ClassVar[str] = "Kipf and Welling, ICLR 2017"
     name: Literal["gcn"] = "gcn"
 
 
 class GatOptions(MessagePassingOptions):
-    """Velickovic et al. (2018); the heads together are `hidden` wide."""
+    """GAT (Velickovic et al. 2018); the heads together are `hidden` wide."""
 
+    paper: ClassVar[str] = "Velickovic et al., ICLR 2018"
     name: Literal["gat"] = "gat"
     heads: int = Field(2, ge=1, le=16)
+    """Attention heads."""
     slope: float = Field(0.2, ge=0, le=1)
+    """Slope below zero of LeakyReLU in the attention."""
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -191,40 +191,42 @@ class GatOptions(MessagePassingOptions):
 class SageOptions(MessagePassingOptions):
     """GraphSAGE (Hamilton et al. 2017) with the mean over all neighbours."""
 
+    paper: ClassVar[str] = "Hamilton et al., NeurIPS 2017"
     name: Literal["sage"] = "sage"
 
 
 class SgcOptions(MessagePassingOptions):
-    """Wu et al. (2019): one layer after `layers` propagations."""
+    """SGC (Wu et al. 2019): one layer after so many propagations as `layers` says."""
 
+    paper: ClassVar[str] = "Wu et al., ICML 2019"
     name: Literal["sgc"] = "sgc"
 
 
 class MpnnOptions(MessagePassingOptions):
     """Message passing with edge features, FedGraphNN's Eq. 1; without edge features where there are none."""
 
+    paper: ClassVar[str] = "Gilmer et al., ICML 2017; FedGraphNN, Eq. 1"
     name: Literal["mpnn"] = "mpnn"
 
 
 class RgcnOptions(NetworkOptions):
-    """RGCN with DistMult, for relations of edges (Schlichtkrull et al. 2018).
-
-    Attributes
-    ----------
-    blocks : int
-        Blocks of each relation's matrix.
-    """
+    """RGCN with DistMult, for relations of edges (Schlichtkrull et al. 2018)."""
 
     module: ClassVar[str] = "fedmpi.models.rgcn:Rgcn"
     formula: ClassVar[str] = "fedmpi.models.rgcn_flops:RgcnFlops"
     examples: ClassVar[frozenset[str]] = frozenset({"edge"})
     relational: ClassVar[bool] = True
 
+    paper: ClassVar[str] = "Schlichtkrull et al., ESWC 2018"
     name: Literal["rgcn"] = "rgcn"
     hidden: int = Field(64, ge=1, le=4096)
+    """Width of the hidden layers."""
     layers: int = Field(2, ge=0, le=16)
+    """Number of convolutions; 0: DistMult on the nodes' own vectors."""
     blocks: int = Field(4, ge=1, le=4096)
+    """Blocks of each relation's matrix; `hidden` must be a multiple."""
     dropout: float = Field(0.2, ge=0, lt=1)
+    """Probability with which an activation is dropped in training."""
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -241,10 +243,7 @@ class RgcnOptions(NetworkOptions):
 class FedGraphNNOptions(NetworkOptions):
     """FedGraphNN's molecule models: two layers and a readout of every node, averaged.
 
-    Attributes
-    ----------
-    hidden, node, readout, graph : int
-        Widths h, d, r and g: of the first and second layer, and of the readout's two.
+    `hidden` is the width h of the first layer.
     """
 
     module: ClassVar[str] = "fedmpi.models.fedgraphnn:MoleculeNetwork"
@@ -252,9 +251,13 @@ class FedGraphNNOptions(NetworkOptions):
 
     name: Literal["fedgraphnn/gcn", "fedgraphnn/gat", "fedgraphnn/sage"]
     layers: Literal[2] = 2
+    """Number of convolutions."""
     node: int = Field(64, ge=1, le=4096)
+    """Width d of the second layer."""
     readout: int = Field(64, ge=1, le=4096)
+    """Width r of the readout's first layer."""
     graph: int = Field(64, ge=1, le=4096)
+    """Width g of the readout's second layer."""
 
     any_task: ClassVar[bool] = True
 
@@ -265,22 +268,27 @@ class FedGraphNNOptions(NetworkOptions):
 
 
 class FedGraphNNGcnOptions(FedGraphNNOptions):
-    """Two propagations, dropout between them, no bias, no non-linearity."""
+    """FedGraphNN's GCN: two propagations, dropout between them, no bias, no non-linearity."""
 
+    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn/gcn"] = "fedgraphnn/gcn"
 
 
 class FedGraphNNGatOptions(FedGraphNNOptions):
-    """`heads` heads side by side, then one; LeakyReLU of `slope` in the attention."""
+    """FedGraphNN's GAT: several heads side by side, then one; LeakyReLU in the attention."""
 
+    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn/gat"] = "fedgraphnn/gat"
     heads: int = Field(2, ge=1, le=16)
+    """Attention heads of the first layer."""
     slope: float = Field(0.2, ge=0, le=1)
+    """Slope below zero of LeakyReLU in the attention."""
 
 
 class FedGraphNNSageOptions(FedGraphNNOptions):
-    """Mean over two neighbours drawn with replacement, of the node itself too, in both layers."""
+    """FedGraphNN's GraphSAGE: in both layers the mean over two neighbours drawn with replacement."""
 
+    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn/sage"] = "fedgraphnn/sage"
 
 
@@ -288,6 +296,7 @@ class EncoderOptions(ModelOptions):
     """What the encoders of unsupervised objectives have: neither dropout nor a head."""
 
     hidden: int = Field(32, ge=1, le=4096)
+    """Width of the hidden layers."""
 
     @property
     def dimension(self) -> int:
@@ -301,6 +310,7 @@ class GinEncoderOptions(EncoderOptions):
     compiled: ClassVar[bool] = True
     module: ClassVar[str] = "fedmpi.models.encoder:GinEncoder"
 
+    paper: ClassVar[str] = "Sun et al., InfoGraph, ICLR 2020"
     name: Literal["gin-encoder"] = "gin-encoder"
 
     @property
@@ -315,19 +325,20 @@ class GinEncoderOptions(EncoderOptions):
 
 
 class MvgrlEncoderOptions(EncoderOptions):
-    """MVGRL's two GCNs, one per view, and the two MLPs that both share.
-
-    ``register_layers`` says whether the convolutions are trained and averaged. The official code
-    keeps them in a plain list, where the optimizer does not find them: they stay as they were drawn,
-    here the same for all clients, so that their vectors can be clustered together. False does that.
-    """
+    """MVGRL's two GCNs, one per view, and the two MLPs that both share."""
 
     module: ClassVar[str] = "fedmpi.models.mvgrl:MvgrlEncoder"
 
+    paper: ClassVar[str] = "Hassani and Khasahmadi, ICML 2020"
     name: Literal["mvgrl"] = "mvgrl"
     hidden: int = Field(512, ge=1, le=4096)
+    """Width of the hidden layers."""
     layers: int = Field(4, ge=1, le=16)
+    """Convolutions of each GCN."""
     register_layers: bool = True
+    """Whether the convolutions are trained and averaged. The official code keeps them in a plain list, where
+    the optimizer does not find them: they stay as they were drawn, here the same for all clients, so that
+    their vectors can be clustered together. False does that."""
 
 
 MODELS: Kind[ModelOptions] = Kind(

@@ -88,6 +88,7 @@ class InfoGraphOptions(_Counted):
 
     module: ClassVar[str] = "fedmpi.objectives.unsupervised:InfoGraph"
 
+    paper: ClassVar[str] = "Sun et al., ICLR 2020"
     name: Literal["infograph"] = "infograph"
 
     def network(self, model: ModelOptions, shape: Shape) -> Any:
@@ -97,6 +98,7 @@ class InfoGraphOptions(_Counted):
 
 class _TwoViews(_Counted):
     diffusion: DiffusionOptions = DiffusionOptions()
+    """Of the second view."""
 
     @property
     def view(self) -> DiffusionOptions | None:
@@ -111,29 +113,25 @@ class MvgrlOptions(_TwoViews):
     model: ClassVar[str] = "mvgrl"
     module: ClassVar[str] = "fedmpi.objectives.unsupervised:Mvgrl"
 
+    paper: ClassVar[str] = "Hassani and Khasahmadi, ICML 2020"
     name: Literal["mvgrl"] = "mvgrl"
 
 
 class _Intra(_TwoViews):
-    """What all of FCLG's variants have: contrast between the two views of a batch's graphs.
-
-    Attributes
-    ----------
-    temperature : float
-        tau of Eq. 5.
-    normalise : bool
-        Whether vectors are divided by their 2-norm first; Eq. 5 prints the plain product.
-    """
+    """What all of FCLG's variants have: contrast between the two views of a batch's graphs."""
 
     module: ClassVar[str] = "fedmpi.objectives.unsupervised:Intra"
 
     temperature: float = Field(0.5, gt=0)
+    """tau of Eq. 5."""
     normalise: bool = True
+    """Whether vectors are divided by their 2-norm first; Eq. 5 prints the plain product."""
 
 
 class IntraOptions(_Intra):
     """Intra-FedAvg: Eq. 5 and 6 alone."""
 
+    paper: ClassVar[str] = "FCLG, Eq. 6"
     name: Literal["intra"] = "intra"
 
 
@@ -141,22 +139,17 @@ class _Inter(_Intra):
     """A second term, between the local model and frozen copies, with its weight in Eq. 9."""
 
     inter_weight: float = Field(1.0, ge=0)
+    """Weight of the second term, in Eq. 9."""
 
 
 class _Fclg(_Inter):
-    """Contrast with the received model (alike) and an earlier local one (unlike).
-
-    Attributes
-    ----------
-    inter_temperature : float
-        tau' of Eq. 7 and 8.
-    previous : str
-        The earlier model: that at the end of the previous local ``epoch`` (Algorithm 1), or of the
-        client's previous ``round`` (as MOON, Li, He and Song 2021).
-    """
+    """Contrast with the received model (alike) and an earlier local one (unlike)."""
 
     inter_temperature: float = Field(0.5, gt=0)
+    """tau' of Eq. 7 and 8."""
     previous: Literal["epoch", "round"] = "epoch"
+    """The earlier model: that at the end of the previous local epoch (Algorithm 1), or of the client's
+    previous round (as MOON, Li, He and Song 2021)."""
 
     @property
     def keeps_last_round(self) -> bool:
@@ -167,30 +160,33 @@ class _Fclg(_Inter):
 class FclgOptions(_Fclg):
     """FCLG: Eq. 7 on the vectors of graphs."""
 
+    paper: ClassVar[str] = "FCLG, Eq. 7"
     name: Literal["fclg"] = "fclg"
 
 
 class FclgNodesOptions(_Fclg):
     """FCLG-H: Eq. 8 on the vectors of nodes."""
 
+    paper: ClassVar[str] = "FCLG, Eq. 8"
     name: Literal["fclg-h"] = "fclg-h"
 
 
 class IntraKlOptions(_Inter):
     """Intra-KL: divergence of the local from the received model's softmax over the dimensions (Eq. 2)."""
 
+    paper: ClassVar[str] = "FCLG, Eq. 2"
     name: Literal["intra-kl"] = "intra-kl"
     inter_temperature: float = Field(0.5, gt=0)
+    """Of both softmaxes."""
 
 
 class IntraMseOptions(_Inter):
-    """Intra-MSE: squared distance of the local from the received model's vectors (Eq. 3).
+    """Intra-MSE: squared distance of the local from the received model's vectors (Eq. 3)."""
 
-    ``inter_normalise`` divides them by their 2-norm first, without which the term dwarfs the other.
-    """
-
+    paper: ClassVar[str] = "FCLG, Eq. 3"
     name: Literal["intra-mse"] = "intra-mse"
     inter_normalise: bool = True
+    """Whether these are divided by their 2-norm first, without which the term dwarfs the other."""
 
 
 def _refuse_misfit(kind: type[ObjectiveOptions]) -> None:

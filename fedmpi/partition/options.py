@@ -22,7 +22,8 @@ class PartitionOptions(Options):
     """Base of all partitions' options; a suite finds a partition under the default of `name`."""
 
     name: str
-    seed: int = Field(default=SPLIT_SEED, ge=0, lt=2**32, description="split seed, apart from the run's seed")
+    seed: int = Field(default=SPLIT_SEED, ge=0, lt=2**32)
+    """Of the partition and the split, apart from the run's seed."""
 
     several: ClassVar[bool] = False
     """Whether it takes several datasets; else it deals out one."""
@@ -44,6 +45,7 @@ class OneDataset(PartitionOptions):
     """Base of partitions that deal out one dataset; each client's graphs are then split 80/10/10."""
 
     clients: int = Field(default=10, ge=1)
+    """Number of clients."""
 
     dealer: ClassVar[str] = ""
     """Function that deals, ``module:function``, which `deal` calls with options and classes."""
@@ -71,16 +73,11 @@ class OneDataset(PartitionOptions):
 
 
 class Parts(OneDataset):
-    """Base of partitions that say how each client's examples are split.
-
-    Attributes
-    ----------
-    parts : str
-        Percent of training, validation and test examples, or ``dataset``: those that the dataset fixes
-        (Planetoid's 20 training nodes of each class and 1,500 held-out ones; a knowledge graph's files).
-    """
+    """Base of partitions that say how each client's examples are split."""
 
     parts: Literal["80/10/10", "60/20/20", "20/40/40", "dataset"] = "80/10/10"
+    """Percent of training, validation and test examples, or those that the dataset fixes (Planetoid's 20
+    training nodes of each class and 1,500 held-out ones; a knowledge graph's files)."""
 
     added: ClassVar[frozenset[str]] = frozenset({"parts"})
 
@@ -94,25 +91,26 @@ class Parts(OneDataset):
 
 
 class Chunks(OneDataset):
-    """GCFL's one-dataset setting: a block of 50 graphs per client, the rest at random.
-
-    With `overlap` each client draws 50 to 149 graphs with replacement instead.
-    """
+    """GCFL's one-dataset setting: a block of 50 graphs per client, the rest at random."""
 
     dealer: ClassVar[str] = "fedmpi.partition.draws:chunks"
 
+    paper: ClassVar[str] = "Xie et al., GCFL, NeurIPS 2021"
     name: Literal["chunks"] = "chunks"
     overlap: bool = False
+    """Whether each client draws 50 to 149 graphs with replacement instead."""
 
 
 class PerDataset(PartitionOptions):
-    """One client per dataset; with `tiny` only 150 graphs of each, stratified."""
+    """One client per dataset."""
 
     several: ClassVar[bool] = True
     maker: ClassVar[str] = "fedmpi.partition.partition:per_dataset"
 
+    paper: ClassVar[str] = "Xie et al., GCFL, NeurIPS 2021"
     name: Literal["per-dataset"] = "per-dataset"
     tiny: bool = False
+    """Whether a client has only 150 graphs of its dataset, stratified by class."""
 
 
 class Iid(Parts):
@@ -125,7 +123,9 @@ class Iid(Parts):
 
 class _Dirichlet(Parts):
     alpha: float = Field(default=0.5, gt=0, allow_inf_nan=False)
-    min_graphs: int = Field(default=10, ge=6, description="drawn anew until every client has so many")
+    """Of the symmetric Dirichlet distribution; the smaller, the more uneven are the shares."""
+    min_graphs: int = Field(default=10, ge=6)
+    """Shares are drawn anew until every client has so many graphs."""
 
 
 class DirichletLabel(_Dirichlet):
@@ -178,8 +178,10 @@ class Louvain(_Cut):
 
     cutter: ClassVar[str] = "fedmpi.partition.cuts:louvain"
 
+    paper: ClassVar[str] = "Blondel et al. 2008"
     name: Literal["louvain"] = "louvain"
-    resolution: float = Field(default=1.0, gt=0, allow_inf_nan=False, description="the larger, the smaller")
+    resolution: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Of the communities: the larger it is, the smaller they are."""
 
 
 class Metis(_Cut):
@@ -187,25 +189,22 @@ class Metis(_Cut):
 
     cutter: ClassVar[str] = "fedmpi.partition.cuts:metis"
 
+    paper: ClassVar[str] = "Karypis and Kumar 1998"
     name: Literal["metis"] = "metis"
 
 
 class Metadata(Parts):
     """Examples of one value of what the dataset says of them stay together.
 
-    Attributes
-    ----------
-    by : str
-        ``category``: the graph that an edge is of, as items of one category; ``class``: the class of a graph
-        or node, the relation of an edge; ``scaffold``: of a molecule.
-    clients : int
-        The values, in a random order, are dealt out in as many runs of about one length.
+    The values, in a random order, are dealt out to the clients in runs of about one length.
     """
 
     dealer: ClassVar[str] = "fedmpi.partition.draws:metadata"
 
     name: Literal["metadata"] = "metadata"
     by: Literal["category", "class", "scaffold"] = "class"
+    """"category": the graph that an edge is of, as items of one category; "class": the class of a graph or
+    node, the relation of an edge; "scaffold": that of a molecule."""
 
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the examples of each client."""
@@ -216,16 +215,18 @@ class Metadata(Parts):
 class DominantShare(OneDataset):
     """FCLG's setting: each class has `share` of its graphs on its own clients, the rest on the others.
 
-    With C classes every run of ``clients / C`` clients is home to one class. ``share = "uniform"``
-    is 1 / C: the paper's IID setting; 0.8 is its non-IID one. All graphs are training graphs.
+    With C classes every run of ``clients / C`` clients is home to one class. All graphs are training graphs.
     """
 
     holds_out: ClassVar[bool] = False
     dealer: ClassVar[str] = "fedmpi.partition.draws:dominant_share"
 
+    paper: ClassVar[str] = "FCLG"
     name: Literal["dominant-share"] = "dominant-share"
     clients: int = Field(default=6, ge=2)
+    """Number of clients, a multiple of the classes."""
     share: Annotated[float, Field(gt=0, le=1)] | Literal["uniform"] = 0.8
+    """Of a class on its own clients; "uniform" is 1 / C, the paper's IID setting, 0.8 its non-IID one."""
 
     @field_validator("share", mode="before")
     @classmethod
@@ -237,25 +238,23 @@ class DominantShare(OneDataset):
 
 
 class FedGraphNN(OneDataset):
-    """FedGraphNN's setting: the dataset is split once, then each part is dealt out to all clients.
-
-    Attributes
-    ----------
-    allocation : str
-        ``quantity``, one Dirichlet draw per part, as the released code; ``label``, one per class, as
-        the paper's text; or ``uniform``.
-    split : str
-        ``random`` 80/10/10 as for molecules, ``stratified`` 81/9/10 as for TU datasets, or ``scaffold``.
-    """
+    """FedGraphNN's setting: the dataset is split once, then each part is dealt out to all clients."""
 
     maker: ClassVar[str] = "fedmpi.partition.partition:split_then_dealt"
 
+    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn"] = "fedgraphnn"
-    seed: int = Field(default=0, ge=0, lt=2**32, description="as published; apart from the run's seed")
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Of the partition and the split, apart from the run's seed; 0 as published."""
     clients: int = Field(default=4, ge=1)
+    """Number of clients."""
     alpha: float = Field(default=0.5, gt=0, allow_inf_nan=False)
+    """Of the symmetric Dirichlet distribution; the smaller, the more uneven are the shares."""
     allocation: Literal["quantity", "label", "uniform"] = "quantity"
+    """One Dirichlet draw per part, as the released code ("quantity"); one per class, as the paper's text
+    ("label"); or equal shares."""
     split: Literal["random", "stratified", "scaffold"] = "random"
+    """"random" 80/10/10 as for molecules, "stratified" 81/9/10 as for TU datasets, or by "scaffold"."""
 
 
 def _refuse_misfit(kind: type[PartitionOptions]) -> None:

@@ -49,7 +49,27 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
             "reduction",
             f"{name} needs every client's update and computes no sum: remove the setting `reduction`",
         )
-    return None
+    reason = _unfit_for_dropouts(algorithm, case)
+    return ("reduction.dropouts", reason) if reason else None
+
+
+def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
+    """Return why clients cannot drop out of the case's rounds as it asks, or nothing."""
+    name, dropouts = algorithm.name, case.reduction.dropouts
+    late = [each.round for each in dropouts.schedule if each.round > case.rounds]
+    if late:
+        return f"round {late[0]} of the schedule is behind the last, {case.rounds}"
+    if not dropouts.steps:
+        return ""
+    if not algorithm.communicates:
+        return f"{name} sends no updates: remove it"
+    if isinstance(algorithm, WeightsFromReports | RowAggregate) or (
+        isinstance(algorithm, Splits) and algorithm.wants_rows
+    ):
+        return f"{name} needs something of every participant: remove it"
+    if "training" in dropouts.steps and isinstance(algorithm, Splits | Regroups):
+        return f'{name} groups clients by what they report after training: use "shares" or a later step'
+    return ""
 
 
 def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, str] | None:

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.hmac import HMAC
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -47,27 +48,41 @@ class Purpose:
 
     def packed(self) -> bytes:
         """Return the purpose as bytes, from which all its parts can be read back."""
-        use = self.use.encode()
-        head = struct.pack(">BB", len(self.run), len(use)) + self.run + use
-        return head + struct.pack(">qqqq", self.number, self.group, self.sender, self.receiver)
+        run, use = self.run, self.use.encode()
+        shape = f">BB{len(run)}s{len(use)}s4q"
+        parties = self.number, self.group, self.sender, self.receiver
+        return struct.pack(shape, len(run), len(use), run, use, *parties)
 
 
 class AgreementKey:
-    """A client's X25519 key pair (RFC 7748); the private key comes from the operating system."""
+    """A client's X25519 key pair (RFC 7748); the private key comes from the operating system.
+
+    What it agreed on with another key is computed once and kept as long as the key pair.
+    """
 
     def __init__(self) -> None:
         self._private = X25519PrivateKey.generate()
         self.public = self._private.public_key().public_bytes_raw()
+        self._extracted: dict[bytes, bytes] = {}
 
     def agreed(self, public: bytes, purpose: Purpose) -> bytes:
         """Return the 32 bytes that both owners of the keys derive for a purpose, and nobody else."""
-        shared = self._private.exchange(X25519PublicKey.from_public_bytes(public))
-        return derived(shared, purpose)
+        if public not in self._extracted:
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(public))
+            self._extracted[public] = extracted(shared)
+        return expanded(self._extracted[public], purpose)
 
 
-def derived(secret: bytes, purpose: Purpose) -> bytes:
-    """Return 32 bytes derived from a secret for a purpose: HKDF-SHA256 (RFC 5869)."""
-    return HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose.packed()).derive(secret)
+def extracted(secret: bytes) -> bytes:
+    """Return the pseudorandom key of a secret: the first step of HKDF-SHA256 (RFC 5869), without salt."""
+    mac = HMAC(bytes(KEY_BYTES), SHA256())
+    mac.update(secret)
+    return mac.finalize()
+
+
+def expanded(key: bytes, purpose: Purpose) -> bytes:
+    """Return 32 bytes derived from a pseudorandom key for a purpose: the second step of HKDF-SHA256."""
+    return HKDFExpand(SHA256(), KEY_BYTES, purpose.packed()).derive(key)
 
 
 def fresh_secret() -> bytes:

@@ -116,8 +116,12 @@ class Client:
 
     def upload(self, summand: Summand) -> Sum:
         """Return the masked summand, elements of the field, uint64 [size]."""
-        own: Sum = np.mod(summand, PRIME, dtype=np.int64).astype(np.uint64)
-        return (own + self._mask[: self._code.size]) % PRIME
+        total = summand.astype(np.int64)
+        total += self._mask[: self._code.size]
+        total += (total >> 63) & PRIME
+        masked: Sum = total.view(np.uint64)
+        np.minimum(masked, masked - np.uint64(PRIME), out=masked)  # what is below PRIME wraps: the larger
+        return masked
 
     def answer(self, survivors: Collection[int]) -> bytes:
         """Return the sum of what it holds of the survivors' masks.

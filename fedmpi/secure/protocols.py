@@ -169,9 +169,9 @@ class LightSecAgg:
         return lightsecagg.Server(roster, self._code(roster))
 
     def add(self, upload: Vector, total: Vector) -> None:
-        """Add modulo the prime."""
+        """Add modulo the prime, below which both are."""
         np.add(total, upload, out=total)
-        np.remainder(total, PRIME, out=total)
+        np.minimum(total, total - np.uint64(PRIME), out=total)  # what is below the prime wraps: the larger
 
     def sealed_bytes(self, roster: Roster) -> int:
         """See `SecureSum`."""

@@ -56,3 +56,7 @@ class Roster:
     def partners(self, client: int, among: Iterable[int]) -> list[int]:
         """Return the neighbours of a client among some clients, ascending."""
         return sorted(set(self.neighbours[client]) & set(among))
+
+    def is_enough(self, client: int, among: Iterable[int]) -> bool:
+        """Return whether a client and its neighbours among some clients are as many as the threshold asks."""
+        return len(self.partners(client, among)) + 1 >= self.threshold

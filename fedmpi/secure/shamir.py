@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 PRIME = 2**256 + 297
 """The smallest prime above every secret of 32 bytes."""
@@ -56,19 +57,26 @@ def evaluate(coefficients: Sequence[int], places: Sequence[int], prime: int) -> 
     for place in places:
         value = 0
         for coefficient in reversed(coefficients):
-            value = (value * place + coefficient) % prime
-        values[place] = value
+            value = value * place + coefficient
+        values[place] = value % prime  # once: a place has few bits
     return values
 
 
 def value_at_zero(values: Mapping[int, int], prime: int = PRIME) -> int:
     """Interpolate a polynomial at 0, modulo `prime`."""
-    total = 0
-    for place, value in values.items():
+    weights = _weights_at_zero(tuple(values), prime)
+    return sum(value * weight for value, weight in zip(values.values(), weights, strict=True)) % prime
+
+
+@lru_cache(maxsize=256)
+def _weights_at_zero(places: tuple[int, ...], prime: int) -> tuple[int, ...]:
+    """Return Lagrange's polynomials at 0; a server has many secrets from the same clients."""
+    weights = []
+    for place in places:
         above, below = 1, 1
-        for other in values:
+        for other in places:
             if other != place:
                 above = above * other % prime
                 below = below * (other - place) % prime
-        total += value * above * pow(below, -1, prime)
-    return total % prime
+        weights.append(above * pow(below, -1, prime) % prime)
+    return tuple(weights)

@@ -76,8 +76,8 @@ class Placed:
         """Raise OSError if the file was removed or replaced, since later writes would be lost."""
         if self._identity is None or _identity(self._path) != self._identity:
             raise OSError(
-                f"{self._path.name} was removed or replaced by somebody while the run wrote it; "
-                f"fedmpi repair {quote(str(self._path.parent))} recovers what can be, --resume goes on"
+                f"{self._path.name} was removed or replaced by somebody while the run wrote it; fedmpi "
+                f"records repair {quote(str(self._path.parent))} recovers what can be, --resume goes on"
             )
 
 

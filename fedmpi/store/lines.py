@@ -244,7 +244,7 @@ def _repair_hint(path: Path) -> str:
     """Return the advice that repairs the log, where the record is there to repair it from."""
     if not any((path.parent / name).is_file() for name in ("run.h5", path.name)):
         return ""
-    return f"; what can be recovered is: fedmpi repair {quote(str(path.parent))}"
+    return f"; what can be recovered is: fedmpi records repair {quote(str(path.parent))}"
 
 
 def whole_lines(stream: BinaryIO, decoder: Decoder) -> Iterator[bytes]:

@@ -189,7 +189,7 @@ def _live(file: Path) -> str:
 def repair_hint(file: Path) -> str:
     """Return what to do about a damaged record whose log is there; "" where it is not."""
     if file.name == runfile.NAME and (file.parent / events.NAME).is_file():
-        return f"; its rounds are in {events.NAME}: fedmpi repair {quote(str(file.parent))}"
+        return f"; its rounds are in {events.NAME}: fedmpi records repair {quote(str(file.parent))}"
     return ""
 
 

@@ -149,6 +149,29 @@ MEASUREMENTS: tuple[Field, ...] = (
 )
 
 
+SECURE_STEPS = {
+    "keys": "making and relaying the clients' key pairs; those of the run are in its first round",
+    "shares": "agreeing on secrets, sharing them and delivering the shares",
+    "masks": "quantising updates and adding masks to them",
+    "upload": "summing the masked updates at rank 0",
+    "recovery": "answers of the clients, and lifting the masks at rank 0",
+}
+"""Parts of a secure sum by name, with their meaning; they lie inside the phase "communicate"."""
+
+
+def secure_fields() -> tuple[Field, ...]:
+    """Return the measurements that runs with a secure reduction have beside the others."""
+    seconds = [
+        _measured(f"{name}_seconds", "rank", "f8", "s", f"wall-clock time of {text}")
+        for name, text in SECURE_STEPS.items()
+    ]
+    payload = [
+        _measured(f"{name}_bytes", "rank", "i8", "B", f"payload of the collectives of {text}")
+        for name, text in SECURE_STEPS.items()
+    ]
+    return (*seconds, *payload)
+
+
 def result_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
     """Return the result fields of a run by name, its extra ones included."""
     return {field.name: field for field in (*RESULTS, *extra) if field.kind == "result"}

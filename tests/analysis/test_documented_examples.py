@@ -1,11 +1,11 @@
-"""The examples in docs/reading-results.md run as they stand."""
+"""The examples of loading in docs/python.md run as they stand."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-TEXT = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text().partition("## Load")[2]
 EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 

@@ -193,7 +193,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_reported(tmp_path, make_run, 
     out, err = capsys.readouterr()
     assert "good" in out and "bad" not in out
     assert [line.rpartition(": ")[2] for line in err.splitlines()] == [
-        f"fedmpi repair {tmp_path / 'suite' / 'bad'}",
+        f"fedmpi records repair {tmp_path / 'suite' / 'bad'}",
         "no run (run.h5) in it or below",
         "no such file or folder, and no suite's runs in results/runs",
     ]

@@ -69,7 +69,7 @@ def test_compare_and_select(fedmpi, runs):
         "INVALID" in done.stdout
         and "Poisson deviance 0.2500 above the reference (1 % allowed)" in done.stdout
     )
-    (row,) = [line for line in fedmpi("select", runs).stdout.splitlines() if "fedprox" in line]
+    (row,) = [line for line in fedmpi("paper", "select", runs).stdout.splitlines() if "fedprox" in line]
     assert "Poisson deviance  2.0000  1.7500" in row
 
 

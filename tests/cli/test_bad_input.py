@@ -181,7 +181,7 @@ TWELVE = [
     [
         ["run", "WORD"], ["run", "tiny.toml", "--out", "WORD"], ["run", "tiny.toml", "--plugin", "WORD"],
         ["run", "tiny.toml", "--mirror", "WORD"], ["sweep", "WORD"], ["report", "WORD"], ["compare", "WORD", "a"],
-        ["watch", "WORD", "--once"], ["pack", "WORD"], ["verify", "WORD"], ["repair", "WORD"], ["select", "WORD"],
+        ["watch", "WORD", "--once"], ["records", "pack", "WORD"], ["records", "verify", "WORD"], ["records", "repair", "WORD"], ["paper", "select", "WORD"],
         ["data", "verify", "WORD"], ["jobs", "plan", "tiny.toml", "--system", "WORD"], ["jobs", "status", "WORD"],
         ["analyse", "leakage", "WORD"], ["plot", "losses", "WORD"],
     ],

@@ -152,10 +152,10 @@ def test_an_own_algorithm_stands_beside_the_others_in_every_command(fedmpi, tmp_
     shown = fedmpi("report", "results/runs/own", "--markdown").stdout
     assert shown.count("| FedAvg |") == shown.count("| damped |") > 0
     assert "plugin" not in shown and "setting 2" not in shown
-    packed = fedmpi("pack", "own.toml", *plugin)
+    packed = fedmpi("records", "pack", "own.toml", *plugin)
     assert (packed.returncode, packed.stderr) == (0, "")
-    assert fedmpi("verify", "own.tar.gz", *plugin).returncode == 0
-    chosen = fedmpi("select", "own.toml", "--write", "best.toml", *plugin)
+    assert fedmpi("records", "verify", "own.tar.gz", *plugin).returncode == 0
+    chosen = fedmpi("paper", "select", "own.toml", "--write", "best.toml", *plugin)
     assert chosen.returncode == 0, chosen.stderr
     assert "fedmpi sweep best.toml --plugin damped.py runs it" in chosen.stdout
 

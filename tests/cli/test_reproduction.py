@@ -49,7 +49,7 @@ def test_the_committed_rows_are_small():
 
 def test_a_folder_without_rows_is_refused(fedmpi, tmp_path):
     (tmp_path / "empty").mkdir()
-    done = fedmpi("reproduction", "empty")
+    done = fedmpi("paper", "reproduction", "empty")
     assert (done.returncode, done.stderr) == (
         2,
         "fedmpi: empty: no rows (.csv); make some with fedmpi report --csv\n",
@@ -73,7 +73,7 @@ def test_other_tables_are_refused(tmp_path):
 def test_a_file_of_no_rows_writes_nothing(fedmpi, tmp_path):
     with (tmp_path / "rows.csv").open("w") as stream:
         rows.write([], stream)
-    done = fedmpi("reproduction", "rows.csv", "--cells", "cells.csv", "--document", "page.md")
+    done = fedmpi("paper", "reproduction", "rows.csv", "--cells", "cells.csv", "--document", "page.md")
     assert (done.returncode, done.stderr) == (
         2,
         "fedmpi: rows.csv: no rows; make some with fedmpi report --csv\n",

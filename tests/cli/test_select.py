@@ -1,4 +1,4 @@
-"""``fedmpi select``: winners by validation, run again with other seeds by one command."""
+"""``fedmpi paper select``: winners by validation, run again with other seeds by one command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_winner_is_named_and_run_again(fedmpi, tmp_path):
     (tmp_path / "sweep.toml").write_text(SUITE)
     data = prepare(tmp_path / "data")
     assert fedmpi("run", "sweep.toml", "--data", data).returncode == 0
-    done = fedmpi("select", "demo/sweep", "--seeds", "5", "--rerun", "--data", data)
+    done = fedmpi("paper", "select", "demo/sweep", "--seeds", "5", "--rerun", "--data", data)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "optimizer.lr=" in done.stdout
     (folder,) = (tmp_path / "results" / "runs" / "demo" / "sweep-winners").iterdir()
@@ -40,15 +40,15 @@ def test_a_part_of_a_suite_is_selected_from_and_says_what_is_missing(fedmpi, tmp
     (tmp_path / "sweep.toml").write_text(SUITE)
     data = prepare(tmp_path / "data")
     assert fedmpi("run", "sweep.toml", "--case", "1", "--data", data).returncode == 0
-    part = fedmpi("select", "sweep.toml", "--write", "winners.toml")
+    part = fedmpi("paper", "select", "sweep.toml", "--write", "winners.toml")
     assert "1 of 2 cases are complete; the winners are of these." in part.stdout
     assert "seed = [1, 2, 3]" in (tmp_path / "winners.toml").read_text()
-    whole = fedmpi("select", "sweep.toml", "--set", "optimizer.lr=0.0001")
+    whole = fedmpi("paper", "select", "sweep.toml", "--set", "optimizer.lr=0.0001")
     assert (whole.returncode, "cases are complete" in whole.stdout) == (0, False)
-    none = fedmpi("select", "sweep.toml", "--set", "optimizer.lr=0.01")
+    none = fedmpi("paper", "select", "sweep.toml", "--set", "optimizer.lr=0.01")
     assert none.returncode == 2
     assert "none of its 1 cases has run; run: fedmpi sweep sweep.toml" in none.stderr
-    folder = fedmpi("select", "results", "--set", "optimizer.lr=0.01")
+    folder = fedmpi("paper", "select", "results", "--set", "optimizer.lr=0.01")
     assert (folder.returncode, "results is no suite: name the suite" in folder.stderr) == (2, True)
 
 
@@ -61,7 +61,7 @@ def test_winners_run_again_with_seeds_that_the_sweep_has_not():
 
 
 def test_seeds_that_are_no_numbers_are_refused(fedmpi, tmp_path):
-    done = fedmpi("select", tmp_path, "--seeds", "a,b")
+    done = fedmpi("paper", "select", tmp_path, "--seeds", "a,b")
     assert (done.returncode, done.stderr) == (
         2,
         "fedmpi: --seeds a,b: give whole numbers with commas, such as 1,2,3\n",

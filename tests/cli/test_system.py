@@ -1,4 +1,4 @@
-"""``fedmpi system``: FedGraphNN's Table 6 from a real run."""
+"""``fedmpi paper system``: FedGraphNN's Table 6 from a real run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def suite(tmp_path):
 
 def test_one_command_runs_and_prints_the_table(fedmpi, suite, tmp_path):
     data = prepare(tmp_path / "data")
-    found = fedmpi("system", suite, "--out", tmp_path / "runs", "--data", data)
+    found = fedmpi("paper", "system", suite, "--out", tmp_path / "runs", "--data", data)
     assert found.returncode == 0, found.stderr
     (row,) = (line for line in found.stdout.splitlines() if line.startswith("SIDER"))
     cells = row.split()
@@ -51,7 +51,7 @@ def table_row(printed):
 def test_a_centralised_run_has_no_seconds_of_fedavg_and_no_sleeps(fedmpi, suite, tmp_path):
     data = prepare(tmp_path / "data")
     options = ("--set", "algorithm=centralised", "--out", tmp_path / "runs", "--data", data)
-    cells = table_row(fedmpi("system", suite, *options).stdout)
+    cells = table_row(fedmpi("paper", "system", suite, *options).stdout)
     assert (cells[1], cells[6:9]) == ("centralised", ["-", "-", "-"])
 
 
@@ -59,7 +59,7 @@ def test_the_published_count_is_of_the_runs_own_input_width(fedmpi, suite, tmp_p
     data = prepare(tmp_path / "data")
     options = ("--set", "dataset.features=onehot", "--set", "dataset.scaling=none")
     places = ("--out", tmp_path / "runs", "--data", data)
-    cells = table_row(fedmpi("system", suite, *options, *places).stdout)
+    cells = table_row(fedmpi("paper", "system", suite, *options, *places).stdout)
     # 33 atoms: 2 (33 ((128 + 64) 64 + 64^2 + 64 3) + 64 + 64 + 3 + 33 (64 + 64))
     assert cells[10] == "1,102.7K"
 
@@ -67,7 +67,7 @@ def test_the_published_count_is_of_the_runs_own_input_width(fedmpi, suite, tmp_p
 def test_where_table_6_is_misprinted_the_row_says_so(fedmpi, suite, tmp_path):
     data = prepare(tmp_path / "data")
     places = ("--set", "model=fedgraphnn/gat", "--out", tmp_path / "runs", "--data", data)
-    done = fedmpi("system", suite, *places)
+    done = fedmpi("paper", "system", suite, *places)
     assert table_row(done.stdout)[10].endswith("K*")
     assert "* Table 6 prints 703.4K for SIDER gat: counted its way it is 703.8K" in done.stdout
 
@@ -79,4 +79,4 @@ def test_these_models_on_other_graphs_are_left_out():
 
 
 def test_a_folder_without_such_runs_is_refused(fedmpi, tmp_path):
-    assert fedmpi("system", tmp_path).returncode == 2
+    assert fedmpi("paper", "system", tmp_path).returncode == 2

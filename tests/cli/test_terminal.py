@@ -38,21 +38,20 @@ def nasty_run(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        ["report"],
-        ["report", "--markdown", "--latex"],
-        ["watch", "--once"],
-        ["compare", "RUN"],
-        ["scaling"],
-        ["export", "--tensorboard", "tb"],
-        ["pack"],
-        ["repair"],
-        ["run"],
+        ["report", "RUN"],
+        ["report", "RUN", "--markdown", "--latex"],
+        ["watch", "RUN", "--once"],
+        ["compare", "RUN", "RUN"],
+        ["scaling", "RUN"],
+        ["export", "RUN", "--tensorboard", "tb"],
+        ["records", "pack", "RUN"],
+        ["records", "repair", "RUN"],
+        ["run", "RUN"],
     ],
     ids=" ".join,
 )
 def test_what_a_record_says_is_shown_and_does_nothing(fedmpi, nasty_run, command):
-    name, *others = (str(nasty_run) if part == "RUN" else part for part in command)
-    done = fedmpi(name, nasty_run, *others)
+    done = fedmpi(*(str(nasty_run) if part == "RUN" else part for part in command))
     shown = done.stdout + done.stderr
     assert CONTROLS.findall(shown) == []
     assert "Traceback" not in shown

@@ -25,6 +25,11 @@ def test_everything_is_on_rank_0_when_it_is_alone():
     assert place([5, 1, 1], [0]).tolist() == [0, 0, 0]
 
 
+def test_a_server_that_hosts_clients_gets_less_to_train():
+    assert place([10, 10, 10, 10], [1, 2, 0], busy=5).tolist() == [1, 2, 0, 1]
+    assert place([10, 10, 10, 10], [1, 0], busy=25).tolist() == [1, 1, 1, 0]
+
+
 def test_more_ranks_than_clients_leaves_some_idle():
     assert sorted(place([1, 1], [1, 2, 3]).tolist()) == [1, 2]
 

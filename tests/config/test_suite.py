@@ -98,6 +98,18 @@ def test_a_wrong_structure_is_named(expand, text, words):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("override", "name"),
+    [
+        ('model={name="gat", heads=4}', "seed10-prox-model=name=gat+heads=4"),
+        ("algorithm.note='a'", "seed10-prox-algorithm.note=a"),
+        ("evaluation.embeddings=[1, 2]", "seed10-prox-evaluation.embeddings=1+2"),
+    ],
+)
+def test_a_name_is_readable_whatever_is_overridden(expand, override, name):
+    assert name in expand(overrides=["seed=10", override])
+
+
 @pytest.mark.parametrize("override", ["rounds", "=3", "a..b=1"])
 def test_an_override_without_key_or_value_is_refused(expand, override):
     with pytest.raises(BadInput, match="write it as key=value"):

@@ -12,14 +12,14 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fedmpi.cli.main import app
 from tests.fuzz import nasty
 
-LEFT_OUT = {"sweep", "system", "figure", "bench train", "bench cores", "bench ranks", "bench comm", "bench record",
+LEFT_OUT = {"sweep", "paper system", "bench train", "bench cores", "bench ranks", "bench comm", "bench record",
             "bench data", "bench peers"}  # fmt: skip
 """Commands that start MPI or train."""
 
-ALWAYS = {"run": ("--list",), "watch": ("--once",)}
+ALWAYS = {"run": ("--list",), "plot": ("losses",), "watch": ("--once",)}
 """Options without which a command would train or never end."""
 
-NEVER = {"select": {"--rerun"}, "info": {"--mpi"}}
+NEVER = {"paper select": {"--rerun"}, "info": {"--mpi"}}
 
 _PLACES = ("suite.toml", "runs", "runs/whole", "runs/whole/run.h5", "stopped/whole", "bundle.tar.gz", "rows.csv",
            "plugin.py", "system.toml", "nowhere", "nowhere/deeper", "empty", "loop", "/dev/null", "/dev/full",

@@ -107,7 +107,7 @@ def make(path: Path, server: Server, engine: Server) -> Home:
     stop = "tests.fuzz.home:stop_in_the_second_round"
     _good(engine.run(path, *run, "whole", "--out", "stopped", call=stop, trains=True), 75)
     _good(server.run(path, "report", "runs/whole", "--csv", "rows.csv"))
-    _good(server.run(path, "pack", "runs", "--out", "bundle.tar.gz"))
+    _good(server.run(path, "records", "pack", "runs", "--out", "bundle.tar.gz"))
     with tarfile.open(path / "bundle.tar.gz") as archive:
         archive.extractall(path / "unpacked", filter="data")
     _good(server.run(path, "data", "fetch", "FUZZ", "own/OWN", "--mirror", "mirror", "--data", "cache"))

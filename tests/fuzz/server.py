@@ -29,8 +29,8 @@ import typer.main
 ROOT = Path(__file__).parent.parent.parent
 
 LOGIN = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.cli.run", "fedmpi.cli.watch",
-         "fedmpi.cli.export", "fedmpi.cli.bundle", "fedmpi.cli.data", "fedmpi.cli.jobs_report",
-         "fedmpi.cli.scaling", "fedmpi.cli.select", "fedmpi.cli.figure",
+         "fedmpi.cli.export", "fedmpi.cli.records", "fedmpi.cli.data", "fedmpi.cli.jobs_report",
+         "fedmpi.cli.scaling", "fedmpi.cli.select", "fedmpi.cli.plot",
          "fedmpi.jobs.submission", "fedmpi.datasets.smiles", "fedmpi.analysis.page.build",
          "fedmpi.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes")  # fmt: skip
 """What the commands of a login node import: a child finds it loaded."""

@@ -8,9 +8,9 @@ from tests.fuzz.tally import Failure
 
 _CODES = {
     "compare": (0, 1, 2),
-    "verify": (0, 1, 2),
+    "records verify": (0, 1, 2),
     "jobs status": (0, 1, 2, 75),
-    "reproduction": (0, 2),
+    "paper reproduction": (0, 2),
 }
 """Exit codes beside 0 and 2 that a command has a meaning for."""
 

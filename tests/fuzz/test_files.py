@@ -129,7 +129,7 @@ def test_a_record_of_a_stranger_shows_nothing_else_and_no_traceback(explore, ben
 
 
 def test_repair_makes_a_damaged_record_again(explore, bench):
-    words, repair = REPORTS["report"], ("repair", "runs/whole")
+    words, repair = REPORTS["report"], ("records", "repair", "runs/whole")
     sound = bench.expected(words, "runs/whole", "good/whole")
 
     def attempt(harm, folder):
@@ -153,7 +153,7 @@ def is_a_beginning(part: bytes, whole: bytes) -> bool:
 
 
 def test_a_damaged_log_is_refused_or_gives_the_record(explore, bench):
-    words, repair = REPORTS["report"], ("repair", "runs/whole")
+    words, repair = REPORTS["report"], ("records", "repair", "runs/whole")
     sound = bench.expected(words, "runs/whole", "good/whole")
 
     def attempt(harm, folder):
@@ -246,7 +246,11 @@ LOCK = json.dumps({"job": "", "restart": "0", "host": "here", "pid": 4000000, "s
 
 
 def test_a_damaged_lock_is_held_or_free_but_no_traceback(explore, bench):
-    words = (("repair", "runs/whole"), ("report", "runs/whole", "--json"), ("watch", "runs/whole", "--once"))
+    words = (
+        ("records", "repair", "runs/whole"),
+        ("report", "runs/whole", "--json"),
+        ("watch", "runs/whole", "--once"),
+    )
     resume = ("run", "suite.toml", "--case", "whole", "--out", "runs", "--resume", "--list")
 
     def attempt(value, folder):
@@ -337,7 +341,7 @@ def test_a_damaged_table_of_molecules_is_refused(explore, bench, real_data):
     assert not tally.failures, tally.verdict()
 
 
-VERIFY = ("verify", "bundle.tar.gz")
+VERIFY = ("records", "verify", "bundle.tar.gz")
 
 
 def test_a_damaged_bundle_is_not_valid(explore, bench):
@@ -394,7 +398,7 @@ def test_a_bundle_of_a_stranger_is_checked_without_a_traceback(explore, bench):
 
 
 TEXTS = {
-    "rows.csv": ("reproduction", "rows.csv", "--cells", "cells.csv", "--document", "document.md"),
+    "rows.csv": ("paper", "reproduction", "rows.csv", "--cells", "cells.csv", "--document", "document.md"),
     "plugin.py": ("run", "suite.toml", "--list", "--plugin", "plugin.py"),
     "system.toml": ("jobs", "plan", "suite.toml", "--system", "system.toml", "--json"),
     "suite.toml": ("run", "suite.toml", "--list"),

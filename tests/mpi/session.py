@@ -50,6 +50,7 @@ from tests.mpi.molecules import prepare  # noqa: E402
 SUITE = Path(__file__).parent / "suite.toml"
 INTERRUPTED = (
     "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
+    "dropouts",
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
@@ -125,6 +126,17 @@ def check_device_buffers_change_nothing(world, root):
             assert [line.split(":")[0] for line in found] == ["config name", "config reduction.buffers"]
 
 
+def check_a_server_that_trains_changes_nothing(world, root):
+    """Rank 0 may host clients, too; a run of that kind has the name and every bit of the other."""
+    for name in ("fedavg", "gcfl", "fedcch"):
+        (job,) = jobs(root / "shared", ["server=shared", f"case={name}"]).values()
+        run(job, world, Silent(), StopRequest())
+        if world.is_root:
+            hosts = load_run(job.folder).attempts[-1].provenance["rank_of_client"]
+            assert set(hosts) == set(range(world.size))
+            assert differences(root / "runs" / name, job.folder) == []
+
+
 def check_masks_change_nothing(world, root):
     """Secure sums are those of "fixed32", bit for bit; of an update's size nothing is recorded."""
     for name in ("secagg", "secagg+", "lightsecagg"):
@@ -136,6 +148,31 @@ def check_masks_change_nothing(world, root):
             found = differences(root / "runs" / "fixed32", job.folder)
             fields = {line.split(":")[0] for line in found if not line.startswith("config")}
             assert fields == {"/rounds/delta_norm"}, found
+
+
+LOST = (
+    "reduction.dropouts.schedule=[{ round = 1, clients = [3], step = 'shares' }, { round = 2, clients = [1] }, "
+    "{ round = 3, clients = [4], step = 'answers' }, { round = 4, clients = [0], step = 'training' }]"
+)
+"""The dropouts of the suite's case: another name of a reduction comes without the options of the first."""
+
+PROTOCOLS = {
+    "fixed32": [],
+    "secagg+": ["reduction.neighbours=2"],
+    "lightsecagg": ["reduction.threshold=0.6", "reduction.colluders=0.4", "reduction.keys=sum"],
+}
+
+
+def check_dropouts_are_those_of_plain_sums(world, root):
+    """Whoever drops out at whatever step, the survivors' sums are those of "fixed32" without the others."""
+    for name, options in PROTOCOLS.items():
+        overrides = [f"reduction.name={name}", LOST, *options, "case=dropouts"]
+        (job,) = jobs(root / "dropouts", overrides).values()
+        run(job, world, Silent(), StopRequest())
+        if world.is_root:
+            found = differences(root / "runs" / "dropouts", job.folder)
+            fields = {line.split(":")[0] for line in found if not line.startswith("config")}
+            assert fields == ({"/rounds/delta_norm"} if name == "fixed32" else set()), (name, fields)
 
 
 def check_divergence(world, root):
@@ -299,8 +336,10 @@ def main(root: Path, mpi: str) -> None:
         check_hooks_that_differ_between_ranks_are_named(world, root)
     world.collectives._comm = OnlyBuffers(world.comm)
     check_device_buffers_change_nothing(world, root)
+    check_dropouts_are_those_of_plain_sums(world, root)
     if mpi == "mpich":
         check_masks_change_nothing(world, root)
+        check_a_server_that_trains_changes_nothing(world, root)
     check_divergence(world, root)
     for case in interrupted(mpi, world.size):
         check_interruption(world, root, case)

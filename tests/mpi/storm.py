@@ -54,6 +54,7 @@ case = [
     { label = "fednova", algorithm = "fednova", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
+    { label = "secagg", algorithm = "fedavg", reduction = { name = "secagg", keys = "sum", dropouts = { probability = 0.2, step = "any" } } },
     { label = "nodes", dataset = { name = "synthetic-nodes", egos = { number = 60, hops = 1 } }, model = { name = "gcn", layers = 1, head_layers = 1 }, partition = { name = "fedgraphnn", clients = 4, alpha = 2.0 }, share = "all", participation = 0.6 },
     { label = "links", task = "link-prediction", model = { name = "rgcn", hidden = 16 }, algorithm = "ditto", dataset = { name = "synthetic-triples", features = "identity" }, partition = { name = "metadata", by = "class", clients = 3 }, share = "all" },
 ]
@@ -61,7 +62,7 @@ case = [
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
-    "krum", "nodes", "links",
+    "krum", "secagg", "nodes", "links",
 )  # fmt: skip
 
 BLOWS = (

@@ -107,7 +107,19 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         ),
         ('algorithm = "median"\nreduction = "float32"', "median needs every client's update"),
         ("participation = 0", "case.participation: input should be greater than 0"),
-        ("reduction = { clip = 2.0 }", "case.reduction.clip: unknown key (known: buffers, name)"),
+        ("reduction = { clip = 2.0 }", "case.reduction.clip: unknown key (known: buffers, dropouts, name)"),
+        (
+            'algorithm = "self-train"\nreduction = { dropouts = { probability = 0.1 } }',
+            "case.reduction.dropouts: self-train sends no updates: remove it",
+        ),
+        (
+            'algorithm = "gcfl-plus"\nreduction = { dropouts = { probability = 0.1, step = "training" } }',
+            'gcfl-plus groups clients by what they report after training: use "shares" or a later step',
+        ),
+        (
+            'algorithm = "fedavg"\nrounds = 2\nreduction = { dropouts = { schedule = [{ round = 3, clients = [0] }] } }',
+            "round 3 of the schedule is behind the last, 2",
+        ),
         ('reduction = { name = "float32", clip = 1.0 }', "case.reduction.clip: unknown key"),
         (
             'reduction = { name = "fixed32", clip = 0.0 }',

@@ -35,9 +35,9 @@ def test_the_list_has_the_first_of_them_and_one_line_names_the_others(fedmpi, su
     ("arguments", "words"),
     [
         (["sweep", "SUITE", "--budget", "0"], "2 cases, 0 complete, 2 to run"),
-        (["figure", "SUITE", "--budget", "0"], "2 cases, 0 complete, 2 to run"),
+        (["plot", "SUITE", "--budget", "0"], "2 cases, 0 complete, 2 to run"),
         (["jobs", "plan", "SUITE", "--system", "generic-cpu"], "2 cases, 0 complete"),
-        (["select", "SUITE"], "none of its 2 cases has run"),
+        (["paper", "select", "SUITE"], "none of its 2 cases has run"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

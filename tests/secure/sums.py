@@ -11,7 +11,7 @@ from fedmpi.secure import lightsecagg, neighbours, secagg
 from fedmpi.secure.keys import AgreementKey
 from fedmpi.secure.lightsecagg import Code
 from fedmpi.secure.masks import Stretcher
-from fedmpi.secure.roster import Roster
+from fedmpi.secure.roster import Roster, TooFew
 
 SHARES, UPLOAD, ANSWER, NEVER = range(4)
 """The step before which a client drops out."""
@@ -64,14 +64,26 @@ def secure_sum(setting: Setting, values: Mapping[int, np.ndarray], leaves: Mappi
     clients = setting.clients()
     offers = {number: clients[number].offer() for number, step in left.items() if step > SHARES}
     there = [number for number, step in left.items() if step > SHARES]
-    for number in there:
-        clients[number].accept({n: sealed[number] for n, (sealed, _) in offers.items() if number in sealed})
-    survivors = [number for number in there if left[number] > UPLOAD]
+    sealed = {n: {m: text[n] for m, (text, _) in offers.items() if n in text} for n in there}
+    willing = [number for number in there if willingly(lambda n=number: clients[n].accept(sealed[n]))]
+    survivors = [number for number in willing if left[number] > UPLOAD]
     uploads = [clients[number].upload(values[number]) for number in survivors]
     total = np.sum(uploads, axis=0, dtype=uploads[0].dtype) if uploads else np.zeros(SIZE, np.uint32)
-    answers = {n: clients[n].answer(survivors) for n in survivors if left[n] > ANSWER}
+    answers = {}
+    for number in survivors:
+        if left[number] > ANSWER:
+            willingly(lambda n=number: answers.update({n: clients[n].answer(survivors)}))
     server = setting.server({number: vault for number, (_, vault) in offers.items()})
     return server.unmask(total, survivors, answers)
+
+
+def willingly(step) -> bool:
+    """Let a client take a step; return whether it did, or left because too few others are there."""
+    try:
+        step()
+    except TooFew:
+        return False
+    return True
 
 
 def plain_sum(values: Mapping[int, np.ndarray], leaves: Mapping[int, int]) -> np.ndarray:

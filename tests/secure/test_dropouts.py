@@ -40,10 +40,10 @@ def test_every_fate_of_every_client(protocol, size):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("step", [SHARES, UPLOAD, ANSWER])
-@pytest.mark.parametrize("size", [5, 6])
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
 def test_every_subset_at_every_step(protocol, step, size):
     members = range(size)
-    setting, values = Setting.of(protocol, members, size // 2 + 1), summands(members)
+    setting, values = Setting.of(protocol, members, max(2, size // 2 + 1)), summands(members)
     for gone in product((step, NEVER), repeat=size):
         check(setting, values, dict(zip(members, gone, strict=True)))
 
@@ -55,6 +55,19 @@ def test_sampled_fates_of_twenty(protocol):
     for _ in range(6):
         fates = random.choice([SHARES, UPLOAD, ANSWER, NEVER], 20, p=[0.1, 0.15, 0.15, 0.6])
         check(setting, values, dict(zip(members, fates.tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("step", [SHARES, UPLOAD, ANSWER])
+def test_every_subset_of_a_ring_of_six(step):
+    members = range(6)
+    setting, values = Setting.of("secagg", members, 3, degree=4), summands(members)
+    for gone in product((step, NEVER), repeat=6):
+        leaves = dict(zip(members, gone, strict=True))
+        found, lost = outcome(setting, values, leaves), gone.count(step)
+        if lost <= 2:  # every circle of five keeps three
+            assert (found == plain_sum(values, leaves)).all(), leaves
+        if lost > 3:
+            assert found is None, leaves
 
 
 @pytest.mark.parametrize("step", [SHARES, UPLOAD, ANSWER])

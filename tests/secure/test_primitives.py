@@ -13,7 +13,17 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from fedmpi.secure import field, neighbours, shamir
-from fedmpi.secure.keys import AgreementKey, Purpose, SigningKey, Tampered, derived, seal, unseal, verify
+from fedmpi.secure.keys import (
+    AgreementKey,
+    Purpose,
+    SigningKey,
+    Tampered,
+    expanded,
+    extracted,
+    seal,
+    unseal,
+    verify,
+)
 from fedmpi.secure.masks import Stretcher
 
 PURPOSE = Purpose(b"run", "pair", 4, 0, 1, 2)
@@ -44,7 +54,7 @@ def test_derivation_is_hkdf_of_rfc_5869_appendix_a_1():
     wanted = "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"
     made = HKDF(SHA256(), 42, salt=salt, info=bytes(range(0xF0, 0xFA))).derive(secret)
     assert made.hex() == wanted
-    assert derived(secret, PURPOSE) == hkdf(secret, PURPOSE.packed())
+    assert expanded(extracted(secret), PURPOSE) == hkdf(secret, PURPOSE.packed())
 
 
 def test_sealing_is_chacha20_poly1305_of_rfc_8439_section_2_8_2():
@@ -89,7 +99,7 @@ def test_every_part_of_a_purpose_gives_another_key():
         Purpose(b"run", "pair", 4, 1, 1, 2),
         Purpose(b"run", "pair", 4, 0, 2, 1),
     ]
-    assert len({derived(bytes(32), purpose) for purpose in [PURPOSE, *others]}) == 7
+    assert len({expanded(bytes(32), purpose) for purpose in [PURPOSE, *others]}) == 7
     for other in others:
         with pytest.raises(Tampered):
             unseal(bytes(32), seal(bytes(32), b"share", PURPOSE), other)

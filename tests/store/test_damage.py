@@ -79,7 +79,9 @@ def _change(path, dataset, index, value):
 def test_it_says_where_and_points_to_the_repair(tmp_path, finished_run, dataset, index, value, words):
     folder = finished_run(tmp_path / "case")
     _change(folder / "run.h5", dataset, index, value)
-    with pytest.raises(BadInput, match=rf"{words}.*; its rounds are in events\.jsonl: fedmpi repair .*case$"):
+    with pytest.raises(
+        BadInput, match=rf"{words}.*; its rounds are in events\.jsonl: fedmpi records repair .*case$"
+    ):
         load_run(folder)
 
 

@@ -70,7 +70,7 @@ def test_a_gap_or_change_is_named(log, change, words):
 def test_it_says_how_much_is_whole_and_what_to_do(log):
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:6] + lines[7:]))
-    with pytest.raises(BadInput, match=r"; 4 rounds before it are whole; .*: fedmpi repair .*case$"):
+    with pytest.raises(BadInput, match=r"; 4 rounds before it are whole; .*: fedmpi records repair .*case$"):
         read(log)
 
 

@@ -31,7 +31,7 @@ def test_a_log_removed_during_a_run_ends_it_and_is_made_again(running, make_rows
         record.write_round(2, *make_rows(2))
     record.close()
     assert (load_run(folder).status, load_run(folder).rounds_completed) == ("failed", 2)
-    with pytest.raises(BadInput, match=r"events\.jsonl: cannot read it .* fedmpi repair .*case$"):
+    with pytest.raises(BadInput, match=r"events\.jsonl: cannot read it .* fedmpi records repair .*case$"):
         RunRecord.reopen(folder)
     assert repair(folder) == "events.jsonl was rebuilt from run.h5, 2 rounds"
     with RunRecord.reopen(folder) as again:

@@ -30,7 +30,9 @@ def test_a_truncated_file_names_the_repair(tmp_path, finished_run):
     content = (folder / "run.h5").read_bytes()
     for size in (0, 100, len(content) // 2, len(content) - 1):
         (folder / "run.h5").write_bytes(content[:size])
-        with pytest.raises(BadInput, match=r"run\.h5: damaged or no HDF5 file; .* fedmpi repair .*case$"):
+        with pytest.raises(
+            BadInput, match=r"run\.h5: damaged or no HDF5 file; .* fedmpi records repair .*case$"
+        ):
             load_run(folder)
 
 

@@ -44,7 +44,7 @@ A bundle of fedmpi {version}: the records of {count} finished runs and what belo
 | `suite.toml` | the suite, where it was known |
 | `bundle.json` | versions, cases, size and SHA-256 of every file |
 
-Check it with `fedmpi verify BUNDLE`; look at it with `fedmpi report DIR --html page.html` after unpacking.
+`fedmpi records verify BUNDLE` checks it; after unpacking, `fedmpi report DIR --html page.html` shows it.
 """
 
 

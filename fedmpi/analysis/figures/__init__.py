@@ -149,12 +149,26 @@ def picture(
     """
     from fedmpi.analysis.figures import style
 
+    with style.applied():
+        style.save(drawn(kind, runs, options, source, notes), image)
+
+
+def drawn(
+    kind: Kind,
+    runs: Sequence[Run],
+    options: BaseModel,
+    source: DataSource | None = None,
+    notes: Sequence[str] = (),
+) -> Figure:
+    """Return the picture that `picture` writes; the arguments are its."""
+    from fedmpi.analysis.figures import style
+
     _refuse_unfit(runs)
     with style.applied():
         figure = kind.draw(runs, options, source)
         for note in notes:
             style.add_caption(figure, note)
-        style.save(figure, image)
+    return figure
 
 
 def _refuse_unfit(runs: Sequence[Run]) -> None:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import run_columns
-from fedmpi.analysis.costs import by_name
+from fedmpi.analysis.costs import by_name, secure_steps
 from fedmpi.analysis.entries import Column, number, words
 from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import COLOURS, thinned
@@ -26,7 +26,7 @@ from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
-from fedmpi.store.schema import PHASES
+from fedmpi.store.schema import PHASES, SECURE_STEPS
 
 _MOST_LINES = 40
 _POINTS = 100
@@ -63,7 +63,7 @@ def detail(run: Run) -> Detail:
         ]
     )
     reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
-    traffic = _collectives(run) if run.attempts else Markup("")
+    traffic = _collectives(run) + _secure_steps(run) if run.attempts else Markup("")
     return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid(drawn) + traffic)
 
 
@@ -121,6 +121,18 @@ def _collectives(run: Run) -> Markup:
         ),
     ]
     return table("Bytes and seconds by collective", columns, list(calls), "")
+
+
+def _secure_steps(run: Run) -> Markup:
+    """Return a table of the steps of secure sums; nothing for a run without."""
+    found = secure_steps(run)
+    columns = [
+        Column[str]("step", words),
+        Column[str]("seconds", lambda name: number(found[name][0], 3), "slowest rank of each round, summed"),
+        Column[str]("MB", lambda name: number(found[name][1] / 1e6), "payload of all ranks, over all rounds"),
+        Column[str]("of", lambda name: words(SECURE_STEPS[name])),
+    ]
+    return table("Secure sums by step", columns, list(found), "") if found else Markup("")
 
 
 def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:

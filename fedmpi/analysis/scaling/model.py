@@ -101,7 +101,7 @@ def placement(like: Point, ranks: int) -> Int:
     if ranks == like.ranks and like.placement.any():
         return like.placement
     costs = np.rint(like.work.train_flops + like.work.evaluate_flops).astype(np.int64)
-    return place(costs.tolist(), range(1, ranks) if ranks > 1 else [0])
+    return place(costs.tolist(), [*range(1, ranks), *([0] if ranks == 1 or like.shared else [])])
 
 
 def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:

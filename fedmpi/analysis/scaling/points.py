@@ -51,7 +51,7 @@ class Point:
     Attributes
     ----------
     ranks, workers : int
-        All ranks, and those that host clients: one less, but for one rank alone.
+        All ranks, and those that may host clients: one less where rank 0 hosts none.
     placement : int64 [n]
         Rank of each client.
     round_seconds : float64 [R]
@@ -85,8 +85,13 @@ class Point:
 
     @property
     def workers(self) -> int:
-        """Ranks that host clients."""
-        return max(self.ranks - 1, 1)
+        """Ranks that may host clients: all where rank 0 does."""
+        return self.ranks if self.ranks == 1 or self.shared else self.ranks - 1
+
+    @property
+    def shared(self) -> bool:
+        """Whether rank 0 hosts clients beside others."""
+        return self.ranks > 1 and 0 in self.placement
 
     @property
     def seconds(self) -> float:
@@ -96,12 +101,12 @@ class Point:
     @property
     def case(self) -> str:
         """Marks runs that do the same work on any number of ranks."""
-        return key(self.config, *_APART, "seed")
+        return key(self.config, *_APART, "seed") + " shared" * self.shared
 
     @property
     def kind(self) -> str:
         """Marks runs that differ in the number of clients and the amount of data only."""
-        return key(self.config, *_APART, *_SIZES)
+        return key(self.config, *_APART, *_SIZES) + " shared" * self.shared
 
     @property
     def title(self) -> str:
@@ -127,13 +132,13 @@ def point(run: Run) -> Point | None:
     measured = {name: values[rows] for name, values in attempt.measurements.items()}
     phases = {name: measured["phase_seconds"][:, :, place] for place, name in enumerate(attempt.phases)}
     provenance = attempt.provenance
-    placed = provenance.get("rank_of_client")
+    placed = provenance.get("rank_of_client", [attempt.ranks - 1] * len(run.clients))
     return Point(
         folder=run.folder,
         config=run.config,
         clients=len(run.clients),
         ranks=attempt.ranks,
-        placement=np.asarray(placed if placed is not None else np.zeros(len(run.clients)), np.int64),
+        placement=np.asarray(placed, np.int64),
         round_seconds=np.asarray(measured["round_seconds"], np.float64),
         work=_work(results, measured),
         evaluate=np.median(phases["evaluate"], axis=0),

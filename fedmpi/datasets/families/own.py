@@ -14,7 +14,7 @@ from fedmpi.errors import BadInput
 
 
 class OwnFolders(Family):
-    """``./mydata/FOO`` holds ``FOO_A.txt`` and so on."""
+    """Own folders in TU format: ``./mydata/FOO`` holds ``FOO_A.txt`` and so on."""
 
     name: ClassVar[str] = "own"
 

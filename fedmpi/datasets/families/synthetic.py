@@ -18,7 +18,7 @@ _DEGREE = 4
 
 
 class Synthetic(Family):
-    """One dataset for each domain that the options ask for."""
+    """Generated graphs: one dataset for each domain that the options ask for."""
 
     name: ClassVar[str] = "synthetic"
     names: ClassVar[Collection[str]] = (SYNTHETIC,)

@@ -26,6 +26,7 @@ class NetworkOptions(DatasetOptions):
     added: ClassVar[frozenset[str]] = DatasetOptions.added | {"network"}
 
     network: NetworkSize = NetworkSize()
+    """Size of the generated network."""
 
 
 class _Generated(Family):
@@ -50,7 +51,7 @@ class _Generated(Family):
 
 
 class SyntheticNodes(_Generated):
-    """A network whose nodes have classes."""
+    """A generated network whose nodes have classes."""
 
     name: ClassVar[str] = NODES
     names: ClassVar[Collection[str]] = (NODES,)
@@ -59,7 +60,7 @@ class SyntheticNodes(_Generated):
 
 
 class SyntheticRatings(_Generated):
-    """Ratings of items by users."""
+    """Generated ratings of items by users."""
 
     name: ClassVar[str] = RATINGS
     names: ClassVar[Collection[str]] = (RATINGS,)
@@ -72,7 +73,7 @@ class SyntheticRatings(_Generated):
 
 
 class SyntheticTriples(_Generated):
-    """Triples whose relations are predicted."""
+    """Generated triples whose relations are predicted."""
 
     name: ClassVar[str] = TRIPLES
     names: ClassVar[Collection[str]] = (TRIPLES,)

@@ -20,7 +20,7 @@ class TuDatasets(Family):
     """Archives in TU format; any name of letters and digits may be one, `KNOWN` is what was measured."""
 
     name: ClassVar[str] = "tu"
-    title: ClassVar[str] = "Datasets"
+    title: ClassVar[str] = "TU Dortmund: graph classification"
     names: ClassVar[Collection[str]] = KNOWN
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = GROUPS
     folder: ClassVar[str] = "tudataset"

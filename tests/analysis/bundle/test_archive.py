@@ -1,4 +1,4 @@
-"""No archive makes `fedmpi verify` read, keep or write more than a bundle has."""
+"""No archive makes `fedmpi records verify` read, keep or write more than a bundle has."""
 
 import gzip
 import io

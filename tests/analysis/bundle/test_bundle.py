@@ -1,4 +1,4 @@
-"""`fedmpi pack` and `fedmpi verify` on a real suite of three short cases."""
+"""`fedmpi records pack` and `fedmpi records verify` on a real suite of three short cases."""
 
 import io
 import json
@@ -43,7 +43,7 @@ def here(fedmpi, monkeypatch, place):
 @pytest.fixture
 def bundle(here, tmp_path):
     target = tmp_path / "small.tar.gz"
-    done = here("pack", "small.toml", "--out", target)
+    done = here("records", "pack", "small.toml", "--out", target)
     assert done.returncode == 0, done.stderr
     return target
 
@@ -61,7 +61,7 @@ def repacked(bundle, change):
 
 
 def test_a_bundle_of_a_whole_suite_is_valid(here, bundle):
-    done = here("verify", bundle)
+    done = here("records", "verify", bundle)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines() == [
         "ok: 7 files: sizes and SHA-256",
@@ -93,7 +93,7 @@ def test_unpacked_it_is_a_folder_of_runs(here, bundle, tmp_path):
 
 def test_a_changed_file_is_found(here, bundle):
     changed = repacked(bundle, lambda path, content: content + b"#" if path == "suite.toml" else content)
-    done = here("verify", changed)
+    done = here("records", "verify", changed)
     assert done.returncode == 1
     assert "WRONG: suite.toml: its content is not the one that was packed (SHA-256 differs)" in done.stdout
     assert done.stdout.rstrip().endswith("not valid")
@@ -108,7 +108,7 @@ def test_a_table_that_does_not_follow_from_the_records_is_found(here, bundle):
         values[names.index("score")] = "0.99"
         return "\n".join([head, ",".join(values), *others, ""]).encode()
 
-    done = here("verify", repacked(bundle, change))
+    done = here("records", "verify", repacked(bundle, change))
     assert "WRONG: tables/clients.csv: fedavg, synthetic-0, score: '0.99', the record gives" in done.stdout
 
 
@@ -118,7 +118,7 @@ def test_the_order_of_its_files_says_nothing(here, bundle):
     with tarfile.open(bundle, "w:gz") as archive:
         for member, content in reversed(files):
             archive.addfile(member, io.BytesIO(content))
-    done = here("verify", bundle)
+    done = here("records", "verify", bundle)
     assert done.returncode == 0, done.stdout
 
 
@@ -142,7 +142,9 @@ def test_a_record_of_another_configuration_is_found(here, bundle, tmp_path):
         text = bytes(record["config"][()]).replace(b'"rounds":2', b'"rounds":3')
         record["config"][()] = text
 
-    out = here("verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))).stdout
+    out = here(
+        "records", "verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))
+    ).stdout
     words = "attributes, configuration, clients or partition are not what was written"
     assert f"WRONG: runs/fedavg/run.h5: /: {words}" in out
 
@@ -150,7 +152,9 @@ def test_a_record_of_another_configuration_is_found(here, bundle, tmp_path):
 def test_a_record_of_other_settings_than_the_suite_is_found(here, bundle, tmp_path):
     assert here("run", "small.toml", "--case", "fedavg", "--set", "seed=9", "--out", tmp_path).returncode == 0
     other = next(tmp_path.glob("fedavg*/run.h5")).read_bytes()
-    out = here("verify", repacked(bundle, lambda p, c: other if p == "runs/fedavg/run.h5" else c)).stdout
+    out = here(
+        "records", "verify", repacked(bundle, lambda p, c: other if p == "runs/fedavg/run.h5" else c)
+    ).stdout
     assert "WRONG: runs/fedavg/run.h5: the index has another configuration for this case" in out
     assert "WRONG: case fedavg: other settings than the suite's (" in out and "seed: 0 -> 9" in out
 
@@ -160,7 +164,7 @@ def test_a_record_that_leads_out_of_itself_is_found(here, bundle, tmp_path):
         del record["rounds/test_accuracy"]
         record["rounds/test_accuracy"] = h5py.ExternalLink("/home/me/mine.h5", "accuracy")
 
-    done = here("verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change)))
+    done = here("records", "verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change)))
     assert done.returncode == 1
     words = "/rounds/test_accuracy is a link to another file, and no link is followed"
     assert f"WRONG: runs/fedavg/run.h5: {words}" in done.stdout
@@ -170,13 +174,15 @@ def test_a_changed_result_is_found(here, bundle, tmp_path):
     def change(record):
         record["rounds/test_accuracy"][1, 0] = 0.99
 
-    out = here("verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))).stdout
+    out = here(
+        "records", "verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))
+    ).stdout
     assert "WRONG: runs/fedavg/run.h5: /rounds: round 2 is not what was written" in out
 
 
 def test_nothing_is_written_where_a_case_is_missing(here, place, tmp_path):
     runs = place / "results" / "runs" / "small" / "suite"
-    done = here("pack", runs / "fedavg", runs / "fedprox", "--out", tmp_path / "a.tar.gz")
+    done = here("records", "pack", runs / "fedavg", runs / "fedprox", "--out", tmp_path / "a.tar.gz")
     assert done.returncode == 2
     assert done.stderr.startswith(
         "fedmpi: nothing packed: case self-train: not in the bundle. Finish them, or"
@@ -187,7 +193,7 @@ def test_nothing_is_written_where_a_case_is_missing(here, place, tmp_path):
 
 def test_a_missing_case_is_told_when_verifying(here, bundle):
     missing = repacked(bundle, lambda path, content: None if "fedprox" in path else content)
-    out = here("verify", missing).stdout
+    out = here("records", "verify", missing).stdout
     for line in (
         "runs/fedprox/run.h5: listed, but not in the bundle",
         "case fedprox: listed, but without a record",
@@ -198,7 +204,7 @@ def test_a_missing_case_is_told_when_verifying(here, bundle):
 
 
 def test_the_suite_that_runs_were_started_with_is_found_from_elsewhere(fedmpi, place, tmp_path):
-    done = fedmpi("pack", place / "results" / "runs" / "small" / "suite", "--out", "a.tar.gz")
+    done = fedmpi("records", "pack", place / "results" / "runs" / "small" / "suite", "--out", "a.tar.gz")
     assert (done.returncode, done.stderr) == (0, "")
     with tarfile.open(tmp_path / "a.tar.gz") as archive:
         assert archive.extractfile("a/suite.toml").read().decode() == SUITE
@@ -206,10 +212,10 @@ def test_the_suite_that_runs_were_started_with_is_found_from_elsewhere(fedmpi, p
 
 def test_runs_of_an_unknown_suite_are_packed_with_a_note(fedmpi, place, tmp_path):
     shutil.copytree(place / "results" / "runs" / "small" / "suite" / "fedavg", tmp_path / "fedavg")
-    done = fedmpi("pack", "fedavg", "--out", "a.tar.gz")
+    done = fedmpi("records", "pack", "fedavg", "--out", "a.tar.gz")
     assert done.returncode == 0
     assert "suite small/suite: no such file here, so nobody knows what is missing" in done.stderr
-    assert "completeness: not checked" in fedmpi("verify", "a.tar.gz").stdout
+    assert "completeness: not checked" in fedmpi("records", "verify", "a.tar.gz").stdout
 
 
 def test_unfinished_runs_are_not_packed(here, tmp_path):
@@ -222,14 +228,14 @@ def test_unfinished_runs_are_not_packed(here, tmp_path):
     }
     with RunRecord.create(tmp_path / "runs" / "half", **about) as record:
         record.finish("interrupted")
-    done = here("pack", tmp_path / "runs", "--out", tmp_path / "a.tar.gz")
+    done = here("records", "pack", tmp_path / "runs", "--out", tmp_path / "a.tar.gz")
     assert done.returncode == 2
     assert "half: interrupted; no complete run to pack" in done.stderr
     assert not (tmp_path / "a.tar.gz").exists()
 
 
 def test_another_suffix_is_refused_before_anything_is_written(here, tmp_path):
-    done = here("pack", "small.toml", "--out", tmp_path / "a.zip")
+    done = here("records", "pack", "small.toml", "--out", tmp_path / "a.zip")
     assert done.returncode == 2
     assert "a.zip: a bundle is a compressed tar archive; name it .tar.gz or .tgz" in done.stderr
     assert not (tmp_path / "a.zip").exists()
@@ -266,12 +272,12 @@ def test_what_is_no_bundle(fedmpi, tmp_path, content, words):
                 member = tarfile.TarInfo(name)
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
-    done = fedmpi("verify", path)
+    done = fedmpi("records", "verify", path)
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_truncated_bundle(here, bundle):
     bundle.write_bytes(bundle.read_bytes()[:2000])
-    done = here("verify", bundle)
+    done = here("records", "verify", bundle)
     assert done.returncode == 2 and "no bundle, or a damaged one" in done.stderr

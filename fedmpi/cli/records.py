@@ -1,4 +1,4 @@
-"""``fedmpi pack`` and ``fedmpi verify``."""
+"""``fedmpi records pack`` and ``fedmpi records verify``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ def pack(
     out: Annotated[Path | None, typer.Option(help="The bundle; default NAME.tar.gz here.")] = None,
     plugin: Plugin = None,
 ) -> int:
-    """Make a bundle of a suite's complete runs, to hand to somebody else."""
+    """Make a bundle of a suite's complete runs, to hand to somebody else.
+
+    Examples
+    --------
+    fedmpi records pack gcfl/proteins --out proteins.tar.gz
+    """
     load_plugins(plugin or [])
     name = runs[0].with_suffix("").name if runs[0].suffix == ".toml" else runs[0].resolve().name
     packed = make(runs, out or Path(f"{name}.tar.gz"), None if suite is None else locations.find(suite))
@@ -35,7 +40,8 @@ def pack(
 
 
 def verify(
-    bundle: Annotated[Path, typer.Argument(help="A bundle made by fedmpi pack.")], plugin: Plugin = None
+    bundle: Annotated[Path, typer.Argument(help="A bundle made by fedmpi records pack.")],
+    plugin: Plugin = None,
 ) -> int:
     """Check a bundle: files, records, completeness, and that its tables follow from the records.
 
@@ -43,6 +49,10 @@ def verify(
     -------
     int
         0, or 1 if something is wrong with it.
+
+    Examples
+    --------
+    fedmpi records verify proteins.tar.gz
     """
     load_plugins(plugin or [])
     found = check(bundle)

@@ -1,4 +1,4 @@
-"""`fedmpi figure` and `fedmpi plot` end to end on one process."""
+"""`fedmpi plot` of suites and of runs, end to end on one process."""
 
 import shutil
 import subprocess
@@ -59,13 +59,13 @@ def set_status(folder, status):
 
 
 def test_a_suite_is_run_and_drawn_and_then_only_drawn(fedmpi, suite, tmp_path):
-    done = fedmpi("figure", suite(), "--workers", 2)
+    done = fedmpi("plot", suite(), "--workers", 2)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 cases, 0 complete, 2 to run" in done.stdout
     image = tmp_path / "results" / "runs" / "tiny" / "figure.svg"
     drawn = image.read_bytes()
     assert b"<svg" in drawn
-    again = fedmpi("figure", suite())
+    again = fedmpi("plot", suite())
     assert again.returncode == 0
     assert "2 cases, 2 complete, 0 to run" in again.stdout
     assert image.read_bytes() == drawn
@@ -73,8 +73,8 @@ def test_a_suite_is_run_and_drawn_and_then_only_drawn(fedmpi, suite, tmp_path):
 
 def test_finished_runs_of_another_suite_are_reused(fedmpi, suite, tmp_path):
     assert fedmpi("run", suite("first"), "--out", "first").returncode == 0
-    options = ["--reuse", "first", "--out", "second", "--image", "a.png"]
-    done = fedmpi("figure", suite("second"), *options)
+    options = ["first", "--out", "second", "--image", "a.png"]
+    done = fedmpi("plot", suite("second"), *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 cases are reused from finished runs" in done.stdout
     assert "2 cases, 2 complete, 0 to run" in done.stdout
@@ -84,28 +84,28 @@ def test_finished_runs_of_another_suite_are_reused(fedmpi, suite, tmp_path):
 
 def test_other_seeds_unfinished_runs_and_other_versions_are_not_reused(fedmpi, suite, tmp_path, monkeypatch):
     assert fedmpi("run", suite("first"), "--out", "first").returncode == 0
-    reuse = ["--reuse", "first", "--budget", "0"]
-    other = fedmpi("figure", suite("second"), *reuse, "--set", "seed=7")
+    reuse = ["first", "--budget", "0"]
+    other = fedmpi("plot", suite("second"), *reuse, "--set", "seed=7")
     assert "0 cases are reused" in other.stdout
     set_status(tmp_path / "first" / "fedavg", "interrupted")
     shutil.rmtree(tmp_path / "first" / "self-train")
     with monkeypatch.context() as patch:
         patch.setattr("fedmpi.store.record.NUMERICS_VERSION", 0)
         assert fedmpi("run", suite("first"), "--out", "first", "--case", "self-train").returncode == 0
-    assert "0 cases are reused" in fedmpi("figure", suite("second"), *reuse).stdout
+    assert "0 cases are reused" in fedmpi("plot", suite("second"), *reuse).stdout
 
 
 def test_what_is_missing_is_said_and_drawn_around(fedmpi, suite, tmp_path):
     path = suite(kind="losses")
     assert fedmpi("run", path, "--out", "runs", "--case", "fedavg").returncode == 0
-    done = fedmpi("figure", path, "--out", "runs", "--budget", "0")
+    done = fedmpi("plot", path, "--out", "runs", "--budget", "0")
     assert done.returncode == 75
     assert "Drawn from 1 of 2 runs; not complete: self-train." in done.stdout
     assert (tmp_path / "runs" / "figure.svg").exists()
 
 
 def test_too_little_for_a_picture_is_one_line_and_the_sweeps_code(fedmpi, suite, tmp_path):
-    done = fedmpi("figure", suite(), "--out", "runs", "--budget", "0")
+    done = fedmpi("plot", suite(), "--out", "runs", "--budget", "0")
     assert done.returncode == 75
     assert done.stderr == "fedmpi: no picture from 0 of 2 runs yet: there is no complete run to draw\n"
     assert not (tmp_path / "runs" / "figure.svg").exists()
@@ -118,17 +118,17 @@ def test_too_little_for_a_picture_is_one_line_and_the_sweeps_code(fedmpi, suite,
         ("gains", "rul = 1", [], ['tiny.toml: figure.rul: unknown option; did you mean "rule"?']),
         ("gains", 'by = "size"', [], ["figure.by: input should be 'algorithm' or 'dataset' (got 'size')"]),
         ("gains", "", ["--image", "a.jpg"], ["--image a.jpg: the name must end in one of .svg, .pdf, .png"]),
-        ("gains", "", ["--reuse", "nowhere"], ["nowhere: no such file or folder"]),
+        ("gains", "", ["nowhere"], ["nowhere: no such file or folder"]),
         ("gains", "", ["--image", "/proc/none/a.svg"], ["cannot write in /proc/none"]),
     ],
 )
 def test_mistakes_are_found_before_anything_runs(fedmpi, suite, tmp_path, kind, more, options, words):
-    refused(fedmpi("figure", suite(kind=kind, more=more), *options), *words)
+    refused(fedmpi("plot", suite(kind=kind, more=more), *options), *words)
     assert not (tmp_path / "results").exists()
 
 
 def test_a_suite_without_a_figure_is_refused(fedmpi, tiny_suite):
-    refused(fedmpi("figure", tiny_suite), "no table [figure]", "fedmpi plot")
+    refused(fedmpi("plot", tiny_suite), "no table [figure]", "fedmpi plot")
 
 
 def test_plot_draws_finished_runs_without_torch_and_mpi(fedmpi, suite, tmp_path):
@@ -151,7 +151,10 @@ def test_plot_leaves_unfinished_runs_out_and_names_them(fedmpi, suite, tmp_path)
 
 
 def test_wrong_kinds_and_options_of_plot(fedmpi, suite):
-    refused(fedmpi("plot", "gain", "runs"), 'no kind "gain"', 'did you mean "gains"?')
+    refused(fedmpi("plot", "gain", "runs"), "gain: no kind of figure and no suite", 'did you mean "gains"?')
+    refused(fedmpi("plot", "gains", "runs", "--workers", 2), "gains is drawn from finished runs: --set")
+    refused(fedmpi("plot", "gains"), "gains is drawn from finished runs: fedmpi plot gains RUNS")
+    refused(fedmpi("plot", suite(), "--option", "log=true"), "--option is for a kind of figure")
     refused(fedmpi("plot", "losses", "runs", "--option", "log"), "--option log: write it as name=value")
     refused(
         fedmpi("plot", "losses", "runs", "--option", "lag=true"),

@@ -1,4 +1,4 @@
-"""``fedmpi figure`` and ``fedmpi plot``: pictures from a suite's cases, or from any finished runs."""
+"""``fedmpi plot``: pictures from a suite's cases, or from any finished runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis import figures
 from fedmpi.analysis.discovery import each_run, run_paths
 from fedmpi.analysis.stored import read_run
-from fedmpi.cli.options import Budget, Data, Image, Runs, SuiteName, SweepOptions
+from fedmpi.cli.options import Budget, Image, SweepOptions
 from fedmpi.cli.terminal import say
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
-from fedmpi.config.tables import parse_override
+from fedmpi.config.tables import closest, parse_override
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store import runfile
@@ -33,37 +33,80 @@ _MOST_NAMED = 3
 """Missing cases that a caption names; of the others it gives the number."""
 
 
-def figure(
-    suite: SuiteName,
+def plot(
+    what: Annotated[
+        str,
+        typer.Argument(help="A suite with a figure, or a kind of figure, such as losses (docs/figures.md)."),
+    ],
     options: SweepOptions,
-    budget: Budget = None,
-    reuse: Annotated[
-        list[Path] | None, typer.Option(help="Folder with finished runs to take cases from; may be repeated.")
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Finished runs to draw a kind from, or to take cases of a suite from."),
     ] = None,
+    budget: Budget = None,
     image: Image = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of a kind; may be repeated.")
+    ] = None,
 ) -> int:
-    """Run what is missing of a suite, then draw its figure; resumable.
+    """Draw the figure of a suite, whose missing cases are run first; or a kind of figure from finished runs.
 
     Returns
     -------
     int
-        What ``fedmpi sweep`` returns: 0 all complete, 1 a case failed, 3 one diverged, 75 cases are left.
+        Of a suite what ``fedmpi sweep`` returns: 0 all complete, 1 a case failed, 3 one diverged, 75 cases
+        are left. Of a kind 0, or 2 if anything was left out (named on the standard error).
+
+    Examples
+    --------
+    fedmpi plot gcfl/figure4 --workers 2
+    fedmpi plot losses results/runs/gcfl/proteins --image losses.pdf
     """
+    if what not in figures.KINDS:
+        return _plot_suite(what, options, runs or [], budget, image, option)
+    if budget is not None or options != SweepOptions(options.data, options.mirror, options.offline):
+        raise BadInput(
+            f"{what} is drawn from finished runs: --set, --out, --workers and the like are for suites"
+        )
+    if not runs:
+        raise BadInput(f"{what} is drawn from finished runs: fedmpi plot {what} RUNS")
+    return _plot_kind(what, runs, options.source(), image, option or [])
+
+
+def _plot_suite(
+    name: str,
+    options: SweepOptions,
+    reused: Sequence[Path],
+    budget: float | None,
+    image: Path | None,
+    option: Sequence[str] | None,
+) -> int:
+    """Run what is missing of a suite, then draw its figure; resumable."""
     from fedmpi.cli.run import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
     from fedmpi.registry.kinds import load_plugins
 
-    path = locations.find(suite)
+    if option:
+        raise BadInput("--option is for a kind of figure: a suite's options stand in its table [figure]")
+    path = _suite_file(name)
     found = read(path, options.overrides)
     kind, drawing = _figure_of(found)
     target = image or (options.out or locations.RUNS / found.name) / "figure.svg"
     figures.check_image(target)
     load_plugins(options.plugins)
-    plan = _reused(plan_suite(found, options.out, resume=True), reuse or [])
+    plan = _reused(plan_suite(found, options.out, resume=True), reused)
     check_writable(target.parent)
     code = run_missing(plan, path, options, budget)
     _draw_plan(plan, _Picture(kind, drawing, options.source(), target))
     return code
+
+
+def _suite_file(name: str) -> Path:
+    """Return the file of a suite; refuse a name that is neither that nor a kind's."""
+    if "/" not in name and not name.endswith(".toml") and not Path(name).is_file():
+        nearest = closest(name, [*figures.KINDS, *locations.bundled()])
+        raise BadInput(f"{name}: no kind of figure and no suite{nearest} (kinds: {', '.join(figures.KINDS)})")
+    return locations.find(name)
 
 
 @dataclass(frozen=True)
@@ -141,28 +184,16 @@ def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
     return list(complete.values()), missing
 
 
-def plot(
-    kind: Annotated[str, typer.Argument(help="Kind of figure, such as losses; docs/figures.md lists them.")],
-    runs: Runs,
-    data: Data,
-    image: Image = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the kind; may be repeated.")
-    ] = None,
+def _plot_kind(
+    kind: str, runs: Sequence[Path], source: DataSource, image: Path | None, option: Sequence[str]
 ) -> int:
-    """Draw a figure from finished runs.
-
-    Returns
-    -------
-    int
-        0, or 2 if anything was left out (named on the standard error).
-    """
+    """Draw a kind of figure from finished runs."""
     drawing = figures.load(kind)
-    options = figures.check_options(drawing, dict(_option(text) for text in option or []), "--option ")
+    options = figures.check_options(drawing, dict(_option(text) for text in option), "--option ")
     target = image or Path(f"{kind}.svg")
     figures.check_image(target)
     complaints: list[str] = []
-    found = list(each_run(runs, complaints))
+    found = list(each_run(list(runs), complaints))
     complaints += [
         f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out"
         for run in found
@@ -171,9 +202,7 @@ def plot(
     complain_of(complaints)
     complete = [run for run in found if run.status == "complete"]
     if complete or not complaints:
-        _Picture(drawing, options, data.source(), target).draw(
-            complete, [_short(line) for line in complaints]
-        )
+        _Picture(drawing, options, source, target).draw(complete, [_short(line) for line in complaints])
     return 2 if complaints else 0
 
 

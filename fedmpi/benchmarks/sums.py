@@ -1,0 +1,75 @@
+"""Rounds of one case with several reductions, in turn: what a secure sum adds to a round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.clock import Stopwatch
+from fedmpi.comm.world import World
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.signals import StopRequest
+from fedmpi.registry.check import Checked
+
+
+def measure(
+    cases: Sequence[Checked], source: DataSource, world: World, repetitions: int, warmup: int
+) -> Report:
+    """Run a round of each case after a round of the others, all in one process.
+
+    Parameters
+    ----------
+    cases : sequence of Checked
+        The same case but for its reduction; the others are compared with the first.
+    source : DataSource
+    world : World
+    repetitions, warmup : int
+        Rounds that count, and rounds before; the first holds the keys of the run.
+
+    Returns
+    -------
+    Report
+        Per reduction: CPU seconds of a round and of the steps of a secure sum, and the round's ratio to the
+        first one's, with and without the steps before the upload that need no update (keys, shares).
+    """
+    prepared = [prepare(checked, source, world) for checked in cases]
+    names = [each.case.reduction.name for each in prepared]
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    with deterministic(True):
+        for number in range(warmup + repetitions):
+            for name, each in zip(names, prepared, strict=True):
+                figures = _round(each, number)
+                for figure, value in figures.items() if number >= warmup else ():
+                    found[name].setdefault(figure, []).append(value)
+    samples = {
+        name: {figure: Samples.of("s", values) for figure, values in figures.items()}
+        for name, figures in found.items()
+    }
+    first = samples[names[0]]["cpu"]
+    for name in names[1:]:
+        for figure in ("cpu", "online"):
+            samples[name][f"{figure} / {names[0]}"] = ratios(samples[name][figure], first)
+    settings = {"case": prepared[0].case.config(), "repetitions": repetitions, "warmup": warmup}
+    statements = [_statement(name, names[0], samples[name]) for name in names[1:]]
+    measurements = [Measurement({"reduction": name}, figures) for name, figures in samples.items()]
+    return Report("sums", settings, measurements, {}, statements)
+
+
+def _round(prepared: Prepared, number: int) -> dict[str, float]:
+    """Run a round; return its CPU seconds and those of its secure steps."""
+    meter = prepared.rounds.meter
+    before, watch = dict(meter.steps_cpu), Stopwatch()
+    prepared.rounds.run(number, stop=StopRequest(), checkpoint=False)
+    whole = watch.cpu
+    steps = {name: meter.steps_cpu[name] - seconds for name, seconds in before.items()}
+    offline = sum(steps.get(name, 0.0) for name in ("keys", "shares"))
+    return {"cpu": whole, "online": whole - offline, **steps}
+
+
+def _statement(name: str, first: str, figures: Mapping[str, Samples]) -> str:
+    whole, online = (100 * (figures[f"{part} / {first}"].median - 1) for part in ("cpu", "online"))
+    return (
+        f"A round with {name} takes {whole:+.0f} % of CPU time against one with {first}, {online:+.0f} % "
+        "without keys and shares (medians of pairs)."
+    )

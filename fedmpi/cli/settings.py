@@ -1,0 +1,239 @@
+"""``fedmpi options`` and ``fedmpi new``: every setting of a suite, and a suite to start from."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedmpi.cli.options import Json, Plugin
+from fedmpi.cli.plain_table import PlainTable
+from fedmpi.cli.terminal import console, print_json, say
+from fedmpi.config import suite as suites
+from fedmpi.errors import BadInput
+from fedmpi.registry.kinds import load_plugins
+from fedmpi.registry.reference import Axis, Entry, Setting, axes, find
+from fedmpi.visible import visible
+
+_WIDEST = 100
+"""Columns of text, however wide the terminal is."""
+_MOST_DATASETS = 12
+"""Datasets of a family that are named."""
+_STARTER = Path(__file__).with_name("starter.toml")
+
+
+def options(
+    axis: Annotated[
+        str, typer.Argument(help="An axis of the cases, such as algorithm; or a name of any axis.")
+    ] = "",
+    name: Annotated[str, typer.Argument(help="A name of the axis, such as fedprox.")] = "",
+    plugin: Plugin = None,
+    as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print all settings as Markdown.")] = False,
+) -> int:
+    """Show the settings of a suite: every key, its type, default, range and meaning.
+
+    Without an argument the axes and what there is on each; with an axis its names and the settings that
+    they share; with a name its settings.
+
+    Raises
+    ------
+    BadInput
+        There is no such axis or name.
+
+    Examples
+    --------
+    fedmpi options algorithm fedprox
+    fedmpi options share
+    """
+    load_plugins(plugin or [])
+    if markdown:
+        if axis or as_json:
+            raise BadInput("--markdown prints all settings: give neither an axis nor --json")
+        sys.stdout.write(_markdown(list(axes().values())))
+        return 0
+    found = find(axis, name) if axis else [(each, ()) for each in axes().values()]
+    if as_json:
+        return print_json([_as_data(each, entries or each.entries) for each, entries in found])
+    if not axis:
+        _show_axes([each for each, _ in found])
+    for each, entries in found if axis else ():
+        _show_entries(each, entries) if entries else _show_axis(each)
+    return 0
+
+
+def new(file: Annotated[Path, typer.Argument(help="The suite to write; its name is the suite's.")]) -> int:
+    """Write a commented suite to start from; it runs as it is.
+
+    Raises
+    ------
+    BadInput
+        The file exists, or its name can be no suite's.
+
+    Examples
+    --------
+    fedmpi new mine.toml
+    """
+    if file.suffix != ".toml":
+        raise BadInput(f"{file}: a suite is a TOML file: name it {file.name}.toml")
+    suites.refuse_no_name(file, file.stem)
+    text = _STARTER.read_text().replace("NAME", file.stem).replace("FILE", visible(file))
+    try:
+        with file.open("x") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise BadInput(f"{file}: it exists; name another file") from None
+    except OSError as error:
+        raise BadInput(f"{file}: cannot write it ({error.strerror})") from error
+    say(f"wrote {file}. Next: fedmpi run {file} --list, then mpiexec -n 3 fedmpi run {file}")
+    return 0
+
+
+def _show_axes(found: Sequence[Axis]) -> None:
+    table = PlainTable("", ["axis", "names, the default first"], 2, wrapped=["names, the default first"])
+    for axis in found:
+        names = sorted((entry.name for entry in axis.entries), key=lambda name: name != axis.default)
+        table.add_line(axis.name, ", ".join(names))
+    table.caption = "`fedmpi options AXIS` and `fedmpi options AXIS NAME` show more; docs/settings.md has all"
+    console(sys.stdout).print(table)
+
+
+def _show_axis(axis: Axis) -> None:
+    """Print the names of an axis and the settings that all of them have."""
+    screen = console(sys.stdout)
+    if axis.name == "case":
+        _print(screen, [line for entry in axis.entries for line in _lines(entry.settings, screen.width)])
+        return
+    table = PlainTable(axis.meaning, [axis.name, "what it is"], 2, wrapped=["what it is"])
+    for entry in axis.entries:
+        table.add_line(entry.name, entry.meaning)
+    if axis.default:
+        table.caption = f'Default: "{axis.default}". `fedmpi options {axis.name} NAME` shows its settings'
+    screen.print(table)
+    if axis.common:
+        _print(screen, ["Settings of all:", "", *_lines(axis.common, screen.width)])
+
+
+def _show_entries(axis: Axis, entries: Sequence[Entry]) -> None:
+    screen = console(sys.stdout)
+    for entry in entries:
+        head = [f"{axis.name} {entry.name}", *_wrapped(entry.meaning, screen.width, "")]
+        if axis.name == "case":
+            head = []
+        if entry.paper:
+            head += _wrapped(f"Paper: {entry.paper}", screen.width, "")
+        if entry.datasets:
+            head += _wrapped(f"Datasets: {_listed(entry.datasets)}", screen.width, "")
+        none = [] if entry.settings else ["It has no settings of its own."]
+        _print(screen, [*head, *none, *([""] if head else []), *_lines(entry.settings, screen.width)])
+
+
+def _print(screen: Any, lines: Sequence[str]) -> None:
+    for line in lines:
+        screen.print(line, soft_wrap=True)
+
+
+def _lines(settings: Sequence[Setting], width: int) -> Iterator[str]:
+    """Yield a setting as it stands in a suite, with what it takes and means below."""
+    for setting in settings:
+        yield f"{setting.key}{_assigned(setting)}"
+        yield from _wrapped(f"{_kind(setting)}. {setting.meaning}", width, "    ")
+        yield ""
+
+
+def _assigned(setting: Setting) -> str:
+    """Return the default as a suite states it."""
+    if setting.default is ...:
+        return "  (the default differs)"
+    if setting.type == "table":
+        return "  (left out)" if setting.default is None else ""
+    return "  (no default)" if setting.default is None else f" = {json.dumps(setting.default)}"
+
+
+def _kind(setting: Setting) -> str:
+    if setting.type == "choice":
+        return f"One of {setting.values}"
+    text = f"{setting.type}, {setting.values}" if setting.values else setting.type
+    return text[0].upper() + text[1:]
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        min(width, _WIDEST),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_DATASETS
+    rest = f" and {more} more (`fedmpi data list`)" if more > 0 else ""
+    return ", ".join(names[:_MOST_DATASETS]) + rest
+
+
+def _as_data(axis: Axis, entries: Sequence[Entry]) -> dict[str, Any]:
+    return {
+        "axis": axis.name,
+        "meaning": axis.meaning,
+        "default": axis.default,
+        "names": [asdict(entry) for entry in entries],
+    }
+
+
+_HEAD = """# Settings
+
+Every key of a suite's cases, as `fedmpi options` shows them. `fedmpi options --markdown` writes this page; do
+not edit it. Keys are dotted as `--set` takes them: `--set algorithm.mu=0.1`. In a suite's file they may be
+tables ([bench/README.md](../bench/README.md#a-suite)). What `[figure]` takes is in [figures.md](figures.md).
+"""
+
+
+def _markdown(found: Sequence[Axis]) -> str:
+    """Return the page of all settings."""
+    parts = [_HEAD]
+    for axis in found:
+        default = f' Default: `"{axis.default}"`.' if axis.default else ""
+        parts.append(f"\n## `{axis.name}`\n\n{axis.meaning}{default}\n")
+        if axis.name == "case":
+            parts.append(_table([setting for entry in axis.entries for setting in entry.settings]))
+            continue
+        rows = [
+            f"| `{entry.name}` | {_cell(entry.meaning)} | {_cell(entry.paper)} |" for entry in axis.entries
+        ]
+        parts.append("\n".join(["\n| name | what it is | paper |", "|---|---|---|", *rows, ""]))
+        if axis.common:
+            parts.append("\nSettings of all:\n")
+            parts.append(_table(axis.common))
+        for entry in axis.entries:
+            if own := axis.own(entry):
+                parts += [f"\n### `{entry.name}`\n", _table(own)]
+    return "".join(parts)
+
+
+def _table(settings: Sequence[Setting]) -> str:
+    rows = [
+        f"| `{each.key}` | {_code(each)} | {_cell(_kind(each))} | {_cell(each.meaning)} |"
+        for each in settings
+    ]
+    return "\n".join(["\n| key | default | value | meaning |", "|---|---|---|---|", *rows, ""])
+
+
+def _code(setting: Setting) -> str:
+    if setting.default is ...:
+        return "differs"
+    if setting.default is None or setting.type == "table":
+        return ""
+    return f"`{json.dumps(setting.default)}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

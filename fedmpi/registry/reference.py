@@ -1,0 +1,232 @@
+"""Every setting of a case as data, by axis and name (imports without torch)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from fedmpi.case.schema import Case
+from fedmpi.config.tables import closest
+from fedmpi.datasets.names import families, family_of
+from fedmpi.datasets.options import DatasetOptions
+from fedmpi.errors import BadInput
+from fedmpi.registry.algorithms import ALGORITHMS
+from fedmpi.registry.check import AXES
+from fedmpi.registry.meanings import documented, inner_model, type_of, values_of
+from fedmpi.tasks.known import TASKS
+
+_FILLED = ("suite", "name", "plugin")
+"""Fields of a case that the suite or the registry fills."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of a suite.
+
+    Attributes
+    ----------
+    key : str
+        Dotted, as ``--set`` takes it.
+    type, values : str
+        What a value is, and which are allowed; `values` may be empty.
+    default : Any
+        None where the setting is left out by default.
+    meaning : str
+    """
+
+    key: str
+    type: str
+    values: str
+    default: Any
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name of an axis, its settings and, of a dataset family, its datasets."""
+
+    name: str
+    meaning: str
+    paper: str
+    settings: tuple[Setting, ...]
+    datasets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of the cases, or ``case``: the settings that belong to none.
+
+    Attributes
+    ----------
+    common : tuple of Setting
+        Keys that all its names have; a default that differs between them is ``...``.
+    """
+
+    name: str
+    meaning: str
+    default: str
+    entries: tuple[Entry, ...]
+    common: tuple[Setting, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "common", _common(self.entries))
+
+    def own(self, entry: Entry) -> list[Setting]:
+        """Return the settings of a name that are not told by `common`."""
+        return [setting for setting in entry.settings if setting not in self.common]
+
+
+def axes() -> dict[str, Axis]:
+    """Return all axes by name, with what plug-ins and installed packages add."""
+    found = {"dataset": Axis("dataset", _about("dataset"), "synthetic", tuple(_dataset_entries()))}
+    tasks = tuple(Entry(name, _told(kind, list(TASKS.values())), "", ()) for name, kind in TASKS.items())
+    found["task"] = Axis("task", _about("task"), "", tasks)
+    algorithms = {name: (kind, kind.Options) for name, kind in ALGORITHMS.items()}
+    found["algorithm"] = Axis("algorithm", _about("algorithm"), "fedavg", _entries("algorithm", algorithms))
+    for axis, (classes, default) in AXES.items():
+        entries = _entries(axis, {name: (kind, kind) for name, kind in classes.items()})
+        found[axis] = Axis(axis, _about(axis), default, entries)
+    found["case"] = Axis("case", "Settings of a case that belong to no axis.", "", _case_entries(found))
+    order = [name for name in Case.model_fields if name in found]
+    return {name: found[name] for name in [*order, "case"]}
+
+
+def find(place: str, name: str = "") -> list[tuple[Axis, tuple[Entry, ...]]]:
+    """Return the axes that are meant, each with the names that are meant; none of these: all.
+
+    Parameters
+    ----------
+    place : str
+        An axis, or a name of any axis.
+    name : str
+        A name of the axis; a dataset stands for its family.
+
+    Raises
+    ------
+    BadInput
+        There is no such axis or name.
+    """
+    known = axes()
+    if place in known:
+        axis = known[place]
+        return [(axis, (_entry(axis, name),) if name else ())]
+    if name:
+        raise BadInput(f'there is no axis "{place}"{closest(place, known)} (valid: {", ".join(known)})')
+    found = [
+        (axis, tuple(each for each in axis.entries if place == each.name or place in each.datasets))
+        for axis in known.values()
+    ]
+    found = [(axis, entries) for axis, entries in found if entries]
+    if not found:
+        names = [each.name for axis in known.values() for each in axis.entries]
+        raise BadInput(
+            f'there is no axis, name or setting "{place}"{closest(place, [*known, *names])} '
+            "(`fedmpi options` lists the axes; own parts need --plugin)"
+        )
+    return found
+
+
+def _entry(axis: Axis, name: str) -> Entry:
+    """Return one name of an axis."""
+    wanted = family_of(name).name if axis.name == "dataset" and not _is_entry(axis, name) else name
+    for entry in axis.entries:
+        if entry.name == wanted:
+            return entry
+    names = [each.name for each in axis.entries]
+    raise BadInput(f'{axis.name}: there is no "{name}"{closest(name, names)} (valid: {", ".join(names)})')
+
+
+def _is_entry(axis: Axis, name: str) -> bool:
+    return any(entry.name == name for entry in axis.entries)
+
+
+def _about(axis: str) -> str:
+    return documented(Case).get(axis, "")
+
+
+def _dataset_entries() -> Iterator[Entry]:
+    for family in families():
+        names = (*family.names, *family.groups)
+        text = family.title or _summary(type(family).__doc__)
+        kind = family.Options or DatasetOptions
+        yield Entry(family.name, text, "", _settings("dataset", kind, ""), names)
+
+
+def _entries(axis: str, kinds: Mapping[str, tuple[type[Any], type[BaseModel]]]) -> tuple[Entry, ...]:
+    """Return an entry for each name: its class and that of its options."""
+    classes = [kind for kind, _ in kinds.values()]
+    return tuple(
+        Entry(name, _told(kind, classes), getattr(kind, "paper", ""), _settings(axis, options, name))
+        for name, (kind, options) in kinds.items()
+    )
+
+
+def _told(kind: type[Any], classes: Sequence[type[Any]]) -> str:
+    """Return what a class is: the begin of its docstring, or of its file's where that is for it alone."""
+    alone = [each.__module__ for each in classes].count(kind.__module__) == 1
+    own_file = alone and kind.__module__.startswith("fedmpi.")
+    return _summary(sys.modules[kind.__module__].__doc__ if own_file else kind.__doc__)
+
+
+def _case_entries(axes: Mapping[str, Axis]) -> tuple[Entry, ...]:
+    """Return an entry for each field of a case that is no axis."""
+    settings = [each for each in _described(Case, {}, "") if each.key not in _FILLED]
+    grouped: dict[str, list[Setting]] = {}
+    for setting in settings:
+        first = setting.key.partition(".")[0]
+        if first not in axes:
+            grouped.setdefault(first, []).append(setting)
+    return tuple(Entry(name, found[0].meaning, "", tuple(found)) for name, found in grouped.items())
+
+
+def _settings(axis: str, kind: type[BaseModel], name: str) -> tuple[Setting, ...]:
+    """Return the settings of an options class, with the defaults that it has under a name."""
+    try:
+        usual = vars(kind.model_validate({"name": name} if name else {}))
+    except ValidationError:  # a plug-in's options that must be given
+        usual = {}
+    found = _described(kind, usual, f"{axis}.")
+    return tuple(each for each in found if each.key != f"{axis}.name")
+
+
+def _described(kind: type[BaseModel], usual: Mapping[str, Any], prefix: str) -> Iterator[Setting]:
+    """Yield the settings of an options class; those of a table follow it."""
+    meanings = documented(kind)
+    for name, info in kind.model_fields.items():
+        inner = inner_model(info.annotation)
+        default = usual.get(name, None if info.is_required() else info.default)
+        key = f"{prefix}{name}"
+        if inner is None:
+            yield Setting(key, type_of(info), values_of(info), _plain(default), meanings[name])
+            continue
+        yield Setting(key, "table", "", None if default is None else {}, meanings[name])
+        yield from _described(inner, {}, f"{key}.")
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _summary(text: str | None) -> str:
+    """Return the first paragraph of a docstring as one line."""
+    first = (text or "").strip().partition("\n\n")[0]
+    return " ".join(first.replace("``", "").replace("`", "").split())
+
+
+def _common(entries: Sequence[Entry]) -> tuple[Setting, ...]:
+    """Return the settings that all names have."""
+    if len(entries) < 2:
+        return ()
+    tables = [{each.key: each for each in entry.settings} for entry in entries]
+    found = []
+    for key, first in tables[0].items():
+        every = [table.get(key) for table in tables]
+        if all(each == first for each in every):
+            found.append(first)
+        elif all(each is not None and replace(each, default=first.default) == first for each in every):
+            found.append(replace(first, default=...))
+    return tuple(found)

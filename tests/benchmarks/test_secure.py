@@ -1,0 +1,91 @@
+import pytest
+
+from fedmpi.benchmarks import secure_sum
+from fedmpi.benchmarks.complexity import fits
+from fedmpi.benchmarks.samples import Measurement, Samples
+from fedmpi.benchmarks.secure import PROTOCOLS, Sweep, measure
+from fedmpi.benchmarks.secure_sum import Setting, Sum
+from fedmpi.errors import RunFailed
+
+SIZE = 100
+
+
+@pytest.mark.parametrize("clients", [4, 9, 25, 40])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_share_of_dropouts_leaves_clients_enough(protocol, clients):
+    for percent in range(0, 71, 2):
+        setting = Setting(protocol, SIZE, clients, percent / 100)
+        roster = setting.make().roster(b"run", 0, 0, range(clients))
+        assert roster.threshold <= clients - setting.gone, setting
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_sum_with_dropouts_is_the_plain_one_and_its_bytes_are_those_of_the_messages(protocol):
+    costs = Sum(Setting(protocol, SIZE, 10, 0.3), seed=1).run()
+    assert set(costs.client_s) == {"keys", "shares", "upload", "answer"}
+    assert set(costs.server_s) == {"add", "unmask"}
+    # a sealed message: 28 bytes around two shares of 33 bytes, or around a piece of 100 / (7 - 5) elements
+    sealed = 28 + (4 * 50 if protocol == "lightsecagg" else 66)
+    vault = 0 if protocol == "lightsecagg" else 28 + 32 * 9
+    answer = 4 * 50 if protocol == "lightsecagg" else 33 * 10
+    assert costs.client_bytes == {"offline": 32 + 9 * sealed + vault, "upload": 400, "answer": answer}
+    assert costs.server_bytes == 10 * (32 + vault) + 7 * (400 + answer)
+
+
+def test_a_sum_that_is_not_the_plain_one_ends_the_benchmark(monkeypatch):
+    class Wrong(secure_sum.SecAgg):
+        def add(self, upload, total):
+            super().add(upload + 1, total)
+
+    monkeypatch.setattr(secure_sum, "SecAgg", Wrong)
+    with pytest.raises(RunFailed, match="secagg, 100 parameters, 8 clients, 0 %: the sum is not the plain"):
+        Sum(Setting("secagg", SIZE, 8, 0.0), seed=1).run()
+
+
+def test_rings_have_fewer_neighbours_than_all_where_that_is_safe():
+    assert Setting("secagg+", SIZE, 100, 0.1).labels()["neighbours"] == 36
+    assert Setting("secagg+", SIZE, 32, 0.1).labels()["neighbours"] == 31
+    assert Setting("secagg", SIZE, 100, 0.1).labels()["neighbours"] == 99
+
+
+def test_a_report_has_every_setting_and_its_phases_make_up_the_total():
+    report = measure(Sweep(PROTOCOLS, (SIZE, 200), (8, 12, 40), (0.0, 0.3)), repetitions=2, warmup=0)
+    assert len(report.measurements) == 3 * 2 * 3 * 2
+    for each in report.measurements:
+        parts = [each.figures[f"{name}_seconds"].values for name in ("offline", "upload", "recovery")]
+        totals = each.figures["total_seconds"].values
+        assert totals == pytest.approx([sum(turn) for turn in zip(*parts, strict=True)])
+    assert report.statements[0].startswith(
+        "secagg+ is secagg for 8, 12 clients at 0 % dropouts; 8, 12, 40 cl"
+    )
+    found = {(each["protocol"], each["quantity"]): each for each in report.results["fits"]}
+    assert len(found) == 12
+    growth = found["secagg", "offline bytes of a client"]["exponents"]
+    assert growth["N"][0] == pytest.approx(1, abs=0.1)
+    assert growth["d"][0] == pytest.approx(0, abs=1e-6)
+    assert found["secagg", "online bytes of a client"]["formula_error"] < 0.01
+    assert [Measurement.of(each.record()) for each in report.measurements] == list(report.measurements)
+
+
+def test_a_power_law_gives_its_exponents_and_the_formula_its_error():
+    def point(clients, size):
+        labels = {"protocol": "secagg", "parameters": size, "clients": clients, "neighbours": clients - 1}
+        seconds = 3e-9 * size * clients**2
+        figures = {
+            name: Samples.of("s", [seconds])
+            for name in (
+                *("client_offline_bytes", "offline_seconds", "client_upload_seconds"),
+                *("client_upload_bytes", "client_answer_bytes", "server_unmask_seconds"),
+            )
+        }
+        return Measurement({**labels, "dropout": "10 %"}, figures)
+
+    points = [point(clients, size) for clients in (8, 16, 32) for size in (1000, 10_000)]
+    found = {each.quantity: each for each in fits(points)}
+    recovery, offline = found["recovery at the server"], found["offline bytes of a client"]
+    assert recovery.exponents["N"] == pytest.approx((2, 0), abs=1e-6)
+    assert recovery.exponents["d"] == pytest.approx((1, 0), abs=1e-6)
+    assert recovery.coefficients == pytest.approx((3e-9, 0), abs=1e-12)
+    assert recovery.formula_error == pytest.approx(0, abs=1e-9)
+    assert offline.formula_error > 0.5
+    assert "dN^2 + N^2 within 0.0 %; power law N^2.00 (±0.00) d^1.00 (±0.00)" in recovery.statement

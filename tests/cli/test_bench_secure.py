@@ -1,0 +1,82 @@
+"""``fedmpi bench secure``: the three protocols, their figure, and Flower beside them."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from tests.cli.test_bench import COUNTS, as_json
+
+TINY = ["--parameters", "100,200", "--clients", "4,8,12", "--dropouts", "0,30"]
+
+
+def test_a_report_is_printed_fitted_again_and_drawn(fedmpi, tmp_path):
+    done = fedmpi("bench", "secure", *TINY, *COUNTS, "--json")
+    report = as_json(done)
+    assert {each["protocol"] for each in report["measurements"]} == {"secagg", "secagg+", "lightsecagg"}
+    assert len(report["measurements"]) == 3 * 2 * 3 * 2
+    (tmp_path / "report.json").write_text(done.stdout)
+    drawn = fedmpi("bench", "secure", "--from", tmp_path / "report.json", "--image", tmp_path / "secure.svg")
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout.splitlines() == report["statements"]
+    picture = (tmp_path / "secure.svg").read_text()
+    assert "<!-- 200 parameters, 30 % dropouts" in picture or "<!-- 200, 30 %" in picture
+    assert "LightSecAgg, recovery" in picture
+
+
+def test_a_part_as_a_table(fedmpi):
+    options = ["--protocols", "lightsecagg", "--parameters", "100", "--clients", "5", "--dropouts", "10"]
+    done = fedmpi("bench", "secure", *options, *COUNTS)
+    assert done.returncode == 0, done.stderr
+    assert "server_unmask_seconds" in done.stdout
+    assert "secagg+" not in done.stdout
+
+
+def test_a_peer_without_flower_ends_in_one_line(fedmpi):
+    options = ["--parameters", "100", "--clients", "4", "--dropouts", "0"]
+    done = fedmpi("bench", "secure", *options, "--peer", sys.executable)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        "the peer has ended: ModuleNotFoundError: No module named 'flwr'"
+    )
+
+
+if "FEDMPI_FLOWER" in os.environ:  # a Python with Flower, which is no dependency: bench/secure/README.md
+
+    def test_flower_has_the_same_updates_and_mean(fedmpi):
+        options = ["--parameters", "1000", "--clients", "5", "--dropouts", "0,40", *COUNTS]
+        peer = ["--peer", os.environ["FEDMPI_FLOWER"]]
+        report = as_json(fedmpi("bench", "secure", *options, *peer, "--json"))
+        programs = [each["program"] for each in report["measurements"]]
+        assert programs == ["peer", "fedmpi", "peer / fedmpi"] * 2
+        assert all(each["client_ratio"]["median"] > 0 for each in report["results"].values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--protocols", "secag"], 'did you mean "secagg"?'),
+        (["--clients", "3"], "--clients 3: give whole numbers from 4 to 2000 with commas"),
+        (["--dropouts", "71"], "--dropouts 71: give whole numbers from 0 to 70 with commas"),
+        (["--parameters", "0"], "--parameters 0: give whole numbers from 1 to 100000000 with commas"),
+        (["--peer", "missing"], "--peer missing: name a Python that has Flower"),
+        (["--image", "figure.gif"], "--image figure.gif: the name must end in one of"),
+        (["--from", "missing.json", "--json"], "--from prints fits: leave --json and --peer out"),
+        (["--from", "missing.json"], "--from missing.json: not what 'fedmpi bench secure --json' prints"),
+    ],
+)
+def test_mistakes_are_one_line(fedmpi, options, message):
+    done = fedmpi("bench", "secure", *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_a_peer_printed_is_not_drawn(fedmpi, tmp_path):
+    figure = {"unit": "s", "samples": [1.0], "median": 1.0, "minimum": 1.0, "maximum": 1.0}
+    of_peer = {"protocol": "secagg+", "program": "peer", "figures": {"client_seconds": figure}}
+    (tmp_path / "peer.json").write_text(json.dumps({"benchmark": "secure", "measurements": [of_peer]}))
+    done = fedmpi("bench", "secure", "--from", tmp_path / "peer.json")
+    assert done.returncode == 2
+    assert "prints without --peer" in done.stderr

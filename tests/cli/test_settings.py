@@ -1,0 +1,115 @@
+"""fedmpi options and fedmpi new."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+OWN = '''
+from typing import Literal
+from pydantic import Field
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+
+class DampedOptions(AlgorithmOptions):
+    name: Literal["damped"] = "damped"
+    damping: float = Field(0.5, gt=0, le=1)
+    """Share of the mean update that is kept."""
+
+class Damped(Algorithm):
+    """FedAvg with a shorter step."""
+    name = "damped"
+    paper = "nobody, nowhere"
+    Options = DampedOptions
+'''
+
+
+def test_the_page_of_settings_is_what_the_command_prints(fedmpi):
+    done = fedmpi("options", "--markdown")
+    assert done.returncode == 0
+    page = (ROOT / "docs" / "settings.md").read_text()
+    assert done.stdout == page, "run: fedmpi options --markdown > docs/settings.md"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["algorithm"], ["fedcch"], ["case"], ["dataset", "Cora"], ["objective", "fclg"]]
+)
+def test_80_columns_are_enough(fedmpi, monkeypatch, arguments):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = fedmpi("options", *arguments)
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+
+
+def test_a_name_shows_its_settings_as_a_suite_states_them(fedmpi):
+    done = fedmpi("options", "algorithm", "fedprox")
+    assert "algorithm.mu = 0.01\n    Number, at least 0. Weight of the proximal term" in done.stdout
+    assert "Paper: Li et al., MLSys 2020" in done.stdout
+
+
+def test_json_holds_the_same(fedmpi):
+    (axis,) = json.loads(fedmpi("options", "algorithm", "fedprox", "--json").stdout)
+    (name,) = axis["names"]
+    assert (axis["axis"], name["name"]) == ("algorithm", "fedprox")
+    assert name["settings"] == [
+        {
+            "key": "algorithm.mu",
+            "type": "number",
+            "values": "at least 0",
+            "default": 0.01,
+            "meaning": "Weight of the proximal term; 0.01 as GCFL.",
+        }
+    ]
+
+
+def test_plugins_are_shown_too(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    command = [sys.executable, "-m", "fedmpi", "options", "damped", "--plugin", "own.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # a class of its own process
+    assert done.stdout.splitlines() == [
+        "algorithm damped",
+        "FedAvg with a shorter step.",
+        "Paper: nobody, nowhere",
+        "",
+        "algorithm.damping = 0.5",
+        "    Number, above 0, at most 1. Share of the mean update that is kept.",
+        "",
+    ]
+
+
+def test_an_unknown_name_is_one_line_and_code_2(fedmpi):
+    done = fedmpi("options", "algorithm", "fedprx")
+    assert done.returncode == 2
+    assert done.stderr.startswith('fedmpi: algorithm: there is no "fedprx"; did you mean "fedprox"?')
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_new_suite_runs_as_written_and_is_never_overwritten(fedmpi, tmp_path):
+    assert fedmpi("new", "mine.toml").returncode == 0
+    done = fedmpi("run", "mine.toml")
+    assert done.returncode == 0, done.stderr
+    records = sorted((tmp_path / "results" / "runs" / "mine").glob("*/run.h5"))
+    assert [record.parent.name for record in records] == [
+        "seed1-fedavg", "seed1-fedprox", "seed1-self-train", "seed2-fedavg", "seed2-fedprox", "seed2-self-train",
+    ]  # fmt: skip
+    (tmp_path / "mine.toml").write_text("mine")
+    again = fedmpi("new", "mine.toml")
+    assert (again.returncode, again.stderr) == (2, "fedmpi: mine.toml: it exists; name another file\n")
+    assert (tmp_path / "mine.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mine", "fedmpi: mine: a suite is a TOML file: name it mine.toml\n"),
+        ("my suite.toml", "fedmpi: my suite.toml: name: letters, digits, . _ + = - and / between parts"),
+        ("nowhere/mine.toml", "fedmpi: nowhere/mine.toml: cannot write it (No such file or directory)\n"),
+    ],
+)
+def test_a_file_that_can_be_no_suite_is_refused(fedmpi, name, message):
+    done = fedmpi("new", name)
+    assert done.returncode == 2
+    assert done.stderr.startswith(message)

@@ -1,0 +1,90 @@
+"""The reference of settings: every field of every option class has a meaning; defaults are those that a case gets."""
+
+import pytest
+
+from fedmpi.config.suite import CaseSettings
+from fedmpi.errors import BadInput
+from fedmpi.registry.check import build
+from fedmpi.registry.reference import axes, find
+
+SETTINGS = [
+    pytest.param(setting, id=f"{axis.name}-{entry.name}-{setting.key}")
+    for axis in axes().values()
+    for entry in axis.entries
+    for setting in entry.settings
+]
+
+
+def test_every_setting_has_a_meaning():
+    assert [param.id for param in SETTINGS if len(param.values[0].meaning.split()) < 2] == []
+
+
+def test_every_name_says_what_it_is():
+    names = [(axis.name, each) for axis in axes().values() for each in axis.entries]
+    assert [(axis, each.name) for axis, each in names if not each.meaning] == []
+
+
+def test_every_published_algorithm_names_its_paper():
+    algorithms = axes()["algorithm"].entries
+    assert {each.name for each in algorithms if not each.paper} == {"self-train", "centralised"}
+
+
+def test_every_field_of_a_case_is_shown():
+    shown = axes()
+    assert set(shown) - {"case"} | {each.name for each in shown["case"].entries} == {
+        "dataset", "partition", "task", "model", "objective", "algorithm", "optimizer", "reduction", "rounds",
+        "seed", "share", "weights", "participation", "local_epochs", "batch_size", "evaluation", "kernels",
+        "group_size", "device", "threads", "subnormals", "checkpoint_seconds", "watchdog_seconds", "link", "server",
+    }  # fmt: skip
+
+
+def test_a_setting_has_key_type_range_default_and_meaning():
+    ((_, (entry,)),) = find("algorithm", "trimmed-mean")
+    (beta,) = entry.settings
+    assert (beta.key, beta.type, beta.values, beta.default) == (
+        "algorithm.beta", "number", "at least 0, below 0.5", 0.1,
+    )  # fmt: skip
+    assert beta.meaning.startswith("Share of the participants that is left out")
+
+
+def test_the_default_is_that_of_the_name():
+    ((_, (entry,)),) = find("algorithm", "gcfl-plus-dws")
+    defaults = {each.key: each.default for each in entry.settings}
+    case = build("s", CaseSettings("c", {"algorithm": "gcfl-plus-dws"})).case
+    assert defaults["algorithm.sequence"] == case.algorithm.sequence == "delta"
+
+
+def test_tables_are_shown_with_their_keys():
+    ((_, (entry,)),) = find("evaluation")
+    assert [each.key for each in entry.settings][:3] == [
+        "evaluation",
+        "evaluation.clients",
+        "evaluation.every",
+    ]
+
+
+def test_a_name_stands_for_itself_on_every_axis():
+    assert [(axis.name, entries[0].name) for axis, entries in find("fedstar")] == [
+        ("model", "fedstar"),
+        ("algorithm", "fedstar"),
+    ]
+
+
+def test_a_dataset_stands_for_its_family():
+    ((_, (entry,)),) = find("dataset", "PROTEINS")
+    assert entry.name == "tu"
+    assert find("PROTEINS") == find("dataset", "tu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("algoritm",), 'there is no axis, name or setting "algoritm"; did you mean "algorithm"?'),
+        (("algorithm", "fedprx"), 'algorithm: there is no "fedprx"; did you mean "fedprox"?'),
+        (("modle", "gin"), 'there is no axis "modle"; did you mean "model"?'),
+    ],
+)
+def test_unknown_names_are_refused_with_a_suggestion(arguments, message):
+    with pytest.raises(BadInput) as refused:
+        find(*arguments)
+    assert str(refused.value).startswith(message)

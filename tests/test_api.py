@@ -1,0 +1,74 @@
+"""fedmpi.run, fedmpi.load, fedmpi.compare: the same as the commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fedmpi
+from fedmpi.errors import BadInput, Diverged
+
+SUITE = {
+    "name": "own/first",
+    "case": {
+        "rounds": 2,
+        "dataset": {"synthetic": {"domains": 2, "graphs": 40}},
+        "partition": "per-dataset",
+        "algorithm": "fedavg",
+    },
+    "matrix": {"seed": [0, 1]},
+}
+
+
+def test_a_suite_is_a_dict_and_its_records_are_frames(tmp_path, capfd):
+    frames = fedmpi.run(SUITE, ranks=2, out=tmp_path, settings={"algorithm": {"name": "fedprox", "mu": 0.1}})
+    assert list(frames.runs["algorithm"]) == ["fedprox", "fedprox"]
+    assert list(frames.runs["status"]) == ["complete", "complete"]
+    assert "round 2/2" in capfd.readouterr().out
+    assert (tmp_path / "suite.toml").exists()
+
+
+def test_what_is_complete_is_not_run_again(tmp_path, capfd):
+    first = fedmpi.run(SUITE, out=tmp_path, settings={"seed": 0}, quiet=True)
+    again = fedmpi.run(SUITE, out=tmp_path, settings={"seed": 0})
+    assert first.times.equals(again.times)
+    assert "round" not in capfd.readouterr().out.partition("case")[0]
+
+
+def test_bad_input_is_the_line_of_the_command(tmp_path):
+    with pytest.raises(BadInput, match=r"rounds: .*\(got 0\)"):
+        fedmpi.run(SUITE, out=tmp_path, settings={"rounds": 0})
+    with pytest.raises(BadInput, match="no such suite"):
+        fedmpi.run("gcfl/protein")
+    with pytest.raises(BadInput, match="a setting is text"):
+        fedmpi.run(SUITE, out=tmp_path, settings={"rounds": None})
+
+
+def test_a_run_that_diverges_names_round_and_client(tmp_path):
+    wild = {"optimizer": {"name": "sgd", "lr": 1e30}, "seed": 0}
+    with pytest.raises(Diverged, match="round 1: client synthetic-0"):
+        fedmpi.run(SUITE, out=tmp_path, settings=wild, quiet=True)
+
+
+def test_two_sides_are_paired_by_seed(tmp_path):
+    fedmpi.run(SUITE, out=tmp_path / "a", quiet=True)
+    fedmpi.run(SUITE, out=tmp_path / "b", quiet=True, settings={"algorithm": "fedprox"})
+    found = fedmpi.compare(tmp_path / "a", tmp_path / "b")
+    accuracy = found[found["figure"].str.startswith("test_accuracy")]
+    assert set(accuracy["pairs"]) == {2}
+
+
+NOTEBOOK = Path(__file__).parent.parent / "docs" / "first-steps.ipynb"
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    for cell in (cell for cell in cells if cell["cell_type"] == "code"):
+        exec("".join(cell["source"]), names)
+    frames = names["frames"]
+    assert sorted(frames.runs["algorithm"]) == ["fedavg"] * 2 + ["fedprox"] * 2 + ["self-train"] * 2
+    shown = frames._repr_html_()
+    assert shown.count("<tr>") == 6 and len(shown) < 5000
+    assert len(frames.plot("losses", panels="dataset").axes) == 1
