@@ -147,7 +147,7 @@ def _say(found: Sequence[Comparison], complaints: list[str], as_json: bool) -> i
 def _show(screen: Screen, found: Comparison) -> None:
     names = _letters(found)
     for letter, side in zip("AB", (found.first, found.second), strict=True):
-        screen.print(f"{letter} = {side.label}: {described(side)}", soft_wrap=True)
+        screen.print(f"{letter} = {side.label}: {described(side)}")
     _show_validity(screen, found)
     _show_reasons(screen, found)
     if len(found.cases) > 1:
@@ -155,7 +155,7 @@ def _show(screen: Screen, found: Comparison) -> None:
     if found.overall:
         screen.print(_table("All cases" if len(found.cases) > 1 else names, found.overall))
     for check in found.checks:
-        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}", soft_wrap=True)
+        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}")
 
 
 def _letters(found: Comparison) -> str:
@@ -177,7 +177,7 @@ def _show_validity(screen: Screen, found: Comparison) -> None:
     screen.print(_verdict("INVALID", text))
     for case in wrong:
         text = f"  {case.dataset}, {case.algorithm}: {'; '.join(case.invalid)}"
-        screen.print(text, soft_wrap=True)
+        screen.print(text)
 
 
 def _verdict(word: str, text: str) -> Text:
@@ -191,10 +191,10 @@ def _show_reasons(screen: Screen, found: Comparison) -> None:
     )
     for (text, spoils, refused), count in reasons.items():
         what = "refused" if refused else f"flagged: {' and '.join(spoils)}" if spoils else "noted"
-        screen.print(f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}", soft_wrap=True)
+        screen.print(f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}")
     stated = Counter(line for pair in pairs for line in pair.stated)
     for line, count in stated.items():
-        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}", soft_wrap=True)
+        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}")
 
 
 def _table(title: str, found: Sequence[Ratio]) -> Any:

@@ -96,7 +96,7 @@ def three_seeds(folder, make_run, **gains):
 
 
 def cells_of(shown):
-    return {line.split()[1]: line.split()[2:10] for line in shown.splitlines() if line.startswith("PROTEINS")}
+    return {line.split()[1]: line.split()[2:] for line in shown.splitlines() if line.startswith("PROTEINS")}
 
 
 def test_several_runs_are_averaged_over_seeds_with_leads_over_fedavg(tmp_path, make_run, capsys, monkeypatch):
@@ -109,9 +109,9 @@ def test_several_runs_are_averaged_over_seeds_with_leads_over_fedavg(tmp_path, m
     assert "lead over" in shown and max(map(len, shown.splitlines())) <= 80
     assert cells_of(shown) == {  # 4.3027 * 10 / sqrt(3) = 24.84
         "FedAvg": ["70.00", "±", "24.84", "-", "reference", "2", "3"],
-        "FedProx": ["72.00", "±", "27.33", "+2.00", "±", "2.48", "undecided", "2"],
-        "Krum": ["70.00", "±", "21.51", "+0.00", "±", "12.42", "undecided", "2"],
-        "Ditto": ["70.00", "±", "24.84", "+0.00", "±", "0.00", "the", "same"],
+        "FedProx": ["72.00", "±", "27.33", "+2.00", "±", "2.48", "undecided", "2", "3"],
+        "Krum": ["70.00", "±", "21.51", "+0.00", "±", "12.42", "undecided", "2", "3"],
+        "Ditto": ["70.00", "±", "24.84", "+0.00", "±", "0.00", "the", "same", "2", "3"],
     }
     assert "s/round, total s, model GFLOP, client MB" in " ".join(shown.split())
 
@@ -131,6 +131,14 @@ def test_a_lead_is_decided_where_its_interval_excludes_0_over_the_reference_that
     assert rows["FedAvg"]["lead"] == pytest.approx(-0.025)
     assert rows["FedAvg"]["lead_half"] == pytest.approx(0.0124207)  # 4.30265 * 0.005 / sqrt(3)
     assert (rows["FedProx"]["test_accuracy"], rows["FedProx"]["lead"]) == (pytest.approx(0.725), None)
+
+
+def test_a_target_says_what_it_took_or_how_many_runs_reached_it(tmp_path, make_run, capsys, monkeypatch):
+    runs = three_seeds(tmp_path, make_run, fedavg=0.0, krum=11.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert report([runs], target=0.7) == 0
+    cells = cells_of(capsys.readouterr().out)
+    assert (cells["FedAvg"][-5:-1], cells["Krum"][-2:]) == (["2", "of", "3", "runs"], ["1", "3"])
 
 
 def test_runs_that_are_not_complete_stand_apart_from_the_means(tmp_path, make_run, capsys):
