@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fedmpi.analysis.scores import is_together
 from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
 from fedmpi.store.reader import Run
@@ -30,7 +31,7 @@ def by_round(run: Run) -> Cost:
 def figures(run: Run) -> dict[str, float]:
     """Return what a run cost by name."""
     cost, executed, by_phase = by_round(run), _total(run, "executed_flops"), phases(run)
-    work = float(cost.model_flops.sum())
+    work = math.nan if is_together(run.config) else float(cost.model_flops.sum())
     busy = sum(seconds for name, (_, seconds) in by_phase.items() if name in _BUSY) or math.nan
     peaks = [attempt.measurements["peak_host_bytes"].max(initial=0) for attempt in run.attempts]
     return {

@@ -124,6 +124,15 @@ def constant(run: Run, metric: Metric) -> float:
     return clients.mean(np.asarray(stored, np.float64).ravel())
 
 
+TOGETHER = 'record = "protocol": values of single clients are not recorded'
+"""What is shown of a run in place of them."""
+
+
+def is_together(config: Mapping[str, Any]) -> bool:
+    """Return whether a run of this configuration holds figures of all clients together only."""
+    return config.get("record") == "protocol"
+
+
 def splitting_groups(run: Run) -> npt.NDArray[np.int_]:
     """Return the clusters by round [R, n] if they split; all one if they are formed anew in every round."""
     group = np.asarray(run.results["group"])

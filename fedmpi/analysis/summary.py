@@ -99,7 +99,12 @@ def _left_out(run: Run) -> dict[str, int]:
 
 
 def per_client(run: Run) -> list[dict[str, Any]]:
-    """Return one row of figures per client: losses, and the metrics of which clients have values."""
+    """Return one row of figures per client: losses, and the metrics of which clients have values.
+
+    None of a run that records no values of single clients.
+    """
+    if scores.is_together(run.config):
+        return []
     results = run.results
     columns = _client_losses(run) | _client_metrics(run)
     traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)

@@ -150,12 +150,14 @@ class Fixed32Options(_Clipped):
 class _Secure(_Clipped):
     secret: ClassVar[bool] = True
     buffers: Literal["host"] = "host"
+    server: Literal["semi-honest", "active"] = "semi-honest"
+    """Server that updates are safe from: one that is curious, or one that may also send what it likes."""
     keys: Literal["run", "sum"] = "run"
     """Whether a client keeps its key pair for the run, or makes one for every sum."""
     below_threshold: Literal["skip", "stop"] = "skip"
     """Whether the run goes on or ends after a sum of which too few clients are left."""
 
-    added: ClassVar[frozenset[str]] = _Reduction.added | {"below_threshold"}
+    added: ClassVar[frozenset[str]] = _Reduction.added | {"below_threshold", "server"}
 
 
 class SecAggOptions(_Secure):
@@ -172,6 +174,7 @@ class SecAggPlusOptions(_Secure):
 
     paper: ClassVar[str] = "Bell et al. 2020"
     name: Literal["secagg+"] = "secagg+"
+    server: Literal["semi-honest"] = "semi-honest"
     threshold: float = Field(0.5, gt=0, lt=1)
     """More than this share of a client and its neighbours must stay to the end of a sum."""
     neighbours: int = Field(40, ge=2, multiple_of=2)
@@ -241,7 +244,7 @@ def _classifies(values: Mapping[str, Any]) -> bool:
 class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights"})
+    added: ClassVar[frozenset[str]] = frozenset({"subnormals", "plugin", "task", "weights", "record"})
 
     suite: str
     name: str
@@ -272,6 +275,8 @@ class Case(Options):
     layer and head stay), or every tensor ("all"). GraphNorm stays in both; some algorithms decide alone."""
     weights: Literal["samples", "equal"] = "samples"
     """What a client counts in averages: its number of training examples, or 1."""
+    record: Literal["full", "protocol"] = "full"
+    """Whether rank 0 records values of single clients, or only sums over clients, as a secure reduction."""
     participation: float = Field(1.0, gt=0, le=1)
     """Share of the clients that train in a round."""
     local_epochs: int = Field(1, ge=1, le=10_000)

@@ -17,7 +17,7 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.overview import records
 from fedmpi.analysis.page.settings import Setting, settings
-from fedmpi.analysis.scores import task_rows
+from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
 from fedmpi.cli.report_tables import client_table, mean_tables, run_table, task_table
@@ -139,7 +139,8 @@ def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target:
         table.title = "Not complete, so in no mean" if found else ""
         screen.print(table)
     if len(runs) == 1 and not found:
-        screen.print(client_table(per_client(runs[0]), runs[0].metrics))
+        by_client = per_client(runs[0])
+        screen.print(client_table(by_client, runs[0].metrics) if by_client else TOGETHER)
         tasks = task_rows(runs[0])
         if tasks:
             screen.print(task_table(tasks, runs[0].metrics))

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from fedmpi.comm.world import World
 
 
+_MOST_KEPT = 2**30
+"""Bytes of messages that ``--audit-bytes`` keeps of a run."""
+
+Audited = Annotated[bool, typer.Option("--audit", help="Keep a transcript of rank 0's messages.")]
+AuditedBytes = Annotated[bool, typer.Option("--audit-bytes", help="The same with contents, up to 1 GiB.")]
+
+
 @dataclass(frozen=True)
 class Planned:
     """A checked case, its number in the suite and its folder; `done` when it is complete already.
@@ -56,6 +63,8 @@ def run(
     case: OneCase = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
+    audit: Audited = False,
+    audit_bytes: AuditedBytes = False,
 ) -> int:
     """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped.
 
@@ -84,7 +93,21 @@ def run(
     check_places(plan, source)
     for item in plan:
         refuse_live(item.folder)
-    return _run_all(plan, source, resume)
+    kept = _MOST_KEPT if audit_bytes else 0
+    return _run_all(plan, source, resume, _audited(plan, kept) if audit or audit_bytes else None)
+
+
+def _audited(plan: Sequence[Planned], kept: int) -> int:
+    """Return the bytes that an audit keeps.
+
+    Raises
+    ------
+    BadInput
+        A case's messages are in a device's memory.
+    """
+    if any(item.checked.case.reduction.buffers == "device" for item in plan):
+        raise BadInput('--audit reads messages in host memory: use reduction.buffers = "host"')
+    return kept
 
 
 def plan_suite(
@@ -248,7 +271,7 @@ def _list_mode(suite: Suite) -> int:
     return 0
 
 
-def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
+def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool, audit: int | None) -> int:
     threads = max(item.checked.case.threads for item in plan)
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
@@ -264,7 +287,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
         world: World = comm.World()
         stop.listen()
         try:
-            return _run_cases(_agreed(plan, world), source, world, stop, checkout, resume)
+            return _run_cases(_agreed(plan, world, audit), source, world, stop, checkout, resume, audit)
         except FedmpiError as error:
             if error.agreed or world.size == 1:
                 raise
@@ -273,7 +296,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool) -> int:
             return comm.abort(error)  # type: ignore[no-any-return]
 
 
-def _agreed(plan: Sequence[Planned], world: World) -> list[Planned]:
+def _agreed(plan: Sequence[Planned], world: World, audit: int | None) -> list[Planned]:
     """Return rank 0's view of what is done, which another rank may not see yet on a shared file system.
 
     Raises
@@ -281,12 +304,12 @@ def _agreed(plan: Sequence[Planned], world: World) -> list[Planned]:
     BadInput
         The ranks were started with different suites, options or folders.
     """
-    mine = [(str(item.folder.absolute()), item.checked.case.digest()) for item in plan]
+    mine = [(str(item.folder.absolute()), item.checked.case.digest()) for item in plan], audit
     theirs, done = world.agree(lambda: (mine, [item.done for item in plan]))
 
     def compare() -> None:
         if mine != theirs:
-            raise BadInput(f"rank {world.rank} was started with other cases or folders than rank 0")
+            raise BadInput(f"rank {world.rank} was started with other cases, folders or audit than rank 0")
 
     world.together(compare)
     agreed = [replace(item, done=flag) for item, flag in zip(plan, done, strict=True)]
@@ -301,6 +324,7 @@ def _run_cases(
     stop: StopRequest,
     checkout: dict[str, Any],
     resume: bool,
+    audit: int | None,
 ) -> int:
     """Run the cases that are not complete, on all ranks; a case that diverges does not keep the others."""
     from fedmpi.cli.progress import Console
@@ -315,7 +339,7 @@ def _run_cases(
             continue
         if world.any(stop.requested):
             raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
-        job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout)
+        job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout, audit)
         try:
             run(job, world, console, stop)
         except Diverged as error:

@@ -21,6 +21,7 @@ from rich.text import Text
 from fedmpi.analysis.discovery import folder_of, run_paths
 from fedmpi.analysis.entries import number, score
 from fedmpi.analysis.progress import RunProgress
+from fedmpi.analysis.scores import TOGETHER, is_together
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
@@ -186,7 +187,10 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
     parts.append(bar)
     if progress.current:
         parts += [_curves(progress, screen.width), _clusters(progress)]
-        parts.append(_clients(progress, height - _HEAD_LINES, screen.width))
+        if is_together(progress.config):
+            parts.append(plain(TOGETHER))
+        else:
+            parts.append(_clients(progress, height - _HEAD_LINES, screen.width))
     return Group(*parts)
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mpi4py import MPI
 
 from fedmpi.comm import alarm
+from fedmpi.comm.audit import Listener
 from fedmpi.errors import RankFailed
 
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
@@ -67,6 +68,10 @@ class Collectives:
     they are looked at for a moment between yields of the core, then between sleeps. ``blocking`` calls block
     there too: not every MPI that knows GPUs takes their memory without.
 
+    The ``kind`` of a call, its `place` by default, names its messages in an audit. A listener on every rank
+    makes all calls audited; rank 0's is told of what reaches rank 0 and of what it sends. Of a reduction an
+    MPI may bring each rank's part to rank 0, so the audit does so: it gathers the parts once more, uncounted.
+
     Parameters
     ----------
     comm : communicator
@@ -79,6 +84,7 @@ class Collectives:
         self.calls = np.zeros(len(NAMES), np.int64)
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
+        self.listener: Listener | None = None
         self._waits: dict[str, deque[float]] = {}
 
     @property
@@ -104,9 +110,32 @@ class Collectives:
     def _time(self, name: str, start: float) -> None:
         self.seconds[NAMES.index(name)] += time.perf_counter() - start
 
-    def bcast(self, buffer: Buffer, place: str = "", *, blocking: bool = False) -> Buffer:
+    def note(
+        self, kind: str, data: Any, sender: int = 0, *, receiver: int | None = 0, client: int | None = None
+    ) -> None:
+        """Tell an audit of a message to rank 0 or from it; elsewhere, and without an audit, nothing happens.
+
+        Parameters
+        ----------
+        kind : str
+        data : array or bytes
+        sender : int, optional
+            Rank.
+        receiver : int or None, optional
+            Rank; None: all.
+        client : int, optional
+            Whose message it is, where it is one client's: public for those that hand it over on rank 0.
+        """
+        if self.listener is not None and self.is_root:
+            content = data if isinstance(data, bytes) else np.asarray(data).tobytes()
+            self.listener.message(kind, sender, content, receiver=receiver, client=client)
+
+    def bcast(
+        self, buffer: Buffer, place: str = "", *, blocking: bool = False, kind: str = "broadcast"
+    ) -> Buffer:
         """Send rank 0's buffer to all, in place; every rank brings an array of the same size."""
         self.count("Bcast", buffer.nbytes)
+        self.note(place or kind, buffer, receiver=None)
         start = time.perf_counter()
         if (place or self.crowded) and not blocking:
             self._sleep(self._comm.Ibcast(buffer, root=0), place)
@@ -123,6 +152,7 @@ class Collectives:
         *,
         patient: bool = False,
         counted: bool = False,
+        kind: str = "gather",
     ) -> list[Array] | None:
         """Gather 1-d parts at rank 0: one array per rank; None elsewhere.
 
@@ -143,6 +173,7 @@ class Collectives:
             Nobody waits for rank 0 after the call, so that it tests seldom.
         counted : bool, optional
             The caller has counted this call already.
+        kind : str, optional
 
         Raises
         ------
@@ -156,9 +187,9 @@ class Collectives:
         counts = [count + SEAL // part.itemsize for count in counts]
         whole = np.empty(sum(counts), part.dtype) if self.is_root else None
         # A predefined type: `mpi4py.util.dtlib` would make a new one that nobody frees.
-        kind = MPI.Datatype.fromcode(part.dtype.char)
-        target = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
-        source = [part, len(part), kind]
+        element = MPI.Datatype.fromcode(part.dtype.char)
+        target = [whole, (counts, _displacements(counts)), element] if self.is_root else None
+        source = [part, len(part), element]
         if place or self.crowded:
             size = part.nbytes if whole is None else whole.nbytes
             least = _DUE_NAP_S if patient and self.is_root else _SHORTEST_NAP_S
@@ -166,10 +197,15 @@ class Collectives:
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
-        if whole is None:
-            return None
+        return None if whole is None else self._opened(whole, counts, place or kind)
+
+    def _opened(self, whole: Array, counts: Sequence[int], kind: str) -> list[Array]:
+        """Return the parts that were gathered, without their seals."""
         parts = np.split(whole, np.cumsum(counts)[:-1])
-        return [unsealed(each, rank) for rank, each in enumerate(parts)]
+        pieces = [unsealed(each, rank) for rank, each in enumerate(parts)]
+        for rank, piece in enumerate(pieces):
+            self.note(kind, piece, rank)
+        return pieces
 
     def scatterv(
         self,
@@ -179,6 +215,7 @@ class Collectives:
         part: Any = None,
         *,
         blocking: bool = False,
+        kind: str = "scatter",
     ) -> Any:
         """Scatter rank 0's 1-d array over the ranks, in rank order.
 
@@ -193,6 +230,7 @@ class Collectives:
             Receives this rank's elements; a new array by default.
         blocking : bool, optional
             Call MPI's blocking function even where ranks are `crowded`.
+        kind : str, optional
 
         Returns
         -------
@@ -201,9 +239,12 @@ class Collectives:
         part = np.empty(counts[self._comm.rank], dtype) if part is None else part
         self.count("Scatterv", part.nbytes)
         start = time.perf_counter()
-        kind = MPI.Datatype.fromcode(np.dtype(dtype).char)
-        source = [whole, (counts, _displacements(counts)), kind] if self.is_root else None
-        target = [part, len(part), kind]
+        if whole is not None:
+            for rank, piece in enumerate(np.split(whole, np.cumsum(counts)[:-1])):
+                self.note(kind, piece, receiver=rank)
+        element = MPI.Datatype.fromcode(np.dtype(dtype).char)
+        source = [whole, (counts, _displacements(counts)), element] if self.is_root else None
+        target = [part, len(part), element]
         if self.crowded and not blocking:
             self._sleep(self._comm.Iscatterv(source, target, root=0))
         else:
@@ -211,13 +252,18 @@ class Collectives:
         self._time("Scatterv", start)
         return part
 
-    def reduce(self, part: Any, *, blocking: bool = False) -> Array | None:
+    def reduce(self, part: Any, *, blocking: bool = False, kind: str = "sum") -> Array | None:
         """Sum arrays of one shape over ranks at rank 0; None elsewhere.
 
         An MPI may add in another order in blocking calls than in others, and floats show it: theirs is the
         same call wherever a run is continued.
         """
         self.count("Reduce", part.nbytes)
+        if self.listener is not None:
+            parts = np.empty((self.size, *part.shape), part.dtype) if self.is_root else None
+            self._comm.Gather(part, parts, root=0)
+            for rank, piece in enumerate(() if parts is None else parts):
+                self.note(kind, piece, rank)
         start = time.perf_counter()
         total = np.empty_like(part) if self.is_root else None
         if blocking or not (self.crowded or part.dtype.kind == "f"):
@@ -229,7 +275,7 @@ class Collectives:
         self._time("Reduce", start)
         return total
 
-    def alltoallv(self, parts: Sequence[Array], counts: Sequence[int]) -> list[Array]:
+    def alltoallv(self, parts: Sequence[Array], counts: Sequence[int], kind: str = "exchange") -> list[Array]:
         """Send a part of bytes to each rank; return the part from each.
 
         Parameters
@@ -237,19 +283,26 @@ class Collectives:
         parts : sequence [ranks] of uint8 arrays
         counts : sequence [ranks] of int
             Bytes that come from each rank.
+        kind : str, optional
         """
         sizes = [len(part) for part in parts]
         self.count("Alltoallv", sum(sizes) - sizes[self._comm.rank])
         start = time.perf_counter()
-        whole, kind = np.empty(sum(counts), np.uint8), MPI.Datatype.fromcode("B")
-        source = [np.concatenate(parts), (sizes, _displacements(sizes)), kind]
-        target = [whole, (list(counts), _displacements(counts)), kind]
+        whole, element = np.empty(sum(counts), np.uint8), MPI.Datatype.fromcode("B")
+        source = [np.concatenate(parts), (sizes, _displacements(sizes)), element]
+        target = [whole, (list(counts), _displacements(counts)), element]
         if self.crowded:
             self._sleep(self._comm.Ialltoallv(source, target))
         else:
             self._comm.Alltoallv(source, target)
         self._time("Alltoallv", start)
-        return np.split(whole, np.cumsum(counts)[:-1])
+        received = np.split(whole, np.cumsum(counts)[:-1])
+        for rank, piece in enumerate(received):
+            self.note(kind, piece, rank)
+        for rank, piece in enumerate(parts):
+            if rank != self.rank:
+                self.note(kind, piece, receiver=rank)
+        return received
 
     def wait_for_all(self, place: str = "") -> float:
         """Sleep until every rank is here; return the seconds waited."""

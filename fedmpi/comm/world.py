@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 import sys
 import time
@@ -42,7 +43,8 @@ class World:
         threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
         places = local.allgather({"host": "", "cores": sorted(os.sched_getaffinity(0))})
         local.Free()
-        self.collectives = Collectives(self.comm, self.any(bool(crowded(places, threads))))
+        shared = bool(self.comm.allreduce(int(bool(crowded(places, threads))), op=MPI.MAX))
+        self.collectives = Collectives(self.comm, shared)
 
     @property
     def is_root(self) -> bool:
@@ -66,6 +68,8 @@ class World:
                 answer = ("error", error)
         self.collectives.wait_for_all()
         kind, value = self.comm.bcast(answer, root=0)
+        if self.collectives.listener is not None:
+            self.collectives.note("control", pickle.dumps(answer), receiver=None)
         if kind == "error":
             value.agreed = True
             raise value
@@ -79,7 +83,7 @@ class World:
         except FedmpiError as mine:
             error = mine
         self.collectives.wait_for_all()
-        errors = [other for other in self.comm.allgather(error) if other is not None]
+        errors = [other for other in self._all(error) if other is not None]
         if errors:
             errors[0].agreed = True
             raise errors[0]
@@ -87,7 +91,17 @@ class World:
 
     def any(self, mine: bool) -> bool:
         """Return whether the answer is yes on any rank (a collective call)."""
+        if self.collectives.listener is not None:
+            self._all(mine)
         return bool(self.comm.allreduce(int(mine), op=MPI.MAX))
+
+    def _all(self, mine: T) -> list[T]:
+        """Return every rank's control data, on every rank."""
+        values = self.comm.allgather(mine)
+        if self.collectives.listener is not None:
+            for rank, value in enumerate(values):
+                self.collectives.note("control", pickle.dumps(value), rank)
+        return values
 
     def fail(self, error: FedmpiError) -> NoReturn:
         """End every rank of the job for an error that this rank alone has seen: one line, its exit code."""
@@ -118,7 +132,7 @@ class World:
         }
         if device:
             mine["device"] = device
-        ranks = self.comm.allgather(mine)
+        ranks = self._all(mine)
         return {
             "library": _library(),
             "standard": ".".join(map(str, MPI.Get_version())),

@@ -166,7 +166,7 @@ class Plain:
         if travelling:
             decoders, sums = zip(*map(summed, travelling), strict=True)
             ready = self._buffers.ready(sums)
-            totals = self._collectives.reduce(ready, blocking=self._buffers.blocking)
+            totals = self._collectives.reduce(ready, blocking=self._buffers.blocking, kind="sums")
             if totals is not None:
                 for group, decode, total in zip(travelling, decoders, totals, strict=True):
                     means[group] = decode(total)
@@ -190,6 +190,7 @@ class Plain:
         for member in members:
             if int(member) in deltas:
                 delta, weight = deltas[int(member)][: self._size], weights[member].item()
+                self._collectives.note("update", delta, client=int(member))
                 if isinstance(delta, Tensor):
                     total += reduction.encode_tensor(delta, weight)
                 else:
@@ -224,7 +225,7 @@ class Rows:
         held = [clients[self._hosts[clients] == rank] for rank in range(self._collectives.size)]
         mine = [on_host(deltas[int(n)])[: self._size] for n in held[self._collectives.rank]]
         part = np.concatenate([np.empty(0, np.float32), *mine])
-        pieces = self._collectives.gatherv(part, [len(each) * self._size for each in held])
+        pieces = self._collectives.gatherv(part, [len(each) * self._size for each in held], kind="updates")
         if pieces is None:
             return None
         rows = [row for piece in pieces for row in piece.reshape(-1, self._size)]

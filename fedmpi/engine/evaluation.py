@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.engine.clients import Client, Evaluation
 from fedmpi.engine.federation import Federation
+from fedmpi.engine.figures import LOSS_UNIT, Figures
 from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.states import States
@@ -17,6 +20,9 @@ from fedmpi.kernels.vectors import digest
 Ints = npt.NDArray[np.int64]
 
 _EVALUATED, _DIGEST = EVALUATION.index("evaluated"), EVALUATION.index("digest_high")
+
+FIGURES = 6
+"""Validation and test examples, sums of their losses in `LOSS_UNIT`, right predictions of both."""
 
 
 class Evaluator:
@@ -28,10 +34,25 @@ class Evaluator:
         What travels of single examples.
     lost : int
         Client whose scores were not finite in the last round, else -1; rank 0 only.
+    totals : list of int or None
+        The last round's `FIGURES`, summed over the clients that were evaluated; rank 0 only.
+
+    Parameters
+    ----------
+    case, world, federation, states, meter
+        Of the run.
+    figures : Figures or None
+        Adds figures of clients where no single value is recorded.
     """
 
     def __init__(
-        self, case: Case, world: World, federation: Federation, states: States, meter: Meter
+        self,
+        case: Case,
+        world: World,
+        federation: Federation,
+        states: States,
+        meter: Meter,
+        figures: Figures | None,
     ) -> None:
         self._case, self._world, self._states, self._meter = case, world, states, meter
         self.task = federation.task
@@ -41,11 +62,15 @@ class Evaluator:
         self._table = ClientTable(
             world.collectives, states.hosts, EVALUATION, header=meter.width, flags=self.task.lengths
         )
+        self._figures = figures
+        self.totals: list[int] | None = None
         self.lost = -1
 
     def run(self, round: int, participants: Ints) -> Gathered | None:
         """Score the new models; return every client's scores and every rank's meter on rank 0."""
-        rows, single = self._score(round, participants)
+        rows, single, outcomes = self._score(round, participants)
+        if self._figures is not None:
+            self._sum(round, participants, rows, outcomes, self._figures)
         self._world.collectives.count("Gatherv", self._table.nbytes(self._world.rank))
         header = np.zeros(self._meter.width) if self._world.is_root else self._meter.snapshot()
         with self._meter.phase("wait"):
@@ -56,12 +81,15 @@ class Evaluator:
         self.lost = -1 if closing is None else self._first_lost(closing)
         return closing
 
-    def _score(self, round: int, participants: Ints) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+    def _score(
+        self, round: int, participants: Ints
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8], dict[int, Evaluation]]:
         """Score the new models and digest every hosted client's parameters.
 
-        Returns a row for every client, and what travels of their graphs.
+        Returns a row for every client, what travels of their graphs, and what was found of each that was
+        scored.
         """
-        due = (round + 1) % self._case.evaluation.every == 0 or round + 1 == self._case.rounds
+        due = self._is_due(round)
         clients = self._states.clients
         everybody = self._case.evaluation.clients == "all"
         chosen = set(clients) if everybody else set(participants.tolist())
@@ -77,7 +105,48 @@ class Evaluator:
                     self._meter.executed_flops += outcomes[number].executed_flops
                 rows[place, _DIGEST:] = _digest(client)
         single = [self.task.pack(number, outcomes.get(number)) for number in clients]
-        return rows, np.concatenate([np.zeros(0, np.uint8), *single])
+        return rows, np.concatenate([np.zeros(0, np.uint8), *single]), outcomes
+
+    def _is_due(self, round: int) -> bool:
+        return (round + 1) % self._case.evaluation.every == 0 or round + 1 == self._case.rounds
+
+    def _sum(
+        self,
+        round: int,
+        participants: Ints,
+        rows: npt.NDArray[np.float64],
+        outcomes: Mapping[int, Evaluation],
+        figures: Figures,
+    ) -> None:
+        """Sum the hosted clients' scores with the others', and take them out of the rows that travel.
+
+        Only that a client's losses are not finite stays: it ends the run.
+
+        Parameters
+        ----------
+        round : int
+        participants : int64 [k]
+        rows : float64 [hosted clients, columns]
+            Changed in place.
+        outcomes : mapping of int to Evaluation
+            Of the hosted clients that were scored.
+        figures : Figures
+        """
+        found = {}
+        for row, number in zip(rows, self._states.clients, strict=True):
+            row[:_EVALUATED], row[_DIGEST:] = 0.0, 0.0
+            if number in outcomes:
+                parts = outcomes[number].val, outcomes[number].test
+                losses = [part.loss_sum / LOSS_UNIT for part in parts]
+                found[number] = [*(part.weight for part in parts), *losses, *(part.correct for part in parts)]
+                if not np.isfinite(losses).all():
+                    row[_EVALUATED] = -1.0
+        self.totals = None
+        if self._is_due(round):
+            everybody = self._case.evaluation.clients == "all"
+            clients = np.arange(len(self._held_out)) if everybody else participants
+            with self._meter.phase("communicate"):
+                self.totals = figures.sums(clients, found)
 
     def _first_lost(self, closing: Gathered) -> int:
         """Return the first client that was scored and has no finite loss, or vector; -1 if there is none.

@@ -190,7 +190,8 @@ class Exchange:
         if all(rows == groups for rows in needed[1:]):
             nothing = np.empty(self._size, np.float32)
             sent = [self.models[g] if self._collectives.is_root else nothing for g in groups]
-            rows = self._collectives.bcast(self._buffers.ready(sent), blocking=self._buffers.blocking)
+            ready = self._buffers.ready(sent)
+            rows = self._collectives.bcast(ready, blocking=self._buffers.blocking, kind="models")
             mine = groups
         else:
             whole = None
@@ -202,7 +203,9 @@ class Exchange:
                 empty = torch.empty(len(mine) * self._size, device=self._buffers.device)
                 place = self._buffers.ready([empty])[0]
             blocking = self._buffers.blocking
-            rows = self._collectives.scatterv(whole, counts, np.float32, place, blocking=blocking)
+            rows = self._collectives.scatterv(
+                whole, counts, np.float32, place, blocking=blocking, kind="models"
+            )
             rows = rows.reshape(len(mine), self._size)
         for group, row in zip(mine, rows, strict=True):
             self.models[group] = _copy(row)

@@ -33,6 +33,7 @@ from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
 from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
+from fedmpi.tasks.together import record_together
 from fedmpi.tasks.trial import examples_of, guard, try_out
 
 if TYPE_CHECKING:
@@ -170,6 +171,8 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
         raw = raws[split.dataset]
         try_out(task, raw.num_classes, np.asarray(raw.labels)[split.examples(raw, "train")[:2]])
     guard(task)
+    if case.record == "protocol":
+        record_together(task)
     if case.share == "all" and len(set(shapes)) > 1:
         raise BadInput(
             'share = "all" needs one model shape, but these clients differ in features or classes; '

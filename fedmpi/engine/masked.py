@@ -22,11 +22,14 @@ from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.aggregation import Floats, Groups, Ints, Weights
 from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.dropouts import Step
-from fedmpi.engine.key_ring import KeyRing
+from fedmpi.engine.key_ring import DEVIATES, KeyRing
 from fedmpi.engine.meter import Meter
+from fedmpi.errors import RankFailed
+from fedmpi.secure.active import SIGNATURE_BYTES, CautiousClient
+from fedmpi.secure.keys import Tampered
 from fedmpi.secure.neighbours import shuffled
 from fedmpi.secure.protocols import Client, LightSecAgg, SecAgg, SecureSum
-from fedmpi.secure.roster import Roster, TooFew
+from fedmpi.secure.roster import Refused, Roster, TooFew
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -60,6 +63,7 @@ class _Sum:
     survivors: list[int] = field(default_factory=list)
     clients: dict[int, Client] = field(default_factory=dict)
     offered: dict[int, bytes] = field(default_factory=dict)
+    cautious: dict[int, CautiousClient] = field(default_factory=dict)
     vaults: dict[int, bytes] = field(default_factory=dict)
     total: Any = None
 
@@ -166,7 +170,8 @@ class Masked:
             self._keys.begin()
         orders = [shuffled(groups.members(group, participants).tolist()) for group in together]
         if orders:
-            drawn = self._collectives.bcast(np.array([n for order in orders for n in order], np.int64))
+            whole = np.array([n for order in orders for n in order], np.int64)
+            drawn = self._collectives.bcast(whole, kind="orders")
             cuts = np.cumsum([len(order) for order in orders])[:-1]
             orders = [part.tolist() for part in np.split(drawn, cuts)]
         sums = []
@@ -184,6 +189,9 @@ class Masked:
             for number in self._hosted(each.sharers):
                 key = self._keys.own[number]
                 each.clients[number] = self._protocol.client(number, key, self._keys.public, each.roster)
+                if self._keys.signed:
+                    cautious = self._keys.cautious(each.clients[number], number, each.roster)
+                    each.clients[number] = each.cautious[number] = cautious
                 offered, each.offered[number] = each.clients[number].offer()
                 sealed |= {(each.group, number, other): offered[other] for other in offered}
         received = self._deliver(sums, sealed)
@@ -196,6 +204,7 @@ class Masked:
                     del each.clients[number]
         vaults = self._to_server(
             sums,
+            "vaults",
             lambda each: each.sharers,
             lambda each, n: self._protocol.vault_bytes(each.roster, n),
             lambda each, n: each.offered[n],
@@ -212,17 +221,22 @@ class Masked:
             for each, total in zip(sums, totals, strict=True):
                 for number in self._hosted(each.uploading):
                     summand = self._summand(each.reduction, number, weights, deltas)
-                    self._protocol.add(each.clients[number].upload(summand), total)
+                    upload = each.clients[number].upload(summand)
+                    self._collectives.note("upload", upload, client=number)
+                    self._protocol.add(upload, total)
         with self._meter.step("upload"):
-            whole = self._collectives.reduce(totals)
+            whole = self._collectives.reduce(totals, kind="masked sums")
         for place, each in enumerate(sums):
             each.total = None if whole is None else whole[place]
 
     def _recover(self, sums: Sequence[_Sum]) -> None:
         """Lift the masks from the sums, at rank 0; those of which too few clients are left stay masked."""
         self._announce(sums)
+        if sums and self._keys.signed:
+            self._confirm(sums)
         answers = self._to_server(
             sums,
+            "answers",
             lambda each: each.answering,
             lambda each, n: self._protocol.answer_bytes(each.roster, n, each.sharers),
             lambda each, n: each.clients[n].answer(each.survivors),
@@ -238,17 +252,51 @@ class Masked:
         """Have rank 0 tell all clients whose uploads it has."""
         flags = [np.isin(each.roster.members, each.uploading).astype(np.uint8) for each in sums]
         if sums and self._announces:
-            flags = np.split(
-                self._collectives.bcast(np.concatenate(flags)), np.cumsum([len(one) for one in flags])[:-1]
-            )
+            whole = self._collectives.bcast(np.concatenate(flags), kind="survivors")
+            flags = np.split(whole, np.cumsum([len(one) for one in flags])[:-1])
         for each, own in zip(sums, flags, strict=True):
             each.survivors = [n for n, flag in zip(each.roster.members, own, strict=True) if flag]
+
+    def _confirm(self, sums: Sequence[_Sum]) -> None:
+        """Have clients sign who survived, by the server's word, and check that the others did; rank 0 relays.
+
+        Where too few are left to sign, nobody answers.
+
+        Raises
+        ------
+        RankFailed
+            A client stops, because it has not seen enough signatures under its list.
+        """
+        for each in sums:
+            if len(each.answering) < each.roster.threshold:
+                each.answering = []
+        signed = self._to_server(
+            sums,
+            "signatures",
+            lambda each: each.answering,
+            lambda each, n: SIGNATURE_BYTES,
+            lambda each, n: each.cautious[n].sign(each.survivors),
+        )
+        signers = [(each, number) for each in sums for number in each.answering]
+        whole = np.empty((len(signers), SIGNATURE_BYTES), np.uint8)
+        for row, (each, number) in zip(whole, signers if self._collectives.is_root else (), strict=False):
+            row[:] = np.frombuffer(signed[each.group][number], np.uint8)
+        self._collectives.bcast(whole, kind="signatures")
+        relayed: dict[int, dict[int, bytes]] = {each.group: {} for each in sums}
+        for row, (each, number) in zip(whole, signers, strict=True):
+            relayed[each.group][number] = row.tobytes()
+        for each in sums:
+            for number in self._hosted(each.answering):
+                try:
+                    each.cautious[number].confirm(relayed[each.group])
+                except (Refused, Tampered) as error:
+                    raise RankFailed(f"{DEVIATES}: {error}") from None
 
     def _conclude(self, sums: Sequence[_Sum]) -> None:
         """Have rank 0 tell all which sums it has."""
         has = np.array([each.total is not None for each in sums], np.uint8)
         if sums and self._announces:
-            self._collectives.bcast(has)
+            self._collectives.bcast(has, kind="sums there are")
         else:
             has[:] = 1
         for each, there in zip(sums, has, strict=True):
@@ -279,7 +327,7 @@ class Masked:
             expected.append(sum(lengths[each.group] for each, _, _ in self._between(sums, rank, me)))
         if not sums:
             return {}
-        texts = self._collectives.alltoallv(parts, expected)
+        texts = self._collectives.alltoallv(parts, expected, "sealed shares")
         received = {}
         for rank, text in enumerate(texts):
             place = 0
@@ -291,6 +339,7 @@ class Masked:
     def _to_server(
         self,
         sums: Sequence[_Sum],
+        kind: str,
         senders: Callable[[_Sum], Sequence[int]],
         length: Callable[[_Sum, int], int],
         message: Callable[[_Sum, int], bytes],
@@ -305,7 +354,7 @@ class Masked:
         if not sum(counts):
             return found
         own = b"".join(message(*one) for one in held[self._collectives.rank])
-        pieces = self._collectives.gatherv(np.frombuffer(own, np.uint8), counts)
+        pieces = self._collectives.gatherv(np.frombuffer(own, np.uint8), counts, kind=kind)
         for some, piece in zip(held, pieces or (), strict=pieces is not None):
             place = 0
             for each, number in some:

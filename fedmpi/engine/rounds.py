@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from fedmpi.case.schema import Case, SecureOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.engine import dropouts, training
+from fedmpi.engine import dropouts, evaluation, training
 from fedmpi.engine import rows as record_rows
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.buffers import Buffers, Delta, on_host
@@ -22,6 +23,7 @@ from fedmpi.engine.dropouts import Dropouts, Step
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
+from fedmpi.engine.figures import Figures
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
@@ -90,28 +92,38 @@ class Rounds:
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
-        self._evaluator = Evaluator(case, world, federation, states, self.meter)
+        self._figures = self._make_figures(training.FIGURES)
+        scored = self._make_figures(evaluation.FIGURES)
+        self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
+        self._totals: list[int] | None = None
 
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
         buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
-        aggregation = self._sums(size, buffers)
+        aggregation = self._sums(size, buffers=buffers)
         if self.algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
         return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
 
-    def _sums(self, size: int, buffers: Buffers) -> Aggregation:
-        """Return what averages the first `size` elements of updates by the case's reduction."""
+    def _make_figures(self, width: int) -> Figures | None:
+        """Return what sums figures of clients, where no single client's are recorded."""
+        if self.case.record == "full":
+            return None
+        return Figures(partial(self._sums, buffers=Buffers()), len(self.names), width)
+
+    def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
+        """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
         collectives, hosts, options = self.world.collectives, self.states.hosts, self.case.reduction
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers)
         if self._keys is None:
             with self.meter.step("keys"):
-                self._keys = KeyRing(collectives, hosts, renewed=options.keys == "sum")
+                self._keys = KeyRing(
+                    collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
+                )
         protocol, announces = protocol_of(options, size), self._dropouts.possible
-        return Masked(
-            collectives, hosts, protocol, options.clip, size, self._keys, self.meter, announces=announces
-        )
+        clip = clip or options.clip
+        return Masked(collectives, hosts, protocol, clip, size, self._keys, self.meter, announces=announces)
 
     def _make_splitter(self, samples: Ints) -> Splitter | None:
         """Return what splits groups, for an algorithm whose groups split.
@@ -123,7 +135,7 @@ class Rounds:
             return None
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.trained
         return Splitter(
-            collectives, self._sums(size, Buffers()), Rows(collectives, hosts, size), hooks, samples
+            collectives, self._sums(size, buffers=Buffers()), Rows(collectives, hosts, size), hooks, samples
         )
 
     def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -153,7 +165,7 @@ class Rounds:
             self.group = np.asarray(arrays["group"], np.int64)
             if self.algorithm.server:
                 self.algorithm.server.restore(arrays)
-        self.world.collectives.bcast(self.group)
+        self.world.collectives.bcast(self.group, kind="groups")
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; it decides from this rank's `stop` and rank 0's `checkpoint` for all ranks.
@@ -197,6 +209,9 @@ class Rounds:
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
         notes = self._lost_sums(plan, participants)
+        if self._figures is not None:
+            with self.meter.phase("communicate"):
+                self._totals = self._figures.sums(participants, trained.figures)
         closing = self._evaluator.run(round, working)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)
@@ -342,7 +357,10 @@ class Rounds:
         results = record_rows.results(trained, closing, self.group, participants, traffic)
         if steps is not None:
             results["client_bytes_up"][participants[steps[participants] <= Step.UPLOAD]] -= sent
-        results |= record_rows.by_client(task.fields, trained, closing)
+        if self._figures is None:
+            results |= record_rows.by_client(task.fields, trained, closing)
+        else:
+            results |= record_rows.together(self._totals, self._evaluator.totals)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
         measured = record_rows.measurements(trained, self.case.link, traffic)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fedmpi.algorithms.capabilities import AGREEMENT
 from fedmpi.algorithms.clustered import longest_update
 from fedmpi.case.schema import LinkOptions
+from fedmpi.engine.figures import LOSS_UNIT
 from fedmpi.engine.messages import Gathered
 from fedmpi.engine.splitting import Findings
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
@@ -59,6 +60,25 @@ def by_client(fields: Sequence[Field], training: Gathered, closing: Gathered) ->
     return {name: table[name] for table in (training, closing) for name in wanted if name in table.columns}
 
 
+def together(training: Sequence[int] | None, closing: Sequence[int] | None) -> Rows:
+    """Return mean losses and accuracies over the examples of all clients; NaN where there is no sum.
+
+    Parameters
+    ----------
+    training : sequence of int or None
+        Examples, losses, right predictions, summed over participants.
+    closing : sequence of int or None
+        The same of validation and test, each figure of both parts together.
+    """
+    found = {"train": training or (0, 0, 0)}
+    val, test = np.reshape(closing or (0,) * 6, (3, 2)).T.tolist()
+    rows: Rows = {}
+    for part, (count, losses, hits) in (found | {"val": val, "test": test}).items():
+        rows[f"{part}_loss"] = np.array(losses * LOSS_UNIT / count if count else np.nan)
+        rows[f"{part}_accuracy"] = np.array(hits / count if count else np.nan)
+    return rows
+
+
 def measurements(training: Gathered, link: LinkOptions, traffic: tuple[int, int]) -> Rows:
     """Return the measurements that the training table holds."""
     return {
@@ -105,7 +125,7 @@ def agreement(fields: Sequence[Field], group: Ints, domains: Sequence[str] | Non
 def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:
     """Return what the round would take if each client had a machine and the stated link."""
     travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
-    return float(np.nan_to_num(cpu_s).max()) + travel
+    return float(np.nanmax(cpu_s)) + travel if np.isfinite(cpu_s).any() else np.nan
 
 
 def _join(high: Floats, low: Floats) -> npt.NDArray[np.uint64]:

@@ -47,6 +47,7 @@ from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
 from fedmpi.store.schema import Field, secure_fields
+from fedmpi.store.transcript import Transcript
 
 
 class Observer(Protocol):
@@ -97,6 +98,8 @@ class Job:
     resume: bool
     checkout: dict[str, Any]
     """Git state of the source, asked for before MPI started."""
+    audit: int | None = None
+    """Bytes of rank 0's messages that the audit keeps beside their digests; None: no audit."""
 
 
 def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
@@ -123,17 +126,29 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
         A hook of the algorithm returned what it must not, or stands still.
     """
     where = Whereabouts()
-    with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world):
-        _run(job, world, observer, stop, where)
+    transcript = None if job.audit is None else Transcript(lambda: where.round, job.audit)
+    world.collectives.listener = transcript
+    try:
+        with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world):
+            _run(job, world, observer, stop, where, transcript)
+    finally:
+        world.collectives.listener = None
 
 
-def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: Whereabouts) -> None:
+def _run(
+    job: Job,
+    world: World,
+    observer: Observer,
+    stop: StopRequest,
+    where: Whereabouts,
+    transcript: Transcript | None,
+) -> None:
     case = job.case
     world.agree(partial(_set_arithmetic, case))
     world.agree(partial(_prepare, job))
     federation, table = world.together(lambda: _federation(job))
     hooks = Hooks(job.algorithm, federation.num_clients, where)
-    with RunFolder(case, job.folder, world, where) as run_folder:
+    with RunFolder(case, job.folder, world, where, transcript) as run_folder:
         check_start(case, hooks, federation, world)
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
@@ -160,6 +175,8 @@ def _run(job: Job, world: World, observer: Observer, stop: StopRequest, where: W
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
+        if transcript is not None:
+            transcript.begin(world.size, facts["rank_of_client"])
         run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             hooks.warm_up()

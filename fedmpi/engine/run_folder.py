@@ -27,6 +27,7 @@ from fedmpi.store.checkpoint import Meta, Unfit
 from fedmpi.store.lock import is_held
 from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import Field
+from fedmpi.store.transcript import Transcript
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -45,10 +46,27 @@ class RunFolder:
 
     A failure on one rank (disk full, replay mismatch) ends the whole job; the rounds recorded so far stay
     readable.
+
+    Parameters
+    ----------
+    case : Case
+    folder : Path
+    world : World
+    where : Whereabouts
+    transcript : Transcript, optional
+        Of an audit; rank 0's is written with the rounds.
     """
 
-    def __init__(self, case: Case, folder: Path, world: World, where: Whereabouts) -> None:
+    def __init__(
+        self,
+        case: Case,
+        folder: Path,
+        world: World,
+        where: Whereabouts,
+        transcript: Transcript | None = None,
+    ) -> None:
         self._case, self._folder, self._world, self._where = case, folder, world, where
+        self._transcript = transcript
         self._stack = ExitStack()
         self._locked: HeldFolder | None = None
         self._held: HeldFolder | None = None
@@ -182,6 +200,11 @@ class RunFolder:
                 record.write_round(report.round, report.results, report.measurements)
                 if report.embeddings:
                     embeddings.save(self._folder, report.round + 1, report.embeddings)
+                self._save_transcript()
+
+    def _save_transcript(self) -> None:
+        if self._transcript is not None:
+            self._transcript.save(self._folder)
 
     def checkpoint(self, finished: int, rounds: Rounds) -> None:
         """Save all states as of `finished` rounds, each rank those of its clients (a collective call)."""
@@ -214,6 +237,7 @@ class RunFolder:
         """Record how the run ended."""
         if self._held is not None:
             with self._held.writing() as record:
+                self._save_transcript()
                 record.finish(status, reason)
 
 

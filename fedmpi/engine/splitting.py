@@ -93,7 +93,7 @@ class Splitter:
         if exponents is not None and rows is not None:
             group = self._split(groups, due, participants, rows, findings)
             message = np.concatenate([group, _largest(group, exponents, participants)])
-        self._collectives.bcast(message)
+        self._collectives.bcast(message, kind="split")
         group, exponent = np.split(message, 2)
         return replace(plan, group=group, exponent=exponent), findings
 
@@ -111,7 +111,7 @@ class Splitter:
             if group in means:
                 findings.delta_mean[group] = float(np.sqrt(np.sum(np.square(means[group]))))
                 flags[place] = self._algorithm.should_split(findings.delta_mean[group])
-        self._collectives.bcast(flags)
+        self._collectives.bcast(flags, kind="split")
         return [group for group, flag in zip(groups.updater, flags, strict=True) if flag]
 
     def _split(

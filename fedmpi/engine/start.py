@@ -14,6 +14,7 @@ from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation
+from fedmpi.engine.figures import MOST_CLIENTS
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import FLAGS, Hooks
 from fedmpi.engine.whereabouts import Whereabouts
@@ -77,6 +78,8 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
     """Return a digest of what each hook that every rank calls on its own returns."""
     _refuse_fields(federation.task)
     Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
+    if case.record == "protocol" and federation.num_clients > MOST_CLIENTS:
+        raise BadInput(f'record = "protocol": figures are summed over at most {MOST_CLIENTS} clients')
     if case.plugin:
         _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients

@@ -191,7 +191,7 @@ class States:
         if self._world.is_root:
             row = self._models[shape].initialise(seed, SERVER)
             initial[: self._shared[shape].size] = self._shared[shape].pack(row).cpu().numpy()
-        self._world.collectives.bcast(initial)
+        self._world.collectives.bcast(initial, kind="initial model")
         for client in self.clients.values():
             client.shared.unpack(torch.from_numpy(initial), client.row)
             if client.personal is not None:

@@ -16,10 +16,14 @@ from fedmpi.comm import reductions
 from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Training
+from fedmpi.engine.figures import LOSS_UNIT
 from fedmpi.engine.groups import PendingTraining
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import TRAINING
 from fedmpi.engine.states import States
+
+FIGURES = 3
+"""Examples seen, sum of their losses in `LOSS_UNIT`, right predictions."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,15 @@ class Trained:
     reports : uint8 [hosted clients * report size]
         The clients' reports for the algorithm; 0 for clients that did not train.
     executed_flops : int
+    figures : dict of client to list of float
+        What is summed over clients where no single value is recorded: see `FIGURES`.
     """
 
     deltas: dict[int, Delta]
     rows: npt.NDArray[np.float64]
     reports: npt.NDArray[np.uint8]
     executed_flops: int
+    figures: dict[int, list[float]]
 
 
 def columns_of(algorithm: Hooks) -> tuple[str, ...]:
@@ -83,7 +90,7 @@ def train(
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)
     reports = np.zeros((len(states.clients), algorithm.report_size(case.model)), np.uint8)
-    deltas, executed = {}, 0
+    deltas, figures, executed = {}, {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
     for before, pending in _started(case, algorithm, states, round, chosen):
@@ -95,9 +102,13 @@ def train(
             rows[place] = [*row, done.received_loss][:width]
             if case.reduction.secret:
                 rows[place, _secret_columns(algorithm)] = np.nan
+            if case.record == "protocol":
+                losses = done.loss * done.samples / LOSS_UNIT
+                figures[number] = [done.samples, losses, done.accuracy * done.samples]
+                rows[place, [name != "finite" for name in TRAINING]] = np.nan
             reports[place] = done.report
             executed += done.executed_flops
-    return Trained(deltas, rows, reports.reshape(-1), executed)
+    return Trained(deltas, rows, reports.reshape(-1), executed, figures)
 
 
 def _started(

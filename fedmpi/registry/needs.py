@@ -8,6 +8,7 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     ControlVariates,
     PersonalModel,
+    Records,
     Regroups,
     RowAggregate,
     Splits,
@@ -15,10 +16,12 @@ from fedmpi.algorithms.capabilities import (
     WeightsFromReports,
     kernels_of,
 )
-from fedmpi.case.schema import Case, ClippedOptions
+from fedmpi.case.schema import Case, ClippedOptions, SecureOptions
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import ACCURACY
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.base import kernels_of as kernels_of_task
+from fedmpi.tasks.known import classifies
 
 _CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel
 """Capabilities that are made for a supervised objective."""
@@ -44,6 +47,8 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "participation", f"{name} groups all clients in every round: it must be 1"
     if isinstance(reduction, ClippedOptions) and (wrong := _unclippable(algorithm, reduction)):
         return wrong
+    if case.record == "protocol" and (reason := _unrecordable(algorithm, case)):
+        return "record", reason
     if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
         return (
             "reduction",
@@ -82,9 +87,30 @@ def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, 
         return "reduction", f'the weights of {name} can exceed 1, {kind} needs a sum of 1: use "exact"'
     if reduction.secret and isinstance(algorithm, Splits) and algorithm.wants_rows:
         return "reduction", f'{name} compares single updates, which {kind} hides: use "gcfl-plus" or "exact"'
+    if isinstance(reduction, SecureOptions) and reduction.server == "active" and reduction.threshold <= 2 / 3:
+        text = "an active server could show two lists of survivors: it must be above 2/3, such as 0.7"
+        return "reduction.threshold", text
     if reduction.secret and find_spec("cryptography") is None:
         return "reduction", f"{kind} needs the extra secure: pip install 'fedmpi[secure]'"
     return None
+
+
+def _unrecordable(algorithm: Algorithm, case: Case) -> str:
+    """Return why a run cannot do without values of single clients on rank 0, or nothing."""
+    if not case.reduction.secret:
+        return f'"protocol" is for secure sums, "{case.reduction.name}" hides nothing: use "full"'
+    if case.reduction.dropouts.steps:
+        return 'figures are summed over all participants, none may drop out: use "full"'
+    if isinstance(algorithm, Splits | Regroups | WeightsFromReports | Records):
+        return f'{algorithm.name} needs reports of single clients: use "full"'
+    if algorithm.pools or not algorithm.communicates:
+        return f'{algorithm.name} has no sums over clients: use "full"'
+    task = task_named(case.task, case.dataset.name)
+    if not case.objective.supervised or not (
+        classifies(case.task, case.dataset.name) or (task is not None and ACCURACY in task.metrics)
+    ):
+        return 'hits of classes can be summed, the scores of this task cannot: use "full"'
+    return ""
 
 
 def _refusal(algorithm: Algorithm, case: Case) -> str:

@@ -88,6 +88,31 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
             "case.reduction.neighbours: input should be a multiple of 2",
         ),
         (
+            'record = "protocol"',
+            'case.record: "protocol" is for secure sums, "exact" hides nothing: use "full"',
+        ),
+        (
+            'record = "protocol"\nreduction = "secagg"\nalgorithm = "gcfl-plus"',
+            'case.record: gcfl-plus needs reports of single clients: use "full"',
+        ),
+        (
+            'record = "protocol"\nreduction = "secagg"\nalgorithm = "self-train"',
+            'case.record: self-train has no sums over clients: use "full"',
+        ),
+        (
+            'record = "protocol"\nreduction = "secagg"\ndataset = "ESOL"\npartition = "fedgraphnn"\n'
+            'model = "fedgraphnn/gcn"',
+            'case.record: hits of classes can be summed, the scores of this task cannot: use "full"',
+        ),
+        (
+            'reduction = { name = "secagg", server = "active" }',
+            "case.reduction.threshold: an active server could show two lists of survivors: it must be above 2/3",
+        ),
+        (
+            'reduction = { name = "secagg+", server = "active" }',
+            "case.reduction.server: input should be 'semi-honest' (got 'active')",
+        ),
+        (
             'reduction = { name = "secagg", buffers = "device" }',
             "case.reduction.buffers: input should be 'host' (got 'device')",
         ),

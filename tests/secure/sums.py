@@ -7,16 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedmpi.engine.meter import Meter
+from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.secure import lightsecagg, neighbours, secagg
 from fedmpi.secure.keys import AgreementKey
 from fedmpi.secure.lightsecagg import Code
 from fedmpi.secure.masks import Stretcher
 from fedmpi.secure.roster import Roster, TooFew
+from fedmpi.store.schema import SECURE_STEPS
 
 SHARES, UPLOAD, ANSWER, NEVER = range(4)
 """The step before which a client drops out."""
 
 SIZE = 7
+
+
+def meter_of(collectives):
+    """Return what counts the steps of a secure sum."""
+    return Meter(collectives, Whereabouts(), tuple(SECURE_STEPS))
 
 
 @dataclass

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from fedmpi.secure import field, neighbours, shamir
+from fedmpi.secure import field, lightsecagg, neighbours, shamir
 from fedmpi.secure.keys import (
     AgreementKey,
     Purpose,
@@ -24,7 +27,9 @@ from fedmpi.secure.keys import (
     unseal,
     verify,
 )
+from fedmpi.secure.lightsecagg import Code
 from fedmpi.secure.masks import Stretcher
+from fedmpi.secure.roster import Roster
 
 PURPOSE = Purpose(b"run", "pair", 4, 0, 1, 2)
 
@@ -46,6 +51,7 @@ def test_agreement_is_x25519_of_rfc_7748_section_6_1():
     of_alice = bytes.fromhex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a")
     of_bob = bytes.fromhex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f")
     shared = bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
+    assert alice._private.public_key().public_bytes_raw() == of_alice
     assert alice.agreed(of_bob, PURPOSE) == bob.agreed(of_alice, PURPOSE) == hkdf(shared, PURPOSE.packed())
 
 
@@ -57,6 +63,12 @@ def test_derivation_is_hkdf_of_rfc_5869_appendix_a_1():
     assert expanded(extracted(secret), PURPOSE) == hkdf(secret, PURPOSE.packed())
 
 
+def test_derivation_without_salt_is_hkdf_of_rfc_5869_appendix_a_3():
+    wanted = "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
+    assert HKDF(SHA256(), 42, salt=None, info=b"").derive(bytes([0x0B] * 22)).hex() == wanted
+    assert hkdf(bytes([0x0B] * 22), b"").hex() == wanted[:64]
+
+
 def test_sealing_is_chacha20_poly1305_of_rfc_8439_section_2_8_2():
     key, nonce = bytes(range(0x80, 0xA0)), bytes.fromhex("070000004041424344454647")
     text = (
@@ -64,6 +76,7 @@ def test_sealing_is_chacha20_poly1305_of_rfc_8439_section_2_8_2():
         b"sunscreen would be it."
     )
     made = ChaCha20Poly1305(key).encrypt(nonce, text, bytes.fromhex("50515253c0c1c2c3c4c5c6c7"))
+    assert made[:16].hex() == "d31a8d34648e60db7b86afbc53ef7ec2"
     assert made[-16:].hex() == "1ae10b594f09e26a7e902ecbd0600691"
     sealed = seal(key, text, PURPOSE)
     assert ChaCha20Poly1305(key).decrypt(sealed[:12], sealed[12:], PURPOSE.packed()) == text
@@ -77,10 +90,23 @@ def test_signatures_are_ed25519_of_rfc_8032_section_7_1():
     )
     public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
     signature = signer.sign(b"")
-    assert signature.hex().startswith("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
+    assert signature.hex() == (
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+        "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
+    )
     verify(public, signature, b"")
     with pytest.raises(Tampered):
         verify(public, signature, b"another list")
+
+
+def test_the_cipher_of_masks_is_ctr_aes256_of_nist_sp_800_38a_appendix_f_5_5():
+    key = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
+    text = bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51")
+    wanted = "601ec313775789a5b7a7f504bbf3d228f443e3ca4d62b59aca84e990cacaf5c5"
+    made = Cipher(AES(key), CTR(bytes(range(0xF0, 0x100)))).encryptor().update(text)
+    assert made.hex() == wanted
+    blocks = b"".join(number.to_bytes(16, "big") for number in range(4))  # a mask's counter starts at 0
+    assert Stretcher(16).mask(key).tobytes() == Cipher(AES(key), ECB()).encryptor().update(blocks)
 
 
 def test_masks_are_aes_256_in_counter_mode():
@@ -167,6 +193,28 @@ def test_interpolation_gives_values_of_one_polynomial():
     matrix = field.interpolation([4, 9, 2], [1, 7])
     values = np.array([[value(4)], [value(9)], [value(2)]], np.uint32)
     assert field.product(matrix, values).ravel().tolist() == [value(1), value(7)]
+
+
+def test_lightsecagg_codes_a_mask_as_by_hand(monkeypatch):
+    """Three clients, U = 2, T = 1: the line through z at 4 and a random r at 5, read at 1, 2 and 3."""
+    drawn = iter([[10, 20], [7, 5]])
+    monkeypatch.setattr(lightsecagg, "random_elements", lambda size: np.array(next(drawn), np.uint32))
+    roster = Roster(b"run", 1, 0, (0, 1, 2), neighbours.everybody([0, 1, 2]), 2)
+    keys = {number: AgreementKey() for number in range(3)}
+    public = {number: key.public for number, key in keys.items()}
+    coder = lightsecagg.Client(0, keys[0], public, roster, Code(2, 1, 2))
+    sealed, _ = coder.offer()
+
+    def opened(number):
+        key = keys[number].agreed(public[0], roster.purpose("pieces", 0, number))
+        return np.frombuffer(unseal(key, sealed[number], roster.purpose("pieces", 0, number)), np.uint32)
+
+    assert coder._held[0].tolist() == [4 * 10 - 3 * 7, 4 * 20 - 3 * 5]
+    assert opened(1).tolist() == [3 * 10 - 2 * 7, 3 * 20 - 2 * 5]
+    assert opened(2).tolist() == [2 * 10 - 7, 2 * 20 - 5]
+    assert coder.upload(np.array([-1, 3], np.int32)).tolist() == [9, 23]
+    masks = field.product(field.interpolation([1, 2], [4]), np.stack([coder._held[0], opened(1)]))
+    assert masks.tolist() == [[10, 20]]
 
 
 def test_a_ring_of_neighbours_is_regular_and_symmetric():

@@ -81,7 +81,7 @@ def _of_all(run: Run) -> dict[str, str]:
 
 def _of_clients(run: Run) -> dict[str, str]:
     """Return the fields by client, by tag."""
-    found = {name: name for name in _CLIENTS}
+    found = {name: name for name in _CLIENTS if run.results[name].ndim > 1}
     for metric in run.metrics:
         for name in dict.fromkeys(metric.field(part) for part in _PARTS[:2]):
             stored = name if metric.scope == "client" else f"client_{name}"

@@ -20,7 +20,7 @@ from pydantic import Field
 from fedmpi.analysis.cells import run_titles
 from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS
-from fedmpi.analysis.scores import splitting_groups
+from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
 from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -81,6 +81,8 @@ def _places(run: Run, wanted: tuple[str, ...] | None) -> list[int]:
 
 def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> None:
     values = run.results[options.field]
+    if is_together(run.config):
+        raise BadInput(f"{run.folder} has no {options.field}: {TOGETHER}; leave it out")
     final = run.results["group"][-1]
     clusters = [int(group) for group in dict.fromkeys(final)]
     drawn = list(dict.fromkeys(int(final[place]) for place in places))

@@ -21,7 +21,7 @@ from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, listed, table
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.scores import splitting_groups
+from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
 from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
@@ -45,7 +45,8 @@ def detail(run: Run) -> Detail:
     """Draw one run: gradient norms, clusters, time by round and by rank, collectives."""
     drawn: list[Markup] = []
     if run.rounds_completed:
-        drawn.append(_gradient_norms(run))
+        if not is_together(run.config):
+            drawn.append(_gradient_norms(run))
         if setting(run.config, "algorithm") != ALONE and len(np.unique(run.results["group"])) > 1:
             group = np.asarray(run.results["group"], np.int64)
             drawn.append(timeline("Clusters: who was with whom", run.clients, group))
@@ -63,6 +64,8 @@ def detail(run: Run) -> Detail:
         ]
     )
     reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
+    if is_together(run.config):
+        reason += Markup("<p>{}</p>").format(TOGETHER)
     traffic = _collectives(run) + _secure_steps(run) if run.attempts else Markup("")
     return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid(drawn) + traffic)
 

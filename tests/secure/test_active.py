@@ -1,0 +1,197 @@
+"""A server that deviates from the protocol: what it gets from careless clients, and that careful ones stop."""
+
+import numpy as np
+import pytest
+
+from fedmpi.comm.collectives import Collectives
+from fedmpi.comm.world import World
+from fedmpi.engine.aggregation import Groups
+from fedmpi.engine.key_ring import KeyRing
+from fedmpi.engine.masked import Masked
+from fedmpi.errors import RankFailed
+from fedmpi.secure import shamir
+from fedmpi.secure.active import CautiousClient, statement
+from fedmpi.secure.keys import SigningKey, Tampered
+from fedmpi.secure.protocols import LightSecAgg, SecAgg
+from fedmpi.secure.roster import Refused, Roster, TooFew
+from tests.secure.sums import Setting, meter_of, summands
+
+MEMBERS, VICTIM = range(7), 3
+EVERYBODY, WITHOUT_VICTIM = list(MEMBERS), [n for n in MEMBERS if n != VICTIM]
+
+
+def uploaded(setting):
+    """Return the clients after their uploads."""
+    clients, values = setting.clients(), summands(setting.roster.members)
+    offers = {number: client.offer()[0] for number, client in clients.items()}
+    for number, client in clients.items():
+        client.accept({n: offer[number] for n, offer in offers.items() if n != number})
+        client.upload(values[number])
+    return clients
+
+
+def cautious(setting, signing=None):
+    """Return careful clients after their uploads, and everybody's signing keys."""
+    signing = signing or {n: SigningKey() for n in setting.roster.members}
+    known = {n: key.public for n, key in signing.items()}
+    inner = uploaded(setting)
+    return {n: CautiousClient(inner[n], n, setting.roster, signing[n], known) for n in inner}, signing
+
+
+def shares_of_the_victim(roster, answers):
+    """Return the shares of the victim's two secrets that SecAgg's answers hold, by kind and place."""
+    kinds = {"own": {}, "vault": {}}
+    for number, (kind, answer) in answers.items():
+        at = shamir.SHARE_BYTES * roster.circle(number).index(VICTIM)
+        kinds[kind][roster.place(number)] = answer[at : at + shamir.SHARE_BYTES]
+    return kinds
+
+
+def test_two_lists_give_a_server_both_secrets_of_a_client_below_the_careful_threshold():
+    """Why the variant exists: three of seven answer each list, and nobody compares."""
+    setting = Setting.of("secagg", MEMBERS, 3)
+    clients = uploaded(setting)
+    answers = {n: ("own", clients[n].answer(EVERYBODY)) for n in (0, 1, 2)}
+    answers |= {n: ("vault", clients[n].answer(WITHOUT_VICTIM)) for n in (4, 5, 6)}
+    shares = shares_of_the_victim(setting.roster, answers)
+    victim = clients[VICTIM]
+    assert shamir.combine(shares["own"]) == victim._own
+    assert shamir.combine(shares["vault"]) == victim._vault_key
+
+
+@pytest.mark.parametrize("protocol", ["secagg", "lightsecagg"])
+def test_no_client_answers_when_the_server_shows_two_lists(protocol):
+    clients, _ = cautious(Setting.of(protocol, MEMBERS, 5))
+    lists = {n: EVERYBODY if n < 4 else WITHOUT_VICTIM for n in MEMBERS}
+    signatures = {n: clients[n].sign(lists[n]) for n in MEMBERS}
+    for number, client in clients.items():
+        matching = {n: text for n, text in signatures.items() if lists[n] == lists[number]}
+        with pytest.raises(Refused):
+            client.confirm(matching)  # too few
+        with pytest.raises(Tampered):
+            client.confirm(signatures)  # of another list
+        with pytest.raises(Refused):
+            client.answer(lists[number])
+
+
+@pytest.mark.parametrize("protocol", ["secagg", "lightsecagg"])
+def test_a_client_signs_one_list_and_answers_that_one(protocol):
+    clients, _ = cautious(Setting.of(protocol, MEMBERS, 5))
+    signatures = {n: clients[n].sign(EVERYBODY) for n in MEMBERS}
+    with pytest.raises(Refused):
+        clients[0].sign(WITHOUT_VICTIM)
+    clients[0].confirm(signatures)
+    with pytest.raises(Refused):
+        clients[0].answer(WITHOUT_VICTIM)
+    assert clients[0].answer(EVERYBODY)
+
+
+def test_a_client_signs_no_list_without_itself_of_strangers_or_of_too_few():
+    clients, _ = cautious(Setting.of("secagg", MEMBERS, 5))
+    for wrong, error in ((WITHOUT_VICTIM, Refused), ([*MEMBERS, 7], Refused), ([1, 2, VICTIM], TooFew)):
+        with pytest.raises(error):
+            clients[VICTIM].sign(wrong)
+
+
+def test_as_many_signatures_as_the_threshold_suffice():
+    clients, _ = cautious(Setting.of("secagg", MEMBERS, 5))
+    signatures = {n: clients[n].sign(EVERYBODY) for n in MEMBERS}
+    clients[0].confirm({n: signatures[n] for n in range(5)})
+    assert clients[0].answer(EVERYBODY)
+
+
+def test_signatures_of_an_earlier_sum_are_of_no_use():
+    setting = Setting.of("secagg", MEMBERS, 5)
+    clients, signing = cautious(setting)
+    old = {n: clients[n].sign(EVERYBODY) for n in MEMBERS}
+    roster = setting.roster
+    later = Roster(roster.run, roster.number + 1, 0, roster.members, roster.neighbours, roster.threshold)
+    again, _ = cautious(Setting("secagg", later), signing)
+    again[0].sign(EVERYBODY)
+    with pytest.raises(Tampered):
+        again[0].confirm(old)
+
+
+def test_no_two_sums_have_the_same_statement():
+    roster = Setting.of("secagg", MEMBERS, 5).roster
+    others = [
+        Roster(b"ruN", 3, 0, roster.members, roster.neighbours, 5),
+        Roster(b"run", 4, 0, roster.members, roster.neighbours, 5),
+        Roster(b"run", 3, 1, roster.members, roster.neighbours, 5),
+        Roster(b"run", 3, 0, (*roster.members, 7), roster.neighbours, 5),
+        Roster(b"run", 3, 0, roster.members, roster.neighbours, 4),
+    ]
+    texts = {statement(each, EVERYBODY) for each in [roster, *others]}
+    assert len(texts | {statement(roster, WITHOUT_VICTIM)}) == 7
+
+
+class Server(Collectives):
+    """Rank 0's calls, with a server that changes what it relays to clients."""
+
+    def __init__(self, kind, change):
+        super().__init__(World().comm)
+        self._kind, self._change = kind, change
+
+    def bcast(self, buffer, place="", *, blocking=False, kind="broadcast"):
+        if kind == self._kind:
+            self._change(buffer)
+        return super().bcast(buffer, place, blocking=blocking, kind=kind)
+
+
+HOSTS, WEIGHTS = np.zeros(4, np.int64), np.ones(4, np.int64)
+DELTAS = {n: np.full(5, 0.25 * (n + 1), np.float32) for n in range(4)}
+GROUPS = Groups(HOSTS, HOSTS, {0: 0})
+
+
+def means(collectives, protocol, rounds=1, **options):
+    keys = KeyRing(collectives, HOSTS, signed=True, **{"renewed": False, **options})
+    masked = Masked(collectives, HOSTS, protocol, 2.0, 5, keys, meter_of(collectives), announces=False)
+    return [masked.means(GROUPS, np.arange(4), WEIGHTS, DELTAS)[0].tolist() for _ in range(rounds)]
+
+
+@pytest.mark.parametrize("protocol", [SecAgg(5, 0.7), LightSecAgg(5, 0.7, 0.5)])
+@pytest.mark.parametrize("renewed", [False, True])
+def test_an_honest_server_gets_the_mean(protocol, renewed):
+    assert means(Server("", None), protocol, 2, renewed=renewed) == [[0.625] * 5] * 2
+
+
+def test_a_swapped_public_key_is_caught():
+    def swap(rows):
+        rows[2, :32] = rows[1, :32]
+
+    with pytest.raises(RankFailed, match="the public key of client 2 is not what that client has signed"):
+        means(Server("public keys", swap), SecAgg(5, 0.7))
+
+
+def test_an_earlier_public_key_is_caught():
+    """Replayed in the next sum, where each sum has new keys."""
+    earlier = []
+
+    def replay(rows):
+        earlier.append(rows.copy())
+        rows[1] = earlier[0][1]
+
+    with pytest.raises(RankFailed, match="the public key of client 1"):
+        means(Server("public keys", replay), SecAgg(5, 0.7), 2, renewed=True)
+    assert len(earlier) == 2  # at the start, and for the first sum
+
+
+@pytest.mark.parametrize("protocol", [SecAgg(5, 0.7), LightSecAgg(5, 0.7, 0.5)])
+def test_earlier_signatures_are_caught(protocol):
+    earlier = []
+
+    def replay(rows):
+        earlier.append(rows.copy())
+        rows[:] = earlier[0]
+
+    with pytest.raises(RankFailed, match=r"the server deviates from the protocol: client \d did not sign"):
+        means(Server("signatures", replay), protocol, 2)
+    assert len(earlier) == 2
+
+
+def test_signatures_under_another_name_are_caught():
+    def swap(rows):
+        rows[[0, 1]] = rows[[1, 0]]
+
+    with pytest.raises(RankFailed, match="did not sign the list of survivors"):
+        means(Server("signatures", swap), SecAgg(5, 0.7))
