@@ -53,11 +53,11 @@ def filled(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Column[R
     return [each for each in columns if not rows or any(each.entry(row).text != NONE for row in rows)]
 
 
-def number(value: float | None, digits: int = 2, kind: str = "") -> Entry:
-    """Return a number's entry; for none or NaN a dash, which sorts last."""
+def number(value: float | None, digits: int = 2, kind: str = "", sign: str = "") -> Entry:
+    """Return a number's entry, with a plus if `sign` is one; for none or NaN a dash, which sorts last."""
     if value is None or math.isnan(value):
         return Entry(NONE, "", kind)
-    return Entry(f"{value:,.{digits}f}", value, kind)
+    return Entry(f"{value:{sign},.{digits}f}", value, kind)
 
 
 def share(value: float | None, digits: int = 2) -> Entry:
@@ -70,12 +70,22 @@ def words(content: object, kind: str = "") -> Entry:
     return Entry(str(content), str(content), kind)
 
 
-def score(metric: Metric, value: float | Estimate | None, kind: str = "") -> Entry:
-    """Return a metric's value as people read it, with half the width of its interval where it has one."""
+def score(metric: Metric, value: float | Estimate | None, kind: str = "", sign: str = "") -> Entry:
+    """Return a metric's value as people read it, with half the width of its interval where it has one.
+
+    Parameters
+    ----------
+    metric : Metric
+    value : float or Estimate or None
+    kind : str
+        Its class on the page.
+    sign : str
+        "+" for a difference.
+    """
     found = (
         value if isinstance(value, Estimate) else Estimate(math.nan if value is None else value, math.nan, 1)
     )
-    shown = number(metric.scale * found.mean, metric.digits, kind)
+    shown = number(metric.scale * found.mean, metric.digits, kind, sign)
     if math.isnan(found.half):
         return shown
     return Entry(f"{shown.text} ± {metric.scale * found.half:,.{metric.digits}f}", shown.value, kind)

@@ -19,6 +19,19 @@ class Estimate:
     half: float
     count: int
 
+    def verdict(self, higher: bool = True) -> str:
+        """Return what the interval of differences from a reference says: it decides where it excludes 0.
+
+        `higher` says whether more is better.
+        """
+        if self.mean == 0 and not self.half > 0:
+            return "the same"
+        if math.isnan(self.half):
+            return "one pair only" if self.count else "no pair"
+        if abs(self.mean) <= self.half:
+            return "undecided"
+        return "better" if higher == (self.mean > 0) else "worse"
+
 
 def estimate(values: npt.ArrayLike) -> Estimate:
     """Return the mean of independent values, NaN left out, with its interval."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8B5A2B")
 """Told apart with any colour vision: seven after Okabe and Ito (2008), and a brown."""
 
@@ -66,6 +68,12 @@ def algorithm_place(algorithm: str) -> int:
 def algorithm_look(algorithm: str) -> int:
     """Return the number that an algorithm's colour and dashes follow from; plug-ins share the last."""
     return (*ORDER, *_FURTHER, algorithm).index(algorithm)
+
+
+def reference_among(names: Sequence[str], wanted: str | None) -> str:
+    """Return which of some algorithms others are set against: the wanted one, else FedAvg, else the first."""
+    asked = (each for each in names if wanted in (each, algorithm_name(each)))
+    return next(asked, "fedavg" if "fedavg" in names else names[0])
 
 
 def unsupervised_name(objective: str, algorithm: str) -> str:

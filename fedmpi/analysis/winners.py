@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ class Winner:
     config : dict
         Configuration of the winner.
     options : str
-        Its settings that are not the defaults.
+        Its settings that are not the defaults and that not all runs of all groups share.
     candidates : int
         Settings that were tried.
     metric : Metric
@@ -77,7 +77,8 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
     groups = grouped(complete, lambda run: tuple(_setting(run, key) for key in by))
     if not groups:
         raise BadInput("no complete runs to select from; run the suite first: fedmpi sweep SUITE")
-    return [_winner(group, members) for group, members in groups.items()]
+    shared = set.intersection(*(set(option_text(run.config).split()) for run in complete))
+    return [_winner(group, members, shared) for group, members in groups.items()]
 
 
 def best_round(run: Run) -> int:
@@ -118,7 +119,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
     return "\n".join([*lines, "]", ""])
 
 
-def _winner(group: tuple[str, ...], members: Sequence[Run]) -> Winner:
+def _winner(group: tuple[str, ...], members: Sequence[Run], shared: Collection[str]) -> Winner:
     metric = members[0].headline
     settings = grouped(members, lambda run: option_text(run.config))
     found = {text: _mean(tried, "val") for text, tried in settings.items()}
@@ -131,7 +132,7 @@ def _winner(group: tuple[str, ...], members: Sequence[Run]) -> Winner:
     return Winner(
         group,
         chosen[0].config,
-        options,
+        " ".join(part for part in options.split() if part not in shared),
         len(settings),
         metric,
         found[options],

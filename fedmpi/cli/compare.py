@@ -18,9 +18,9 @@ from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
-from fedmpi.analysis.comparison.outcomes import described, read_side
+from fedmpi.analysis.comparison.outcomes import described, read_side, split
 from fedmpi.analysis.pairing import compare_identical
-from fedmpi.cli.options import Json
+from fedmpi.cli.options import Json, Reference
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.report import check_target
 from fedmpi.cli.terminal import Screen, console, print_json, say
@@ -86,6 +86,15 @@ def compare(
         ),
     ] = None,
     as_json: Json = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTING",
+            help="Compare the values of a setting in these runs, such as algorithm, model, kernels, "
+            "optimizer.lr: paired by seed and all other settings.",
+        ),
+    ] = None,
+    reference: Reference = None,
 ) -> int:
     """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed.
 
@@ -99,7 +108,7 @@ def compare(
     fedmpi compare results/runs other
     """
     if identical:
-        if len(runs) != 2:
+        if len(runs) != 2 or by is not None:
             raise BadInput("compare --identical: name two runs or two suites' folders")
         return say_identical(*runs)
     check_target(target)
@@ -109,18 +118,19 @@ def compare(
         None if fail_if_slower is None else share(fail_if_slower, "--fail-if-slower"),
         allowance(fail_if_less_accurate, "--fail-if-less-accurate"),
     )
-    return _compare(runs, limits, as_json)
-
-
-def _compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
-    """Compare every further path with the first."""
-    if len(paths) < 2:
+    if by is None and (len(runs) < 2 or reference is not None):
         raise BadInput(
-            "compare: name two runs, suites or folders, or more; the first is what others are set against"
+            "compare: name two runs, suites or folders, or more, the first is what others are set against; "
+            "or one and --by SETTING"
         )
     complaints: list[str] = []
-    first, *others = [read_side(path, limits.target, complaints) for path in paths]
-    found = [compare_sides(first, other, limits) for other in others]
+    sides = [read_side(path, target, complaints) for path in runs]
+    first, *others = sides if by is None else split(sides, by, reference)
+    return _say([compare_sides(first, other, limits, by) for other in others], complaints, as_json)
+
+
+def _say(found: Sequence[Comparison], complaints: list[str], as_json: bool) -> int:
+    """Print the comparisons and what was left out; return the exit code."""
     if as_json:
         print_json([_record(each) for each in found])
     else:
@@ -137,7 +147,7 @@ def _compare(paths: Sequence[Path], limits: Limits, as_json: bool) -> int:
 def _show(screen: Screen, found: Comparison) -> None:
     names = _letters(found)
     for letter, side in zip("AB", (found.first, found.second), strict=True):
-        screen.print(f"{letter} = {side.label}: {described(side)}", soft_wrap=True)
+        screen.print(f"{letter} = {side.label}: {described(side)}")
     _show_validity(screen, found)
     _show_reasons(screen, found)
     if len(found.cases) > 1:
@@ -145,7 +155,7 @@ def _show(screen: Screen, found: Comparison) -> None:
     if found.overall:
         screen.print(_table("All cases" if len(found.cases) > 1 else names, found.overall))
     for check in found.checks:
-        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}", soft_wrap=True)
+        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}")
 
 
 def _letters(found: Comparison) -> str:
@@ -167,7 +177,7 @@ def _show_validity(screen: Screen, found: Comparison) -> None:
     screen.print(_verdict("INVALID", text))
     for case in wrong:
         text = f"  {case.dataset}, {case.algorithm}: {'; '.join(case.invalid)}"
-        screen.print(text, soft_wrap=True)
+        screen.print(text)
 
 
 def _verdict(word: str, text: str) -> Text:
@@ -181,10 +191,10 @@ def _show_reasons(screen: Screen, found: Comparison) -> None:
     )
     for (text, spoils, refused), count in reasons.items():
         what = "refused" if refused else f"flagged: {' and '.join(spoils)}" if spoils else "noted"
-        screen.print(f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}", soft_wrap=True)
+        screen.print(f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}")
     stated = Counter(line for pair in pairs for line in pair.stated)
     for line, count in stated.items():
-        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}", soft_wrap=True)
+        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}")
 
 
 def _table(title: str, found: Sequence[Ratio]) -> Any:

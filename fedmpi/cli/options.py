@@ -38,6 +38,9 @@ SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled nam
 Runs = Annotated[
     list[Path], typer.Argument(help="Run folders, folders that hold some, or suites run in results/runs.")
 ]
+Reference = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What is set against; default FedAvg, else the first.")
+]
 OneCase = Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
 Image = Annotated[

@@ -34,10 +34,14 @@ class _Column:
     cells: list[str] = field(default_factory=list)
 
     @property
+    def longest_word(self) -> int:
+        """Width of the heading's longest word, which is never broken."""
+        return max(map(cell_len, self.heading.split()), default=0)
+
+    @property
     def content(self) -> int:
         """Width of the widest cell, or of the heading's longest word where that is more."""
-        longest_word = max(map(cell_len, self.heading.split()), default=0)
-        return max([longest_word, *map(cell_len, self.cells)])
+        return max([self.longest_word, *map(cell_len, self.cells)])
 
     @property
     def least(self) -> int:
@@ -168,9 +172,11 @@ def _beside(columns: Sequence[_Column], blocks: Sequence[Sequence[str]], widths:
 
 def _final_widths(kept: Sequence[_Column], room: int) -> list[int]:
     """Return how wide each column is; names are shortened where nothing else helps."""
-    found = _shortened(
-        [column.least for column in kept], [column.is_text and not column.wrapped for column in kept], room
-    )
+    floors = [
+        max(_LEAST_NAME, column.longest_word) if column.is_text and not column.wrapped else column.least
+        for column in kept
+    ]
+    found = _shortened([column.least for column in kept], floors, room)
     for place, column in enumerate(kept):
         left = room - sum(found) - _GAP * (len(found) - 1)
         if column.wrapped and left > 0:
@@ -182,14 +188,14 @@ def _width(columns: Sequence[_Column]) -> int:
     return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
 
 
-def _shortened(widths: Sequence[int], may_shrink: Sequence[bool], room: int) -> list[int]:
-    """Return the widths, those of the widest names less by what is missing of the room."""
+def _shortened(widths: Sequence[int], floors: Sequence[int], room: int) -> list[int]:
+    """Return the widths, the widest that are above their floors less by what is missing of the room."""
     found = list(widths)
     while sum(found) + _GAP * (len(found) - 1) > room:
         width, place = max(
-            ((each, place) for place, each in enumerate(found) if may_shrink[place]), default=(0, 0)
+            ((each, place) for place, each in enumerate(found) if each > floors[place]), default=(0, 0)
         )
-        if width <= _LEAST_NAME:
+        if not width:
             break
         found[place] -= 1
     return found

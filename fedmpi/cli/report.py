@@ -8,21 +8,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fedmpi.analysis import rows
-from fedmpi.analysis.columns import Figures, client_columns, run_columns, task_columns
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.entries import Column, Entry
+from fedmpi.analysis.page.collect import digest
+from fedmpi.analysis.page.overview import records
+from fedmpi.analysis.page.settings import Setting, settings
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
-from fedmpi.cli.options import Json, Runs
-from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, left_out, print_json, say, write
+from fedmpi.cli.options import Json, Reference, Runs
+from fedmpi.cli.report_tables import client_table, mean_tables, run_table, task_table
+from fedmpi.cli.terminal import Screen, console, left_out, print_json, say, write
 from fedmpi.errors import BadInput
-from fedmpi.metrics.metric import Metric
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
@@ -31,8 +31,6 @@ from fedmpi.visible import complain_of, visible_lines
 if TYPE_CHECKING:
     from fedmpi.analysis.page.build import Page
 
-_HINT = "a wider terminal, `| less -S` or --html FILE shows them"
-_MOST_TASKS = 30
 _MOST_NAMED = 3
 """Suites that a title names."""
 
@@ -60,6 +58,23 @@ class Formats:
 NO_FORMATS = Formats()
 
 
+@dataclass(frozen=True)
+class Lines:
+    """What a line of a table stands for, and what leads are over."""
+
+    by: Annotated[
+        Literal["algorithm", "case"] | None,
+        typer.Option(
+            help="A line per dataset and algorithm, means over seeds, or per case. Default: of several runs "
+            "algorithm, of one and with --json case."
+        ),
+    ] = None
+    reference: Reference = None
+
+
+BY_ALGORITHM = Lines()
+
+
 def check_target(target: float | None) -> None:
     """Raise BadInput for a target that is none of any metric; one beyond a metric is found with the runs."""
     if target is not None and not math.isfinite(target):
@@ -74,8 +89,9 @@ def report(
     as_json: Json = False,
     csv: Annotated[Path | None, typer.Option(help="Also write one row per complete run and client.")] = None,
     formats: Formats = NO_FORMATS,
+    lines: Lines = BY_ALGORITHM,
 ) -> int:
-    """Print a table of finished or running cases, or write a page about them.
+    """Print means over seeds with 95 % intervals, or single cases, or write a page about them.
 
     Returns
     -------
@@ -88,37 +104,54 @@ def report(
     fedmpi report gcfl/table3 --html page.html
     """
     check_target(target)
-    code = _write_formats(runs, target, formats) if formats else 0
-    return max(code, _print(runs, target, as_json, csv)) if as_json or csv or not formats else code
+    code = _write_formats(runs, target, formats, lines) if formats else 0
+    return max(code, _print(runs, target, as_json, csv, lines)) if as_json or csv or not formats else code
 
 
-def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path | None) -> int:
+def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path | None, lines: Lines) -> int:
     complaints: list[str] = []
     runs = list(each_run(paths, complaints))
+    by = lines.by or ("case" if as_json or len(runs) == 1 else "algorithm")
+    if by == "case" and lines.reference is not None:
+        raise BadInput("--reference: single cases have no lead; give --by algorithm")
+    found: list[Setting] = []
+    if by == "algorithm":
+        complete = [digest(run, target) for run in runs if run.status == "complete"]
+        found = settings(complete, complaints, lines.reference)
     complain_of(complaints)
-    summaries = [summarise(run, target) for run in runs]
     if as_json:
-        print_json([_in_full(row, run) for row, run in zip(summaries, runs, strict=True)])
-    elif summaries:
-        screen = console(sys.stdout)
-        screen.print(run_table(summaries, [metric for run in runs for metric in run.metrics]))
-        if len(runs) == 1:
-            found = per_client(runs[0])
-            screen.print(client_table(found, runs[0].metrics) if found else TOGETHER)
-            tasks = task_rows(runs[0])
-            if tasks:
-                screen.print(task_table(tasks, runs[0].metrics))
-        for run in runs:
-            if run.reason:
-                screen.print(f"{run.folder}: {run.reason}")
+        print_json(records(found) if by == "algorithm" else [_in_full(run, target) for run in runs])
+    elif runs:
+        _show(console(sys.stdout), runs, found, target)
     if csv is not None:
         _write_rows(csv, [run for run in runs if run.status == "complete"])
     return 2 if complaints else 0
 
 
-def _in_full(summary: dict[str, Any], run: Run) -> dict[str, Any]:
+def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target: float | None) -> None:
+    """Print the averages and, of what is in none, a line per run."""
+    for table in mean_tables(found):
+        screen.print(table)
+    single = [run for run in runs if run.status != "complete"] if found else runs
+    if single:
+        metrics = [metric for run in single for metric in run.metrics]
+        table = run_table([summarise(run, target) for run in single], metrics)
+        table.title = "Not complete, so in no mean" if found else ""
+        screen.print(table)
+    if len(runs) == 1 and not found:
+        by_client = per_client(runs[0])
+        screen.print(client_table(by_client, runs[0].metrics) if by_client else TOGETHER)
+        tasks = task_rows(runs[0])
+        if tasks:
+            screen.print(task_table(tasks, runs[0].metrics))
+    for run in runs:
+        if run.reason:
+            screen.print(f"{run.folder}: {run.reason}")
+
+
+def _in_full(run: Run, target: float | None) -> dict[str, Any]:
     tasks = task_rows(run)
-    return {**summary, "per_client": per_client(run), **({"per_task": tasks} if tasks else {})}
+    return {**summarise(run, target), "per_client": per_client(run), **({"per_task": tasks} if tasks else {})}
 
 
 def _write_rows(target: Path, complete: Sequence[Run]) -> None:
@@ -127,14 +160,16 @@ def _write_rows(target: Path, complete: Sequence[Run]) -> None:
     write(target, stream.getvalue(), "--csv ")
 
 
-def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats) -> int:
+def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats, lines: Lines) -> int:
     from fedmpi.analysis.page import plain
     from fedmpi.analysis.page.build import Page
     from fedmpi.analysis.page.machine import read
 
     if formats.machine is not None and formats.html is None:
         raise BadInput("--machine is for the page: give --html too")
-    page = Page(target, read(formats.machine) if formats.machine else None)
+    if lines.by == "case":
+        raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
+    page = Page(target, read(formats.machine) if formats.machine else None, lines.reference)
     complaints: list[str] = []
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
@@ -174,36 +209,3 @@ def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files
         done = make_whole(folder)
     say(f"{folder}: {done}")
     return 0
-
-
-def run_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
-    """Return one line per run; `metrics` are all that these runs have."""
-    return _table(run_columns(rows, metrics), rows)
-
-
-def client_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
-    """Return one line per client of a run."""
-    return _table(client_columns(rows, metrics), rows)
-
-
-def task_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
-    """Return one line per label column of a run with all its metrics, of at most 30 columns."""
-    table = _table(task_columns(rows, metrics), rows[:_MOST_TASKS])
-    if len(rows) > _MOST_TASKS:
-        table.caption = f"... {len(rows) - _MOST_TASKS} more tasks"
-    return table
-
-
-def _table(columns: Sequence[Column[Figures]], rows: Sequence[Figures]) -> PlainTable:
-    spare = sorted((each for each in columns if each.spare), key=lambda each: -each.spare)
-    left = next(
-        (place for place, each in enumerate(columns) if not all(_is_text(each.entry(row)) for row in rows)), 0
-    )
-    table = PlainTable(
-        "", [each.heading for each in columns], left, [each.heading for each in spare], hint=_HINT
-    )
-    return table.with_lines([each.entry(row).text for each in columns] for row in rows)
-
-
-def _is_text(entry: Entry) -> bool:
-    return entry.value == entry.text

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.entries import NONE
 from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions, whole_numbers
@@ -134,9 +135,10 @@ _SPARE = ("best test of any", "tried", "metric")
 
 def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
     """Return a line per group; settings, which are what is looked for, take several lines where need be."""
-    table = PlainTable("", [*by, *_FIGURES, "settings"], len(by) + 1, _SPARE, wrapped=("settings",))
+    headings = [*(axis.removesuffix(".name") for axis in by), *_FIGURES, "settings"]
+    table = PlainTable("", headings, len(by) + 1, _SPARE, wrapped=("settings",))
     for each in found:
         numbers = (f"{each.val:.4f}", f"{each.test:.4f}", each.candidates, f"{each.test_maximum:.4f}")
         settings = " ".join(part for part in each.options.split() if not part.startswith("plugin"))
-        table.add_line(*each.group, each.metric.title, *numbers, settings)
+        table.add_line(*each.group, each.metric.title, *numbers, settings or NONE)
     return table

@@ -40,13 +40,17 @@ def nested(dotted: str, value: Any) -> Settings:
     return value  # type: ignore[no-any-return]
 
 
-def look_up(settings: Mapping[str, Any], dotted: str) -> Any:
-    """Return the value of a dotted key, of a table that names itself the name; None where there is none."""
+def value_at(settings: Mapping[str, Any], dotted: str) -> Any:
+    """Return the value of a dotted key; None where there is none."""
     value: Any = settings
     for part in dotted.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(part)
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def look_up(settings: Mapping[str, Any], dotted: str) -> Any:
+    """Return the value of a dotted key, of a table that names itself the name; None where there is none."""
+    value = value_at(settings, dotted)
     return value.get("name", value) if isinstance(value, Mapping) else value
 
 

@@ -1,6 +1,7 @@
 """`fedmpi compare` on made-up records."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -193,6 +194,77 @@ def test_mistakes(fedmpi, suites, tmp_path, arguments, words):
     done = fedmpi("compare", *(tmp_path / name if name in "ab" else name for name in arguments))
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def sweep(tmp_path, make_run):
+    """Return a folder of three algorithms and two kernels with seeds 1 and 2; FedProx with seed 1 only."""
+    for seed in (1, 2):
+        for algorithm in ("fedprox", "fedavg", "krum")[seed - 1 :]:
+            for kernels in ("csr", "compiled"):
+                settings = {"algorithm": {"name": algorithm}, "kernels": kernels}
+                accuracy = [[0.5, 0.6], [0.7, 0.8 + (algorithm == "krum") * seed / 100]]
+                slow = 2.0 if kernels == "csr" else 1.0
+                name = f"{algorithm}-{kernels}-{seed}"
+                make_run(tmp_path / "sweep" / name, accuracy, seed=seed, settings=settings, slowness=slow)
+    return tmp_path / "sweep"
+
+
+def test_algorithms_of_one_folder_are_paired_by_seed_and_all_else(fedmpi, sweep):
+    done = fedmpi("compare", sweep, "--by", "algorithm", "--json")
+    found = {each["second"]: each for each in json.loads(done.stdout)}
+    assert {each["first"] for each in found.values()} == {"algorithm fedavg"}
+    pairs = [
+        (Path(pair["first"]).name, Path(pair["second"]).name)
+        for pair in found["algorithm krum"]["cases"][0]["pairs"]
+    ]
+    assert sorted(pairs) == [
+        ("fedavg-compiled-1", "krum-compiled-1"),
+        ("fedavg-compiled-2", "krum-compiled-2"),
+        ("fedavg-csr-1", "krum-csr-1"),
+        ("fedavg-csr-2", "krum-csr-2"),
+    ]
+    (gap,) = [each for each in found["algorithm krum"]["overall"] if each["figure"] == "test_accuracy"]
+    assert gap["difference"] == pytest.approx(0.0075)  # 0.5, 0.5, 1.0 and 1.0 points
+    assert gap["verdict"] == "better"
+    assert len(found["algorithm fedprox"]["cases"][0]["pairs"]) == 2
+    assert done.returncode == 2 and "fedavg-csr-2: no counterpart in algorithm fedprox" in done.stderr
+
+
+def test_any_setting_may_be_compared_over_a_reference_that_is_asked_for(fedmpi, sweep):
+    done = fedmpi("compare", sweep, "--by", "kernels", "--reference", "compiled", "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert (found["first"], found["second"]) == ("kernels compiled", "kernels csr")
+    (speed,) = [each for each in found["overall"] if each["figure"] == "round_seconds_median"]
+    assert (speed["ratio"], speed["pairs"], speed["verdict"]) == (pytest.approx(2.0), 5, "worse")
+
+
+def test_options_of_one_algorithm_are_values_of_their_own(fedmpi, tmp_path, make_run):
+    for mu in (0.1, 0.01):
+        for seed in (1, 2):
+            settings = {"algorithm": {"name": "fedprox", "mu": mu}}
+            make_run(tmp_path / "runs" / f"{mu}-{seed}", GOOD, seed=seed, settings=settings)
+    for axis, label in (("algorithm", "algorithm fedprox, mu = 0.1"), ("algorithm.mu", "algorithm.mu 0.1")):
+        (found,) = json.loads(fedmpi("compare", tmp_path / "runs", "--by", axis, "--json").stdout)
+        assert label in (found["first"], found["second"])
+        assert len(found["cases"][0]["pairs"]) == 2
+        assert not any(pair["not_like_for_like"] for pair in found["cases"][0]["pairs"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--by", "model"], "--by model: not two values of it in these runs (None)"),
+        (["--by", "algorithm", "--reference", "gcfl"], "--reference gcfl: the runs have "),
+        (["--reference", "krum"], "compare: name two runs, suites or folders, or more"),
+        ([], "or one and --by SETTING"),
+    ],
+)
+def test_what_cannot_be_compared_inside_a_folder_is_one_line(fedmpi, sweep, arguments, words):
+    done = fedmpi("compare", sweep, *arguments)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert words in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.cli.compare import say_identical as compare
-from fedmpi.cli.report import repair, report
+from fedmpi.cli.report import Formats, Lines, repair, report
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run
@@ -75,7 +75,7 @@ def test_figures_of_a_run_as_json(tmp_path, make_run, capsys):
 def test_two_runs_of_a_suite_as_a_table(tmp_path, make_run, capsys):
     make_run(tmp_path / "suite" / "fedavg-10", ACCURACY)
     make_run(tmp_path / "suite" / "fedavg-42", ACCURACY, seed=42, status="diverged")
-    assert report([tmp_path / "suite"], target=0.9) == 0
+    assert report([tmp_path / "suite"], target=0.9, lines=Lines("case")) == 0
     text = capsys.readouterr().out
     lines = [line.split() for line in text.splitlines() if line.startswith("fedavg-")]
     assert lines[0][:8] == ["fedavg-10", "PROTEINS", "fedavg", "10", "complete", "3/3", "2", "70.00"]
@@ -83,6 +83,85 @@ def test_two_runs_of_a_suite_as_a_table(tmp_path, make_run, capsys):
     assert lines[0][-2:] == ["never", "never"]
     assert "client-1" not in text
     assert "made up" in text
+
+
+def three_seeds(folder, make_run, **gains):
+    """Record three seeds of algorithms: FedAvg at 60, 70 and 80 %, the others so many points above."""
+    for seed, base in ((1, 0.6), (2, 0.7), (3, 0.8)):
+        for name, points in gains.items():
+            gain = points[seed - 1] if isinstance(points, tuple) else points
+            values = [[base + gain / 100] * 2] * 2
+            make_run(folder / f"{name}-{seed}", values, seed=seed, settings={"algorithm": {"name": name}})
+    return folder
+
+
+def cells_of(shown):
+    return {line.split()[1]: line.split()[2:] for line in shown.splitlines() if line.startswith("PROTEINS")}
+
+
+def test_several_runs_are_averaged_over_seeds_with_leads_over_fedavg(tmp_path, make_run, capsys, monkeypatch):
+    runs = three_seeds(
+        tmp_path, make_run, fedprox=(1.0, 2.0, 3.0), fedavg=0.0, krum=(5.0, -5.0, 0.0), ditto=0.0
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    assert report([runs]) == 0
+    shown = capsys.readouterr().out
+    assert "lead over" in shown and max(map(len, shown.splitlines())) <= 80
+    assert cells_of(shown) == {  # 4.3027 * 10 / sqrt(3) = 24.84
+        "FedAvg": ["70.00", "±", "24.84", "-", "reference", "2", "3"],
+        "FedProx": ["72.00", "±", "27.33", "+2.00", "±", "2.48", "undecided", "2", "3"],
+        "Krum": ["70.00", "±", "21.51", "+0.00", "±", "12.42", "undecided", "2", "3"],
+        "Ditto": ["70.00", "±", "24.84", "+0.00", "±", "0.00", "the", "same", "2", "3"],
+    }
+    assert "s/round, total s, model GFLOP, client MB" in " ".join(shown.split())
+
+
+def test_a_lead_is_decided_where_its_interval_excludes_0_over_the_reference_that_is_asked_for(
+    tmp_path, make_run, capsys
+):
+    runs = three_seeds(tmp_path, make_run, fedavg=0.0, fedprox=(2.0, 2.5, 3.0), krum=-5.0)
+    assert report([runs], as_json=True, lines=Lines("algorithm", "FedProx")) == 0
+    rows = {row["algorithm"]: row for row in json.loads(capsys.readouterr().out)}
+    assert {name: (row["reference"], row["verdict"]) for name, row in rows.items()} == {
+        "FedAvg": ("FedProx", "worse"),
+        "FedProx": (None, None),
+        "Krum": ("FedProx", "worse"),
+    }
+    assert rows["FedAvg"]["seeds"] == [1, 2, 3] and rows["FedAvg"]["pairs"] == 3
+    assert rows["FedAvg"]["lead"] == pytest.approx(-0.025)
+    assert rows["FedAvg"]["lead_half"] == pytest.approx(0.0124207)  # 4.30265 * 0.005 / sqrt(3)
+    assert (rows["FedProx"]["test_accuracy"], rows["FedProx"]["lead"]) == (pytest.approx(0.725), None)
+
+
+def test_a_target_says_what_it_took_or_how_many_runs_reached_it(tmp_path, make_run, capsys, monkeypatch):
+    runs = three_seeds(tmp_path, make_run, fedavg=0.0, krum=11.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert report([runs], target=0.7) == 0
+    cells = cells_of(capsys.readouterr().out)
+    assert (cells["FedAvg"][-5:-1], cells["Krum"][-2:]) == (["2", "of", "3", "runs"], ["1", "3"])
+
+
+def test_runs_that_are_not_complete_stand_apart_from_the_means(tmp_path, make_run, capsys):
+    three_seeds(tmp_path, make_run, fedavg=0.0)
+    make_run(tmp_path / "fedavg-4", ACCURACY, seed=4, status="diverged")
+    assert report([tmp_path]) == 0
+    means, _, apart = capsys.readouterr().out.partition("Not complete, so in no mean")
+    assert cells_of(means)["FedAvg"][:3] == ["70.00", "±", "24.84"]
+    assert "fedavg-4" in apart and "diverged" in apart and "lead" not in means
+
+
+@pytest.mark.parametrize(
+    ("lines", "formats", "words"),
+    [
+        (Lines("algorithm", "gcfl"), Formats(), "--reference gcfl: complete runs are of fedavg, krum"),
+        (Lines("case", "krum"), Formats(), "--reference: single cases have no lead; give --by algorithm"),
+        (Lines("case"), Formats(markdown=True), "--by case: the page, --markdown and --latex have means"),
+    ],
+)
+def test_what_means_cannot_give_is_refused(tmp_path, make_run, lines, formats, words):
+    runs = three_seeds(tmp_path, make_run, fedavg=0.0, krum=1.0)
+    with pytest.raises(BadInput, match=words):
+        report([runs], formats=formats, lines=lines)
 
 
 def test_names_are_shown_as_they_stand(tmp_path, make_run, capsys):

@@ -34,7 +34,7 @@ def runs(make_judged, tmp_path):
 
 
 def test_report(fedmpi, runs):
-    shown = fedmpi("report", runs).stdout
+    shown = fedmpi("report", runs, "--by", "case").stdout
     assert "deviance" in shown and "score" not in shown  # it is in the heading
     lines = {line.split()[0]: line.split()[7:11] for line in shown.splitlines() if line.startswith("fed")}
     assert lines == {
@@ -44,7 +44,9 @@ def test_report(fedmpi, runs):
     found = json.loads(fedmpi("report", runs / "fedprox", "--json", "--target", "2").stdout)[0]
     assert (found["metric"], found["test_deviance"], found["to_target"]["rounds"]) == ("deviance", 1.25, 1)
     (row,) = [line for line in fedmpi("report", runs, "--markdown").stdout.splitlines() if "FedProx" in line]
-    assert row.startswith("| MADE-UP | FedProx | 1.2500 | 1.7500 | 1.2500 | 4.0000 | 2 | 1 |")
+    assert row.startswith(
+        "| MADE-UP | FedProx | 1.2500 | +0.2500 | one pair only | 1.7500 | 1.2500 | 4.0000 | 2 | 1 |"
+    )
 
 
 def test_page(fedmpi, runs, tmp_path):

@@ -95,7 +95,7 @@ def test_methods_of_one_dataset_stand_beside_each_other_over_their_repetitions(f
     assert "InfoGraph-FedAvg -> Intra-FedAvg" in compared.stdout and "\nVALID: 1 pair" in compared.stdout
     assert "Not like for like" not in compared.stdout and "model GFLOP" in compared.stdout
     assert "objective: infograph -> intra" in compared.stdout
-    table = fedmpi("report", "runs").stdout
+    table = fedmpi("report", "runs", "--by", "case").stdout
     assert "objective" in table and "infograph" in table and "probe" in table
     done = fedmpi("report", "runs", "--html", "page.html")
     assert "Warning" not in done.stderr

@@ -57,6 +57,13 @@ def test_the_lowest_validation_error_wins_whatever_the_test_error(configs):
     assert (winner.candidates, winner.metric, winner.group) == (2, RMSE, ("ESOL",))
 
 
+def test_settings_that_all_runs_share_are_not_named(configs):
+    (winner,) = winners([run(each, [1.0], [1.0]) for each in configs], ["dataset.name"])
+    assert winner.options == "optimizer.lr=0.1"
+    (alone,) = winners([run(configs[0], [1.0], [1.0])], ["dataset.name"])
+    assert alone.options == ""
+
+
 def test_unfinished_runs_do_not_count(configs):
     runs = [run(configs[0], [1.0], [1.0], "interrupted"), run(configs[1], [2.0], [2.0])]
     (winner,) = winners(runs, ["model.name"])

@@ -31,6 +31,16 @@ def test_headings_are_broken_between_words_only():
     ]
 
 
+def test_a_column_of_names_is_never_narrower_than_a_word_of_its_heading():
+    table = PlainTable("", ["algorithm.protocol", "score"], 1)
+    table.add_line("a-name-of-twenty-two-l", "1.0")
+    assert shown(table, 25)[1:4] == [
+        "algorithm.protocol  score",
+        "─────────────────────────",
+        "a-name-of…nty-two-l   1.0".replace("…nty-two-l ", "…ty-two-l  "),
+    ]
+
+
 def test_spare_columns_are_left_out_where_there_is_no_room_and_named_below():
     assert shown(a_table(), 34)[2:] == [
         "run          validation  seconds",

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from fedmpi.cli.report import client_table, run_table, task_table
+from fedmpi.cli.report_tables import client_table, run_table, task_table
 from fedmpi.metrics.metric import ACCURACY, MAE, RMSE
 
 RUN = {

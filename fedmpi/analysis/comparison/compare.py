@@ -83,15 +83,15 @@ class Comparison:
         return bool(self.cases) and not any(case.invalid for case in self.cases)
 
 
-def compare(first: Side, second: Side, limits: Limits) -> Comparison:
-    """Compare two sides.
+def compare(first: Side, second: Side, limits: Limits, by: str | None = None) -> Comparison:
+    """Compare two sides, which differ in the setting `by` alone where that is given.
 
     Raises
     ------
     BadInput
         A limit is in points of a score that has none.
     """
-    found, left_out = pair(first, second)
+    found, left_out = pair(first, second, by)
     for judged in _headlines(found):
         for allowed in (limits.tolerance, limits.less_accurate):
             if allowed is not None:

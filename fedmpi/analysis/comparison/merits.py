@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, Pair
-from fedmpi.analysis.estimates import estimate
+from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.scores import RULES, rules
 from fedmpi.metrics.metric import Better, Metric
 
@@ -108,17 +108,10 @@ class Ratio:
         """What the interval says: of the difference for accuracies, of the ratio for all else."""
         if self.pairs == self.flagged or not self.pairs:
             return "not like for like"
-        if self.first == self.second and (math.isnan(self.half) or self.half == 0):
-            return "the same"
-        if math.isnan(self.half):
-            return "one pair only"
-        if self.merit.kind == ACCURACY or math.isnan(self.ratio):
-            seen, higher = abs(self.difference) > self.half, self.difference > 0
-        else:
-            seen, higher = not self.low <= 1.0 <= self.high, self.ratio > 1.0
-        if not seen:
-            return "no difference seen"
-        return "better" if higher == (self.merit.better == "higher") else "worse"
+        gap = Estimate(self.difference, self.half, self.pairs)
+        if self.merit.kind != ACCURACY and not math.isnan(self.ratio):
+            gap = Estimate(math.log(self.ratio), math.log(self.high / self.ratio), self.pairs)
+        return gap.verdict(self.merit.better == "higher")
 
 
 def ratios(pairs: Sequence[Pair]) -> list[Ratio]:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedmpi.analysis.cells import grouped, titles
 from fedmpi.analysis.discovery import each_run, folder_of
-from fedmpi.analysis.names import known_objective, unsupervised_name
+from fedmpi.analysis.names import algorithm_name, known_objective, reference_among, unsupervised_name
 from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import setting, summarise
+from fedmpi.config.tables import look_up, nested, value_at
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
+from fedmpi.store.schema import canonical_json
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,37 @@ def read_side(path: Path, target: float | None, complaints: list[str]) -> Side:
         return Side(str(path), ())
     runs = tuple(_outcome(run, root, target) for run in each_run([path], complaints))
     return Side(str(path), runs)
+
+
+def split(sides: Sequence[Side], by: str, reference: str | None) -> list[Side]:
+    """Return a side for each value of a setting, what the others are set against first.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        Whose runs are taken together.
+    by : str
+        The setting, dotted, such as ``algorithm`` or ``optimizer.lr``.
+    reference : str or None
+        The value of the first side; by default FedAvg, else the first that there is.
+
+    Raises
+    ------
+    BadInput
+        There are no two values, or none is the reference.
+    """
+    runs = [run for side in sides for run in side.runs]
+    groups = list(grouped(runs, lambda run: canonical_json(nested(by, value_at(run.config, by)))).values())
+    names = [str(look_up(members[0].config, by)) for members in groups]
+    shown = titles(names, [nested(by, value_at(members[0].config, by)) for members in groups])
+    if len(groups) < 2:
+        raise BadInput(f"--by {by}: not two values of it in these runs ({', '.join(shown) or 'none'})")
+    if reference not in (None, *shown, *names, *map(algorithm_name, names)):
+        raise BadInput(f"--reference {reference}: the runs have {'; '.join(shown)}")
+    chosen = reference if reference in shown else None
+    first = shown.index(chosen) if chosen else names.index(reference_among(names, reference))
+    found = [Side(f"{by} {title}", tuple(members)) for title, members in zip(shown, groups, strict=True)]
+    return [found.pop(first), *found]
 
 
 def _outcome(run: Run, root: Path, target: float | None) -> Outcome:

@@ -69,13 +69,14 @@ class Pair:
         return any(reason.refused for reason in self.reasons)
 
 
-def pair(first: Side, second: Side) -> tuple[list[Pair], list[str]]:
+def pair(first: Side, second: Side, by: str | None = None) -> tuple[list[Pair], list[str]]:
     """Pair the runs of two sides: by equal settings, then by name, then by all settings but the method's.
 
     A method is an algorithm and an objective, in the end with the settings that belong to it.
 
     Two sides of one run each are a pair, whatever they are. Equal cases that are there several times are
-    paired in the order of their names.
+    paired in the order of their names. With `by`, the setting in which the sides differ, all others must be
+    equal, the seed too.
 
     Returns
     -------
@@ -85,25 +86,30 @@ def pair(first: Side, second: Side) -> tuple[list[Pair], list[str]]:
     """
     if not first.runs or not second.runs:
         return [], []
-    if len(first.runs) == len(second.runs) == 1:
+    if by is None and len(first.runs) == len(second.runs) == 1:
         return [_pair(first.runs[0], second.runs[0])], []
     left, right, pairs = list(first.runs), list(second.runs), []
-    steps: Sequence[Callable[[Outcome], str]] = (
-        lambda run: key(run.config, *_APART, "numerics_version"),
-        lambda run: run.name,
-        lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM),
-        lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM, *_METHOD),
-        lambda run: key(run.config, *_APART, "numerics_version", *_SUBJECT, *_SYSTEM, "rounds"),
-    )
-    for number, mark in enumerate(steps):
-        matched = _matched(left, right, mark, repeats=number == 0)
-        pairs += [_pair(a, b) for a, b in matched]
+    for number, mark in enumerate(_steps(by)):
+        matched = _matched(left, right, mark, repeats=by is None and number == 0)
+        pairs += [_pair(a, b, by) for a, b in matched]
         taken = {id(run) for both in matched for run in both}
         left = [run for run in left if id(run) not in taken]
         right = [run for run in right if id(run) not in taken]
     lines = [f"{run.folder}: no counterpart in {second.label}" for run in left]
     lines += [f"{run.folder}: no counterpart in {first.label}" for run in right]
     return pairs, lines
+
+
+def _steps(by: str | None) -> list[Callable[[Outcome], str]]:
+    """Return the marks by which runs are paired, one after another."""
+
+    def but(*apart: str) -> Callable[[Outcome], str]:
+        return lambda run: key(run.config, *_APART, "numerics_version", *apart)
+
+    if by is not None:
+        return [but(by), but(by, *_SYSTEM, *(_METHOD if by == "objective" else ()))]
+    apart = (*_SUBJECT, *_SYSTEM)
+    return [but(), lambda run: run.name, but(*apart), but(*apart, *_METHOD), but(*apart, "rounds")]
 
 
 def _matched(
@@ -121,14 +127,15 @@ def _matched(
     return found
 
 
-def _pair(first: Outcome, second: Outcome) -> Pair:
-    reasons = [*_data_reasons(first, second), *_setting_reasons(first.config, second.config)]
+def _pair(first: Outcome, second: Outcome, by: str | None = None) -> Pair:
+    subject = _subject(first.config, second.config, by)
+    reasons = [*_data_reasons(first, second), *_setting_reasons(first.config, second.config, subject)]
     if first.ranks != second.ranks:
         shown = " -> ".join("+".join(map(str, run.ranks)) or "none" for run in (first, second))
         reasons.append(Reason(f"other number of ranks ({shown})", (SPEED,)))
     stated = [
         line
-        for name in (*_subject(first.config, second.config), *_SYSTEM)
+        for name in dict.fromkeys((*subject, *_SYSTEM))
         for line in _differences(first.config, second.config, name)
         if not line.startswith("algorithm.") and not _new_file(first, second, name)
     ]
@@ -165,9 +172,11 @@ _WHY = {
 }
 
 
-def _setting_reasons(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Reason]:
+def _setting_reasons(
+    first: Mapping[str, Any], second: Mapping[str, Any], subject: Sequence[str]
+) -> list[Reason]:
     reasons = []
-    apart = {*_APART, *_SYSTEM, *_subject(first, second), "partition", "dataset"}
+    apart = {*_APART, *_SYSTEM, *subject, "partition", "dataset"}
     for name in sorted({*first, *second} - apart):
         lines = _differences(first, second, name)
         if lines:
@@ -176,10 +185,11 @@ def _setting_reasons(first: Mapping[str, Any], second: Mapping[str, Any]) -> lis
     return reasons
 
 
-def _subject(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, ...]:
+def _subject(first: Mapping[str, Any], second: Mapping[str, Any], by: str | None) -> tuple[str, ...]:
     """Return the settings that two runs are compared by."""
     same = setting(first, "objective") == setting(second, "objective")
-    return _SUBJECT if same else (*_SUBJECT, *_METHOD)
+    asked = () if by is None else (by.partition(".")[0],)
+    return (*_SUBJECT, *(() if same else _METHOD), *asked)
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> list[str]:

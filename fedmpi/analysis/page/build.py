@@ -33,10 +33,13 @@ class Page:
         Value of the headline, of the to-target figures.
     machine : Machine or None
         Rates to set the runs' against.
+    reference : str or None
+        Algorithm that leads are over.
     """
 
     target: float | None = None
     machine: Machine | None = None
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         self.digests: list[Digest] = []
@@ -58,7 +61,7 @@ class Page:
     def settings(self, left_out: Sequence[str]) -> tuple[list[Setting], list[str]]:
         """Return what can be averaged, and a line for each thing that is in no average; `left_out` first."""
         warnings = list(left_out)
-        found = settings(self.digests, warnings)
+        found = settings(self.digests, warnings, self.reference)
         warnings += [
             f"{run.folder}: {run.status}, so in no average{': ' + run.reason if run.reason else ''}"
             for run in self.digests

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.estimates import estimate
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
-from fedmpi.analysis.page.overview import ahead, direction, signed
+from fedmpi.analysis.page.overview import ahead, direction
 from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.scores import LAST
-from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 
 
@@ -64,12 +61,8 @@ def _constant(cell: Cell) -> str:
 
 def _gap(first: Cell, second: Cell) -> str:
     """Say how far ahead of the second cell the first is, over the seeds that both have."""
-    metric, seeds = first.metric, [seed for seed in first.runs if seed in second.runs]
-    own, other = (cell.values(LAST, seeds) for cell in (first, second))
-    gap = estimate(
-        [signed(metric) * (clients.mean(a) - clients.mean(b)) for a, b in zip(own, other, strict=True)]
-    )
-    size = f"{abs(gap.mean):.{metric.digits}f}"
+    metric, gap = first.metric, first.lead(second)
+    size = metric.shown(abs(gap.mean))
     if not gap.count:
         return f"before {second.label} (other seeds, so not paired)"
     if gap.mean == 0:
@@ -78,8 +71,8 @@ def _gap(first: Cell, second: Cell) -> str:
         return f"but {size}{metric.points} behind {second.label} over the seeds that both have"
     if gap.count < 2:
         return f"{size}{metric.points} ahead of {second.label} (one seed: no interval)"
-    verdict = "more than" if gap.mean > gap.half else "within"
-    half = f"{gap.half:.{metric.digits}f}{metric.points}"
+    verdict = "more than" if gap.verdict() == "better" else "within"
+    half = f"{metric.shown(gap.half)}{metric.points}"
     return f"{size} ± {half} ahead of {second.label}: {verdict} the noise of {gap.count} seeds"
 
 

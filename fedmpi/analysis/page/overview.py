@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
+from fedmpi.analysis.entries import NONE, Column, Entry, filled, number, score, words
+from fedmpi.analysis.estimates import Estimate
 from fedmpi.analysis.page.collect import ALONE, Float
 from fedmpi.analysis.page.sections import Section, leaders, table
 from fedmpi.analysis.page.settings import Cell, Setting
@@ -43,6 +47,32 @@ def by_metric(settings: Iterable[Setting]) -> list[list[Setting]]:
 def lines(settings: Sequence[Setting]) -> list[Line]:
     """Return a line per dataset and algorithm."""
     return [(each, cell) for each in settings for cell in each.cells]
+
+
+def records(settings: Sequence[Setting]) -> list[dict[str, Any]]:
+    """Return the headline's mean over seeds and its lead as JSON values, per dataset and algorithm."""
+    found = []
+    for setting, cell in lines(settings):
+        own, ahead = cell.score(), lead(setting, cell)
+        gap, reference = (Estimate(math.nan, math.nan, 0), None) if ahead is None else ahead
+        found.append(
+            {
+                "dataset": setting.heading,
+                "algorithm": cell.label,
+                "rounds": cell.config["rounds"],
+                "seeds": list(cell.runs),
+                "metric": cell.metric.name,
+                "better": cell.metric.better,
+                cell.metric.field(): own.mean,
+                "half": own.half,
+                "reference": None if reference is None else reference.label,
+                "lead": gap.mean,
+                "lead_half": gap.half,
+                "pairs": gap.count,
+                "verdict": None if reference is None else gap.verdict(),
+            }
+        )
+    return found
 
 
 def overview(settings: Sequence[Setting]) -> Section:
@@ -109,12 +139,55 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
         Column("epsilon", _epsilon, "privacy spent at the end, by client (docs/privacy.md)", pasted=True),
         Column("clusters", _clusters, "clusters at the end, mean over seeds, of algorithms that split them"),
     ]  # fmt: skip
+    last, *others = (_headline(metric, rule) for rule in rules(metric))
+    listed += [_to_target("rounds", 0, 1), _to_target("seconds", 1, 4)]
+    spare = (*others, *filled(listed, rows), *COSTS)
     return [
-        *NAMES,
-        *(_headline(metric, rule) for rule in rules(metric)),
-        *filled(listed, rows),
-        *COSTS,
+        *(*NAMES, last, *_leads_over(settings)),
+        *(replace(each, spare=each.spare or place) for place, each in enumerate(spare, 5)),
     ]
+
+
+def _to_target(unit: str, digits: int, spare: int) -> Column[Line]:
+    """Return the column of what it took to reach the target, or how many of the runs did."""
+
+    def entry(line: Line) -> Entry:
+        reached = [run.summary["to_target"] for run in line[1].runs.values() if "target" in run.summary]
+        values = [each[unit] for each in reached if each is not None]
+        if len(values) < len(reached):
+            return words(f"{len(values)} of {len(reached)} runs")
+        return number(float(np.mean(values)) if values else None, digits)
+
+    return Column(f"{'s' if unit == 'seconds' else unit} to target", entry, "mean over seeds", spare)
+
+
+def lead(setting: Setting, cell: Cell) -> tuple[Estimate, Cell] | None:
+    """Return how far a cell is ahead of its reference, and that; None where it is the reference."""
+    reference = setting.reference(cell, setting.against)
+    return None if reference is None or reference is cell else (cell.lead(reference), reference)
+
+
+def _leads_over(settings: Sequence[Setting]) -> list[Column[Line]]:
+    """Return the columns of leads, none where nothing can lead."""
+    found = [each for line in lines(settings) if (each := lead(*line)) is not None]
+    over = {reference.label.partition(", ")[0] for _, reference in found}
+
+    def entry(line: Line) -> Entry:
+        ahead = lead(*line)
+        return score(line[1].metric, None if ahead is None else ahead[0], sign="+")
+
+    def verdict(line: Line) -> Entry:
+        ahead = lead(*line)
+        alone = NONE if len(line[0].cells) == 1 else "reference"
+        return words(alone if ahead is None else ahead[0].verdict())
+
+    title = f"lead over {over.pop() if len(over) == 1 else 'the reference'}"
+    meaning = f"{settings[0].metric.points} by which it is better, over the seeds that both have"
+    listed = [
+        Column(title, entry, f"{meaning.strip()}, ± 95 % interval of the differences by seed", pasted=True),
+        Column("verdict", verdict, "undecided: the interval of the lead holds 0", pasted=True),
+    ]
+    return listed if found else []
 
 
 def _headline(metric: Metric, rule: str) -> Column[Line]:
@@ -171,7 +244,7 @@ def gain(setting: Setting, cell: Cell) -> tuple[Float, Cell] | None:
 
     Both are means over the seeds that both have.
     """
-    reference = setting.reference(cell)
+    reference = setting.reference(cell, ALONE)
     if cell.algorithm == ALONE or reference is None or cell.metric.scope != "client":
         return None
     seeds = [seed for seed in cell.runs if seed in reference.runs]
@@ -191,12 +264,6 @@ def _clusters(line: Line) -> Entry:
     return number(1 + splits if splits else None, 1)
 
 
-def _cost(
-    title: str, value: Callable[[Cell], float], digits: int, meaning: str = "", pasted: bool = True
-) -> Column[Line]:
-    return Column(title, lambda line: number(value(line[1]), digits), meaning, pasted=pasted)
-
-
 def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool = False) -> Column[Line]:
     """Return the column of a figure of the runs' summaries, its mean over seeds.
 
@@ -212,7 +279,7 @@ def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool 
     pasted : bool
         Whether it is in Markdown and LaTeX, too.
     """
-    return _cost(title, lambda cell: cell.mean(name), digits, meaning, pasted)
+    return Column(title, lambda line: number(line[1].mean(name), digits), meaning, pasted=pasted)
 
 
 NAMES = (
@@ -220,8 +287,8 @@ NAMES = (
     Column[Line]("algorithm", lambda line: words(line[1].label, "name"), pasted=True),
 )
 COSTS = (
-    _cost("rounds", lambda cell: float(cell.config["rounds"]), 0),
-    _cost("seeds", lambda cell: float(len(cell.runs)), 0),
+    Column[Line]("rounds", lambda line: number(line[1].config["rounds"], 0), spare=3, pasted=True),
+    Column[Line]("seeds", lambda line: number(len(line[1].runs), 0), spare=2, pasted=True),
     of_runs("s/round", "round_seconds_median", 3, "median over rounds, mean over seeds", True),
     of_runs("total s", "total_seconds", 1, "all rounds, mean over seeds", True),
     of_runs("model GFLOP", "model_gflop", 0),

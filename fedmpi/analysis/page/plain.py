@@ -60,9 +60,9 @@ def _tables(settings: Sequence[Setting]) -> list[_Table]:
 def _table(settings: Sequence[Setting]) -> _Table:
     chosen = [each for each in columns(settings) if each.pasted]
     rows = [[[each.entry(line).text for each in chosen] for line in lines([one])] for one in settings]
-    metric = settings[0].metric
+    metric, costs = settings[0].metric, {each.heading for each in COSTS}
     meanings = "; ".join(
-        f"{each.heading}: {each.meaning}" for each in chosen if each.meaning and each not in COSTS
+        f"{each.heading}: {each.meaning}" for each in chosen if each.meaning and each.heading not in costs
     )
     note = f"By {metric.title}, {direction(metric)}. Columns: {meanings}."
     return _Table([each.heading for each in chosen], rows, note)

@@ -19,12 +19,14 @@ from fedmpi.analysis.names import (
     dataset_name,
     known_objective,
     objective_place,
+    reference_among,
     unsupervised_name,
 )
 from fedmpi.analysis.page.axes import COLOURS, DASHES
-from fedmpi.analysis.page.collect import ALONE, Digest, Float
+from fedmpi.analysis.page.collect import Digest, Float
 from fedmpi.analysis.scores import LAST
 from fedmpi.analysis.summary import setting
+from fedmpi.errors import BadInput
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 
@@ -48,6 +50,14 @@ class Cell(cells.Cell[Digest]):
         """Return the mean over seeds of the headline, over clients where each has a value."""
         return estimate([clients.mean(run.values[rule]) for run in self.runs.values() if rule in run.values])
 
+    def lead(self, other: Cell) -> Estimate:
+        """Return how much better it is than another, by the headline, paired by the seeds that both have."""
+        seeds = [seed for seed in self.runs if seed in other.runs]
+        own, others = (
+            [clients.mean(cell.runs[seed].values[LAST]) for seed in seeds] for cell in (self, other)
+        )
+        return estimate(self.metric.sign * np.subtract(own, others))
+
     def figure(self, name: str) -> Estimate:
         """Return the mean over seeds of a figure of the runs' summaries."""
         return estimate([run.summary.get(name, np.nan) for run in self.runs.values()])
@@ -61,12 +71,14 @@ class Cell(cells.Cell[Digest]):
 class Setting:
     """Cells that can be compared: alike in all but algorithm and rounds, or but the unsupervised method.
 
-    `clients` are those of the first; of all, where the headline is one by client.
+    `clients` are those of the first; of all, where the headline is one by client. Leads are over the
+    algorithm `against`.
     """
 
     heading: str
     clients: tuple[str, ...]
     cells: tuple[Cell, ...]
+    against: str
 
     @property
     def metric(self) -> Metric:
@@ -79,17 +91,23 @@ class Setting:
         runs = [run for cell in self.cells for run in cell.runs.values()]
         return list({metric.name: metric for run in runs for metric in run.metrics}.values())
 
-    def reference(self, cell: Cell) -> Cell | None:
-        """Return the self-train that a cell's gains are over: of as many rounds, else of the most."""
-        alone = [each for each in self.cells if each.algorithm == ALONE and each is not cell]
-        same = [each for each in alone if each.config["rounds"] == cell.config["rounds"]]
-        return max(same or alone, key=lambda each: int(each.config["rounds"]), default=None)
+    def reference(self, cell: Cell, algorithm: str) -> Cell | None:
+        """Return an algorithm's cell that another is set against: of as many rounds, else of the most."""
+        found = [each for each in self.cells if each.algorithm == algorithm]
+        same = [each for each in found if each.config["rounds"] == cell.config["rounds"]]
+        return max(same or found, key=lambda each: int(each.config["rounds"]), default=None)
 
 
-def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
+def settings(digests: Sequence[Digest], complaints: list[str], reference: str | None = None) -> list[Setting]:
     """Sort complete runs into settings and cells; runs that fit nowhere are named in `complaints`.
 
     Where clients have values of their own, runs of other clients (a central run has one) are another setting.
+    Leads are over the algorithm `reference` where there is one, by default over FedAvg, else over the first.
+
+    Raises
+    ------
+    BadInput
+        No complete run is of the algorithm `reference`.
     """
     found: dict[tuple[str, tuple[str, ...]], dict[str, dict[int, Digest]]] = {}
     for run in digests:
@@ -106,10 +124,14 @@ def settings(digests: Sequence[Digest], complaints: list[str]) -> list[Setting]:
         else:
             seeds[int(run.config["seed"])] = run
     kept = [[seeds for seeds in alike.values() if seeds] for alike in found.values()]
-    return _named([alike for alike in kept if alike])
+    sorted_out = _named([alike for alike in kept if alike], reference)
+    names = sorted({cell.algorithm for each in sorted_out for cell in each.cells})
+    if reference not in (None, *names, *map(algorithm_name, names)):
+        raise BadInput(f"--reference {reference}: complete runs are of {', '.join(names) or 'no algorithm'}")
+    return sorted_out
 
 
-def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
+def _named(found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None) -> list[Setting]:
     firsts = [next(iter(alike[0].values())) for alike in found]
     configs = [run.setting() for run in firsts]
     names = _names([run.config for run in firsts])
@@ -122,8 +144,8 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]]) -> list[Setting]:
         for heading, run in zip(headings, firsts, strict=True)
     ]
     return [
-        Setting(heading, run.clients, _cells(alike))
-        for heading, run, alike in zip(marked, firsts, found, strict=True)
+        Setting(heading, run.clients, drawn, reference_among([cell.algorithm for cell in drawn], wanted))
+        for heading, run, drawn in zip(marked, firsts, map(_cells, found), strict=True)
     ]
 
 
