@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,6 +23,33 @@ DIGEST = "__fedmpi_sha256__"
 """Attribute of a plug-in's module: the SHA-256 of the text that was executed."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._+-]{0,99})?")
+
+
+_looked_up: dict[Hashable, Any] | None = None
+"""What was looked up in the present block of `settled`; None outside of one."""
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Look classes up once: nobody defines any in this block."""
+    global _looked_up
+    before = _looked_up
+    _looked_up = {} if before is None else before
+    try:
+        yield
+    finally:
+        _looked_up = before
+
+
+def looked_up(key: Hashable, look: Callable[[], T]) -> T:
+    """Return what `look` returns; in a block of `settled` what it returned there for this key before."""
+    if _looked_up is None:
+        return look()
+    if key not in _looked_up:
+        found = look()
+        _looked_up[key] = found
+    value: T = _looked_up[key]
+    return value
 
 
 def imported(place: str) -> Any:
@@ -95,6 +122,9 @@ class Kind(Mapping[str, type[T]], Generic[T]):
             Two share a name, or one is not made as the base asks for.
         """
         self._load_installed()
+        return looked_up(id(self), self._named)
+
+    def _named(self) -> dict[str, type[T]]:
         found: dict[str, type[T]] = {}
         for each in self.classes():
             self.check(each)
@@ -197,6 +227,8 @@ class Kind(Mapping[str, type[T]], Generic[T]):
                 text = " ".join(str(error).split())
                 raise BadInput(f"entry point {point.value} raised {type(error).__name__}: {text}") from error
         self._loaded = True
+        if _looked_up is not None:
+            _looked_up.clear()  # a module may define classes of several kinds
 
 
 def name_of(kind: type[Any]) -> Any:

@@ -8,6 +8,7 @@ import os
 from fedmpi.config.documents import short
 from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.errors import BadInput
+from fedmpi.kinds import looked_up
 
 JOIN = "+"
 """Joins datasets: ``PROTEINS+DD`` stands for the two in this order."""
@@ -21,6 +22,10 @@ def families() -> tuple[Family, ...]:
     BadInput
         Two of them know the same dataset or group.
     """
+    return looked_up("families", _families)
+
+
+def _families() -> tuple[Family, ...]:
     found = tuple(kind() for kind in FAMILIES.known().values())
     owner: dict[str, Family] = {}
     for family in found:

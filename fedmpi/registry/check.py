@@ -25,7 +25,7 @@ from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
-from fedmpi.kinds import Kind, UnknownName
+from fedmpi.kinds import Kind, UnknownName, settled
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
@@ -79,8 +79,9 @@ def check_suite(suite: Suite) -> list[Checked]:
         An unknown name, key or value; the message names file, key and closest match. Or two cases of the
         file that are the same but for their names, because one axis takes back what another sets.
     """
-    found = [_check(suite, settings) for settings in suite.cases]
-    places = distinct(suite, [each.case for each in found])
+    with settled():
+        found = [_check(suite, settings) for settings in suite.cases]
+        places = distinct(suite, [each.case for each in found])
     return [replace(found[place], number=place, ranks=suite.cases[place].ranks) for place in places]
 
 

@@ -13,6 +13,7 @@ from fedmpi.analysis.options import option_text
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations, suite
 from fedmpi.errors import BadInput
+from fedmpi.kinds import settled
 from fedmpi.metrics.metric import METRICS, Metric
 from fedmpi.registry.check import check_suite
 
@@ -159,7 +160,8 @@ class Results:
     def plan(self, name: str, cases: str = "") -> Plan:
         """Return what a suite runs, read once."""
         if (name, cases) not in self._plans:
-            self._plans[name, cases] = plan(name, cases.split())
+            with settled():
+                self._plans[name, cases] = plan(name, cases.split())
         return self._plans[name, cases]
 
     def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
