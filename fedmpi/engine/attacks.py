@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from fedmpi.case.attacks import Colluding, LabelFlip, NoAttack, Noise, SignFlip, UpdateAttack
 from fedmpi.case.schema import Case
-from fedmpi.comm.collectives import Collectives
 from fedmpi.engine.buffers import Row
 from fedmpi.engine.noise import Uniforms, gaussian
 from fedmpi.errors import BadInput
@@ -19,7 +18,8 @@ from fedmpi.graphs.packed import GraphSet
 from fedmpi.seeds import Purpose
 from fedmpi.store.schema import Field
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what is refused before MPI starts must not import it
+    from fedmpi.comm.collectives import Collectives
     from fedmpi.engine.updates import Updates
 
 Ints = npt.NDArray[np.int64]

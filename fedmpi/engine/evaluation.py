@@ -11,7 +11,7 @@ from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.engine.clients import Client, Evaluation
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.figures import LOSS_UNIT, Figures
+from fedmpi.engine.figures import LOSS_UNIT, MOST, Figures
 from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.states import States
@@ -139,7 +139,7 @@ class Evaluator:
                 parts = outcomes[number].val, outcomes[number].test
                 losses = [part.loss_sum / LOSS_UNIT for part in parts]
                 found[number] = [*(part.weight for part in parts), *losses, *(part.correct for part in parts)]
-                if not np.isfinite(losses).all():
+                if not all(loss < MOST for loss in losses):  # no sum can hold it: the run has diverged
                     row[_EVALUATED] = -1.0
         self.totals = None
         if self._is_due(round):

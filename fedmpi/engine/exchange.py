@@ -144,9 +144,12 @@ class Exchange:
     def restore(self, group: Ints, models: dict[int, Row]) -> None:
         """Begin with the models of the groups that this rank hosts members of (a collective call).
 
-        Rank 0 gets those that it updates from the rank of each group's first member.
+        Rank 0 gets those that it updates from the rank of each group's first member; none where groups and
+        their models are made anew in every round.
         """
         self.models = {**models}
+        if self._algorithm.regroups:
+            return
         everybody = np.arange(len(group))
         needed = travelling(group, self._updaters(group, everybody), self._hosts)
         if not needed:

@@ -15,13 +15,16 @@ from fedmpi.engine.aggregation import Aggregation, Groups
 
 Ints = npt.NDArray[np.int64]
 
+_BITS = 60
+
+MOST = 2**_BITS
+"""A figure is less."""
+
 LOSS_UNIT = 2.0**-20
 """What one stands for in the sum of losses."""
 
 MOST_CLIENTS = 2**13
 """Clients whose figures can be summed: a digit has one bit then."""
-
-_BITS = 60
 
 
 class Figures:
@@ -57,6 +60,8 @@ class Figures:
         figures : mapping of int to sequence of float
             Of those that this rank hosts, rounded here; one that is not finite counts as 0.
         """
+        if len(clients) < 2:
+            return None
         together = np.zeros(self._num_clients, np.int64)
         groups = Groups(together, together, {0: 0})
         held = {number: self._cut(values) for number, values in figures.items()}
@@ -68,7 +73,7 @@ class Figures:
 
     def _cut(self, values: Sequence[float]) -> npt.NDArray[np.float32]:
         """Return each figure's digits, the lowest first."""
-        whole = [round(value) if math.isfinite(value) else 0 for value in values]
-        assert len(whole) == self._width and all(0 <= each < 2**_BITS for each in whole)
+        whole = [round(value) if value < MOST else 0 for value in values]  # NaN is not
+        assert len(whole) == self._width and min(whole) >= 0
         mask, places = (1 << self._bits) - 1, range(self._digits)
         return np.array([each >> self._bits * at & mask for each in whole for at in places], np.float32)

@@ -77,7 +77,8 @@ class _Sum:
 
         sharers = [n for n in roster.members if steps is None or steps[n] > Step.SHARES]
         uploading = left(sharers, Step.UPLOAD, sharers)
-        return cls(group, roster, reduction, sharers, uploading, left(uploading, Step.ANSWERS, uploading))
+        answering = left(uploading, Step.ANSWERS, uploading) if roster.is_connected(uploading) else []
+        return cls(group, roster, reduction, sharers, uploading, answering)
 
 
 class Masked:
@@ -132,7 +133,13 @@ class Masked:
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
-        """See `Aggregation`. A group of which too few take part, or are left, has no mean."""
+        """See `Aggregation`. A group of which too few take part, or are left, has no mean.
+
+        Raises
+        ------
+        RankFailed
+            A client stops, because the server deviates from the protocol.
+        """
         means: dict[int, Floats] = {}
         together = [group for group in groups.updater if np.count_nonzero(groups.group == group) > 1]
         self.survivors = dict.fromkeys(groups.updater, 0)
@@ -144,11 +151,14 @@ class Masked:
                     reduction = Fixed32(weights[member].item(), self._clip)
                     means[group] = reduction.decode(self._summand(reduction, member, weights, deltas))
         sums = self._sums(groups, together, participants, weights)
-        with self._meter.step("shares"):
-            self._share(sums)
-        self._upload(sums, weights, deltas)
-        with self._meter.step("recovery"):
-            self._recover(sums)
+        try:
+            with self._meter.step("shares"):
+                self._share(sums)
+            self._upload(sums, weights, deltas)
+            with self._meter.step("recovery"):
+                self._recover(sums)
+        except (Refused, Tampered, TooFew) as error:
+            raise RankFailed(f"{DEVIATES}: {error}") from None
         self._conclude(sums)
         for each in sums:
             if each.total is not None:
@@ -269,7 +279,7 @@ class Masked:
 
         Raises
         ------
-        RankFailed
+        Refused, Tampered
             A client stops, because it has not seen enough signatures under its list.
         """
         for each in sums:
@@ -292,10 +302,7 @@ class Masked:
             relayed[each.group][number] = row.tobytes()
         for each in sums:
             for number in self._hosted(each.answering):
-                try:
-                    each.cautious[number].confirm(relayed[each.group])
-                except (Refused, Tampered) as error:
-                    raise RankFailed(f"{DEVIATES}: {error}") from None
+                each.cautious[number].confirm(relayed[each.group])
 
     def _conclude(self, sums: Sequence[_Sum]) -> None:
         """Have rank 0 tell all which sums it has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,16 @@ from fedmpi.case.privacy import Clipped, Private
 from fedmpi.case.schema import Case, ClippedOptions
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.accountant import Accountant
-from fedmpi.engine.aggregation import Aggregation, Floats, Groups, Ints, Weights
-from fedmpi.engine.buffers import Delta
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.noise import Uniforms, discrete_gaussian, gaussian
-from fedmpi.engine.updates import Updates
 from fedmpi.errors import BadInput
 from fedmpi.seeds import Purpose
 from fedmpi.store.schema import Field
+
+if TYPE_CHECKING:  # what is refused before MPI starts must not import it
+    from fedmpi.engine.aggregation import Aggregation, Floats, Groups, Ints, Weights
+    from fedmpi.engine.buffers import Delta
+    from fedmpi.engine.updates import Updates
 
 EPSILON = Field(
     "epsilon",
@@ -35,6 +37,10 @@ EPSILON = Field(
 
 _BELOW = 1 - 2.0**-23
 """Keeps the norm of a shortened update at most C when its elements are rounded to float32."""
+
+_STEPS = 4
+"""Least standard deviation of a participant's share of noise, in steps of the grid: the sum of shares is a
+discrete Gaussian but for exp(-16 pi^2), less than 1e-68."""
 
 _DEVIATIONS = 10
 """Standard deviations of the noise for which a sum at a public exponent has room."""
@@ -83,6 +89,14 @@ def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str])
             raise BadInput(
                 f"reduction.clip = {case.reduction.clip:g} leaves no room for the noise of {sampled} "
                 f"participants: it takes {needed:.3g} or more, or a smaller privacy.noise_multiplier"
+            )
+        steps = (
+            deviation(case, size, sampled) / Fixed32(sampled, case.reduction.clip).step / math.sqrt(sampled)
+        )
+        if privacy.distributed and steps < _STEPS:
+            raise BadInput(
+                f"reduction.clip = {case.reduction.clip:g} makes the grid too coarse for each participant's "
+                f"share of the noise ({steps:.2g} steps, {_STEPS} needed): choose a smaller one"
             )
 
 

@@ -16,7 +16,6 @@ from fedmpi.datasets.loading import sizes_of
 from fedmpi.engine import attacks, privacy
 from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.figures import MOST_CLIENTS
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import FLAGS, Hooks
 from fedmpi.engine.whereabouts import Whereabouts
@@ -81,8 +80,11 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
     """Return a digest of what each hook that every rank calls on its own returns."""
     _refuse_fields(federation.task)
     Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
-    if case.record == "protocol" and federation.num_clients > MOST_CLIENTS:
-        raise BadInput(f'record = "protocol": figures are summed over at most {MOST_CLIENTS} clients')
+    if case.record == "protocol":
+        from fedmpi.engine.figures import MOST_CLIENTS  # imports MPI
+
+        if federation.num_clients > MOST_CLIENTS:
+            raise BadInput(f'record = "protocol": figures are summed over at most {MOST_CLIENTS} clients')
     if case.plugin:
         _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients

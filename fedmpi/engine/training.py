@@ -16,7 +16,7 @@ from fedmpi.comm import reductions
 from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Training
-from fedmpi.engine.figures import LOSS_UNIT
+from fedmpi.engine.figures import LOSS_UNIT, MOST
 from fedmpi.engine.groups import PendingTraining
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.messages import TRAINING
@@ -108,8 +108,10 @@ def train(
                 rows[place, _secret_columns(algorithm)] = np.nan
             if case.record == "protocol":
                 losses = done.loss * done.samples / LOSS_UNIT
-                figures[number] = [done.samples, losses, done.accuracy * done.samples]
                 rows[place, [name != "finite" for name in TRAINING]] = np.nan
+                if not losses < MOST:  # no sum can hold it: the run has diverged
+                    rows[place, TRAINING.index("finite")] = losses = 0.0
+                figures[number] = [done.samples, losses, done.accuracy * done.samples]
             reports[place] = done.report
             executed += done.executed_flops
     return Trained(deltas, rows, reports.reshape(-1), executed, figures)

@@ -16,7 +16,8 @@ from fedmpi.algorithms.capabilities import (
     WeightsFromReports,
     kernels_of,
 )
-from fedmpi.case.schema import Case, ClippedOptions, SecureOptions
+from fedmpi.case.privacy import Private
+from fedmpi.case.schema import Case, ClippedOptions, LightSecAggOptions, SecureOptions
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.registry.tasks import task_named
@@ -85,12 +86,24 @@ def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, 
         return "reduction.clip", text
     if isinstance(algorithm, WeightsFromReports):
         return "reduction", f'the weights of {name} can exceed 1, {kind} needs a sum of 1: use "exact"'
-    if reduction.secret and isinstance(algorithm, Splits) and algorithm.wants_rows:
+    return _unmasked(algorithm, reduction) if isinstance(reduction, SecureOptions) else None
+
+
+def _unmasked(algorithm: Algorithm, reduction: SecureOptions) -> tuple[str, str] | None:
+    """Refuse what a secure sum would not hide, and numbers of clients that it cannot hold."""
+    name, kind, active = algorithm.name, f'"{reduction.name}"', reduction.server == "active"
+    if isinstance(algorithm, Splits) and algorithm.wants_rows:
         return "reduction", f'{name} compares single updates, which {kind} hides: use "gcfl-plus" or "exact"'
-    if isinstance(reduction, SecureOptions) and reduction.server == "active" and reduction.threshold <= 2 / 3:
+    if isinstance(algorithm, Splits) and active:
+        text = f"{name} sums the same updates again with other weights, when the server says so"
+        return "reduction.server", f'{text}: use "semi-honest"'
+    if isinstance(reduction, LightSecAggOptions) and reduction.colluders >= reduction.threshold:
+        text = "it must be below the threshold: clients that do not collude lift the masks"
+        return "reduction.colluders", text
+    if active and reduction.threshold <= 2 / 3:
         text = "an active server could show two lists of survivors: it must be above 2/3, such as 0.7"
         return "reduction.threshold", text
-    if reduction.secret and find_spec("cryptography") is None:
+    if find_spec("cryptography") is None:
         return "reduction", f"{kind} needs the extra secure: pip install 'fedmpi[secure]'"
     return None
 
@@ -99,6 +112,8 @@ def _unrecordable(algorithm: Algorithm, case: Case) -> str:
     """Return why a run cannot do without values of single clients on rank 0, or nothing."""
     if not case.reduction.secret:
         return f'"protocol" is for secure sums, "{case.reduction.name}" hides nothing: use "full"'
+    if isinstance(case.privacy, Private):
+        return f'"{case.privacy.name}" privacy does not count sums of figures, without noise: use "full"'
     if case.reduction.dropouts.steps:
         return 'figures are summed over all participants, none may drop out: use "full"'
     if isinstance(algorithm, Splits | Regroups | WeightsFromReports | Records):

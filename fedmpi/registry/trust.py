@@ -37,6 +37,9 @@ def _attack(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "attack", '"label-flip" needs a supervised task of one class per graph or node'
     if isinstance(attack, UpdateAttack) and attack.from_round > case.rounds:
         return "attack.from_round", f"there is no round {attack.from_round}: rounds are 1 to {case.rounds}"
+    if isinstance(attack, UpdateAttack) and isinstance(algorithm, Regroups) and case.reduction.dropouts.steps:
+        text = f"attackers start from their group's model, and {name} keeps none of a group whose sum is lost"
+        return "reduction.dropouts", f"{text}: remove the setting"
     return None
 
 

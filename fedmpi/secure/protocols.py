@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -76,6 +77,11 @@ class SecureSum(Protocol):
         """Return the bytes of a client's answer, where the clients `sharers` shared their secrets."""
 
 
+def exactly(share: float) -> Fraction:
+    """Return a share as it is written: 0.29 of 100 is 29, where the product of floats is less."""
+    return Fraction(str(share))
+
+
 class SecAgg:
     """SecAgg, and with a `degree` SecAgg+.
 
@@ -100,7 +106,7 @@ class SecAgg:
         ring = 0 < self._degree < len(members) - 1
         circles = neighbours.ring(order, self._degree) if ring else neighbours.everybody(members)
         circle = self._degree + 1 if ring else len(members)
-        least = min(math.floor(self._threshold * circle) + 1, circle)
+        least = min(math.floor(exactly(self._threshold) * circle) + 1, circle)
         return Roster(run, number, group, members, circles, max(least, 2))
 
     def client(
@@ -151,11 +157,11 @@ class LightSecAgg:
     def roster(self, run: bytes, number: int, group: int, order: Sequence[int]) -> Roster:
         """See `SecureSum`."""
         members = tuple(sorted(order))
-        least = max(math.ceil(self._threshold * len(members)), 2)
+        least = max(math.ceil(exactly(self._threshold) * len(members)), 2)
         return Roster(run, number, group, members, neighbours.everybody(members), least)
 
     def _code(self, roster: Roster) -> Code:
-        colluders = min(math.floor(self._colluders * len(roster.members)), roster.threshold - 1)
+        colluders = min(math.floor(exactly(self._colluders) * len(roster.members)), roster.threshold - 1)
         return Code(self._size, colluders, roster.threshold)
 
     def client(

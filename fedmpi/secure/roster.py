@@ -60,3 +60,14 @@ class Roster:
     def is_enough(self, client: int, among: Iterable[int]) -> bool:
         """Return whether a client and its neighbours among some clients are as many as the threshold asks."""
         return len(self.partners(client, among)) + 1 >= self.threshold
+
+    def is_connected(self, among: Iterable[int]) -> bool:
+        """Return whether some clients are joined by masks; else the sum of each part could be had apart."""
+        left = set(among)
+        if len(self.neighbours[self.members[0]]) == len(self.members) - 1:
+            return True
+        front = {next(iter(left))} if left else set()
+        while front:
+            left -= front
+            front = {other for client in front for other in self.neighbours[client]} & left
+        return not left

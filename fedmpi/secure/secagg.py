@@ -118,6 +118,8 @@ class Client:
             raise Refused(f"client {self.number} reveals one kind of share of a client, once")
         if len(stayed) < self._roster.threshold:
             raise TooFew(f"{len(stayed)} of {self._roster.threshold} clients are left")
+        if not self._roster.is_connected(survivors):
+            raise TooFew("the clients that are left share no masks between their parts")
         self._answered = True
         cut = shamir.SHARE_BYTES
         return b"".join(

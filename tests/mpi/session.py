@@ -50,7 +50,7 @@ from tests.mpi.molecules import prepare  # noqa: E402
 SUITE = Path(__file__).parent / "suite.toml"
 INTERRUPTED = (
     "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
-    "dropouts", "nodes", "links",
+    "dropouts", "links", "nodes",
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
