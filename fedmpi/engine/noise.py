@@ -6,7 +6,6 @@ from itertools import count
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from fedmpi.seeds import Purpose, key, words
 
@@ -39,6 +38,8 @@ class Uniforms:
 
 def gaussian(source: Uniforms, size: int) -> Floats:
     """Return `size` standard normal numbers, by the inverse of the distribution function."""
+    from scipy.special import ndtri  # takes a tenth of a second to import
+
     normal: Floats = ndtri(source.draw(size))
     return normal
 
