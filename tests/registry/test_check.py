@@ -84,6 +84,14 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
             "median needs every client's update and computes no sum: remove the setting `reduction`",
         ),
         (
+            'algorithm = "gcfl-plus"\nreduction = { name = "secagg", server = "active", threshold = 0.7 }',
+            "case.reduction.server: gcfl-plus sums the same updates again with other weights",
+        ),
+        (
+            'reduction = { name = "lightsecagg", colluders = 0.7 }',
+            "case.reduction.colluders: it must be below the threshold",
+        ),
+        (
             'reduction = { name = "secagg+", neighbours = 3 }',
             "case.reduction.neighbours: input should be a multiple of 2",
         ),

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from fedmpi.secure import field, lightsecagg, neighbours, shamir
+from fedmpi.secure import field, lightsecagg, neighbours, protocols, shamir
 from fedmpi.secure.keys import (
     AgreementKey,
     Purpose,
@@ -247,3 +247,14 @@ def test_the_least_degree_holds_its_own_bounds():
 
 def test_small_groups_have_no_safe_degree():
     assert neighbours.least_degree(20, 0.33, 0.3) is None
+
+
+def test_survivors_of_a_ring_in_two_parts_share_no_masks():
+    circles = neighbours.ring(list(range(8)), 2)
+    roster = Roster(b"run", 1, 0, tuple(range(8)), circles, 2)
+    assert roster.is_connected([1, 2, 3, 4, 5, 6, 7])
+    assert not roster.is_connected([1, 2, 3, 5, 6, 7])
+
+
+def test_a_share_of_a_group_is_taken_as_it_is_written():
+    assert protocols.exactly(0.29) * 100 == 29  # the product of floats is 28.999...
