@@ -144,3 +144,11 @@ def test_noise_for_which_a_sum_has_no_room_is_refused():
         BadInput, match=r"leaves no room for the noise of 4 participants: it takes 2.5 or more"
     ):
         refuse_unfit(case_of(name="distributed"), 10, 4, [])
+
+
+def test_noise_that_the_grid_would_round_away_is_refused():
+    case = case_of(name="distributed", clip=1e-3, noise_multiplier=1e-3)
+    refuse_unfit(case, 100, 4, [])
+    coarse = case.model_copy(update={"reduction": case.reduction.model_copy(update={"clip": 1024.0})})
+    with pytest.raises(BadInput, match=r"grid too coarse for each participant's share of the noise"):
+        refuse_unfit(coarse, 100, 4, [])
