@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,6 @@ from fedmpi.engine.figures import Figures
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.key_ring import KeyRing
-from fedmpi.engine.masked import Masked, protocol_of
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.privacy import Noisy, Privacy
@@ -41,6 +39,9 @@ from fedmpi.engine.weighing import weighted
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.store.schema import SECURE_STEPS
+
+if TYPE_CHECKING:
+    from fedmpi.engine.key_ring import KeyRing
 
 Ints = npt.NDArray[np.int64]
 
@@ -129,6 +130,9 @@ class Rounds:
         noise = self._privacy if self._privacy.distributed and clip is None else None
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers, noise)
+        from fedmpi.engine.key_ring import KeyRing  # these need the extra secure
+        from fedmpi.engine.masked import Masked, protocol_of
+
         if self._keys is None:
             with self.meter.step("keys"):
                 self._keys = KeyRing(
