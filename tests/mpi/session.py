@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run a
 
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
 from fedmpi.cli.options import Data  # noqa: E402
-from fedmpi.cli.run import check_places, plan_suite  # noqa: E402
+from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
