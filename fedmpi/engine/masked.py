@@ -48,8 +48,8 @@ class _Sum:
 
     Attributes
     ----------
-    sharers, uploading, answering : list of int
-        Members that share their secrets, upload, and answer.
+    sharers, uploading, counted, answering : list of int
+        Members that share their secrets, upload, whose uploads are added, and that answer.
     survivors : list of int
         Members whose uploads the server has, as it announces them.
     """
@@ -59,6 +59,7 @@ class _Sum:
     reduction: Fixed32
     sharers: list[int]
     uploading: list[int]
+    counted: list[int]
     answering: list[int]
     survivors: list[int] = field(default_factory=list)
     clients: dict[int, Client] = field(default_factory=dict)
@@ -69,16 +70,19 @@ class _Sum:
 
     @classmethod
     def of(cls, group: int, roster: Roster, reduction: Fixed32, steps: Ints | None) -> _Sum:
-        """Return a sum whose members drop out before these steps; those with too few neighbours leave."""
+        """Return a sum whose members drop out before these steps; those with too few neighbours leave.
 
-        def left(members: Iterable[int], step: Step, beside: Sequence[int]) -> list[int]:
-            stay = [n for n in members if steps is None or steps[n] > step]
-            return [n for n in stay if roster.is_enough(n, beside)]
+        Uploads that no masks join with most of the others are put aside; their clients help on.
+        """
 
-        sharers = [n for n in roster.members if steps is None or steps[n] > Step.SHARES]
-        uploading = left(sharers, Step.UPLOAD, sharers)
-        answering = left(uploading, Step.ANSWERS, uploading) if roster.is_connected(uploading) else []
-        return cls(group, roster, reduction, sharers, uploading, answering)
+        def stay(members: Iterable[int], step: Step) -> list[int]:
+            return [n for n in members if steps is None or steps[n] > step]
+
+        sharers = stay(roster.members, Step.SHARES)
+        uploading = [n for n in stay(sharers, Step.UPLOAD) if roster.is_enough(n, sharers)]
+        counted = roster.joined(uploading)
+        answering = [n for n in stay(uploading, Step.ANSWERS) if roster.can_answer(n, counted)]
+        return cls(group, roster, reduction, sharers, uploading, counted, answering)
 
 
 class Masked:
@@ -238,7 +242,8 @@ class Masked:
                     summand = self._summand(each.reduction, number, weights, deltas)
                     upload = each.clients[number].upload(summand)
                     self._collectives.note("upload", upload, client=number)
-                    self._protocol.add(upload, total)
+                    if number in each.counted:
+                        self._protocol.add(upload, total)
         with self._meter.step("upload"):
             whole = self._collectives.reduce(totals, kind="masked sums")
         for place, each in enumerate(sums):
@@ -264,8 +269,8 @@ class Masked:
                 each.total = None
 
     def _announce(self, sums: Sequence[_Sum]) -> None:
-        """Have rank 0 tell all clients whose uploads it has."""
-        flags = [np.isin(each.roster.members, each.uploading).astype(np.uint8) for each in sums]
+        """Have rank 0 tell all clients whose uploads it adds."""
+        flags = [np.isin(each.roster.members, each.counted).astype(np.uint8) for each in sums]
         if sums and self._announces:
             whole = self._collectives.bcast(np.concatenate(flags), kind="survivors")
             flags = np.split(whole, np.cumsum([len(one) for one in flags])[:-1])
