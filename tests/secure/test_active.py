@@ -94,6 +94,13 @@ def test_a_client_signs_no_list_without_itself_of_strangers_or_of_too_few():
             clients[VICTIM].sign(wrong)
 
 
+def test_a_client_that_has_signed_no_list_confirms_none():
+    clients, _ = cautious(Setting.of("secagg", MEMBERS, 5))
+    signatures = {n: clients[n].sign(EVERYBODY) for n in MEMBERS if n}
+    with pytest.raises(Refused):
+        clients[0].confirm(signatures)
+
+
 def test_as_many_signatures_as_the_threshold_suffice():
     clients, _ = cautious(Setting.of("secagg", MEMBERS, 5))
     signatures = {n: clients[n].sign(EVERYBODY) for n in MEMBERS}

@@ -149,7 +149,7 @@ def test_examples_are_counted_where_a_graph_holds_several(fedmpi, tmp_path):
     ("lr", "batch_size"),
     [
         ("1e30", 128),  # not finite after one step
-        ("1e5", 5),  # of the last batches finite, and more than 2^40
+        ("10.0", 8),  # finite, and in training more than 2^40
         ("1e5", 128),  # the same of the new model alone
     ],
 )
