@@ -1,14 +1,17 @@
 """Sums of figures over clients, and what commands show of a run that has nothing else."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fedmpi.analysis import figures as pictures
 from fedmpi.comm.world import World
 from fedmpi.engine.figures import MOST_CLIENTS, Figures
 from fedmpi.engine.key_ring import KeyRing
 from fedmpi.engine.masked import Masked
+from fedmpi.errors import BadInput
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.store.reader import load_run
 from tests.secure.sums import meter_of
@@ -116,6 +119,11 @@ def test_commands_say_that_no_values_of_clients_are_there(fedmpi, tmp_path):
     assert f"Model: none; {LINE}" in " ".join(shown.split()) and "nan" not in shown
     done = fedmpi("plot", "gains", folder)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
+    odd = {name: value for name, value in load_run(folder).config.items() if name != "rounds"}
+    run = replace(load_run(folder), config=odd | {"algorithm": {"name": "self-train"}})
+    for kind in map(pictures.load, ("gains", "losses")):
+        with pytest.raises(BadInput, match="its configuration has no rounds; leave it out"):
+            pictures.drawn(kind, [run], kind.Options())
 
 
 NODES = """
