@@ -30,6 +30,7 @@ _DOTTED = "; dotted: the largest class's share"
 _MOST_SHADED = 4
 """Shaded ranges that a panel bears; more methods by round have a panel each."""
 _OTHERS = "#bbbbbb"
+_COLUMNS = 3
 _MOST_TICKS = 8
 _DECADES = 50.0
 """Settings that differ by so much stand on a logarithmic axis."""
@@ -89,6 +90,9 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
             axis.axhline(_largest_class(first), color="black", linewidth=0.8, linestyle=":")
         if each_own and len(panels) == 1:
             axis.label_outer()
+    for axis, _ in axes[-_COLUMNS:]:  # also above a gap in the last row
+        axis.tick_params(labelbottom=True)
+        axis.set_xlabel(_across_label(options))
     counts = {len(values) for curve in drawn for values in curve.points.values()}
     style.add_caption(figure, f"{_caption(counts, each_own, options)}{_DOTTED * dotted}.")
     return figure
@@ -108,7 +112,9 @@ def _own_panels(panels: _Panels) -> _Drawn:
     """Return a panel per dataset and method: its mean and range, in grey the means of the others."""
     named = [(heading, titled(curves, lambda curve: curve.name)) for heading, curves in panels]
     wanted = [(heading, label, curve) for heading, lines in named for label, (curve,) in lines]
-    figure, axes = style.panels(len(wanted), columns=3, height=1.6, sharex=True, sharey=len(panels) == 1)
+    figure, axes = style.panels(
+        len(wanted), columns=_COLUMNS, height=1.6, sharex=True, sharey=len(panels) == 1
+    )
     of_dataset = dict(panels)
     for axis, (heading, label, curve) in zip(axes, wanted, strict=True):
         for other in of_dataset[heading]:
@@ -119,7 +125,6 @@ def _own_panels(panels: _Panels) -> _Drawn:
         axis.plot(places, mean, color=COLOURS[0], linewidth=1.6)
         title = label if len(panels) == 1 else f"{heading}: {label}"
         axis.set_title(f"{title}, {mean[-1]:.1f}")
-        axis.set_xlabel("round")
         _round_ticks(axis, places[-1])
     if len(panels) == 1:
         figure.suptitle(panels[0][0], x=0.01, ha="left", fontsize=9)
@@ -197,7 +202,7 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
         )  # who is drawn first shows beneath an equal curve
         axis.plot(places, mean, label=label, color=colour, linestyle=dashes, marker=marker, linewidth=width)
         axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
-    axis.set_xlabel({"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " ")))
+    axis.set_xlabel(_across_label(options))
     if options.by == "round":
         _round_ticks(axis, max(place for curve in curves for place in curve.points))
         return
@@ -207,6 +212,10 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
         axis.minorticks_off()
     if len(across) <= _MOST_TICKS:
         axis.set_xticks(across, [f"{place:g}" for place in across])
+
+
+def _across_label(options: Options) -> str:
+    return {"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " "))
 
 
 def _round_ticks(axis: Axes, last: float) -> None:

@@ -110,7 +110,9 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
     axis.set_xlim(1, max(len(values), 2))
     title = f"{len(clusters)} cluster{'s' * (len(clusters) > 1)} at the end"
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "alignment": "left"}
-    axis.legend(handles=handles, title=title, title_fontsize=7, labelspacing=0.3, **beside)
+    legend = axis.legend(handles=handles, title=title, title_fontsize=7, labelspacing=0.3, **beside)
+    for handle, text in zip(handles, legend.get_texts(), strict=True):
+        text.set_fontweight("bold" if handle.get_linestyle() == "None" else "normal")
 
 
 def _line(axis: Axes, values: Float, smooth: int, colour: str, dashes: Any) -> Line2D:

@@ -116,16 +116,21 @@ def _panel(axis: Axes, row: Sequence[Cell[Run]], grid: Float, scale: Normalize, 
     axis.set_yticks(range(len(second)), [f"{value:g}" for value in second])
     axis.set(xlabel="eps1", ylabel="eps2")
     for (up, across), cell in _places(row).items():
-        value = grid[up, across]
-        dark = scale(value) < _DARK
-        axis.text(across, up, f"{value:.1f}", ha="center", va="center", color="white" if dark else "black")
+        ink = _ink(grid[up, across], scale)
+        axis.text(across, up, f"{grid[up, across]:.1f}", ha="center", va="center", color=ink)
         if not _split(cell):
             _frame(axis, up, across, 0.5, gid="no split", hatch="///", edgecolor="#ffffff66", linewidth=0)
     for up, across in zip(*np.nonzero(grid == np.nanmax(grid)), strict=True):
         _frame(axis, up, across, 0.44, gid="largest", edgecolor=COLOURS[1], linewidth=1.6)
     if options.published and options.published[0] in first and options.published[1] in second:
         up, across = second.index(options.published[1]), first.index(options.published[0])
-        _frame(axis, up, across, 0.38, gid="published", edgecolor="black", linewidth=1.0, linestyle="--")
+        ink = _ink(grid[up, across], scale)
+        _frame(axis, up, across, 0.38, gid="published", edgecolor=ink, linewidth=1.0, linestyle="--")
+
+
+def _ink(value: float, scale: Normalize) -> str:
+    """Return the colour of what is drawn on the colour of a value."""
+    return "white" if scale(value) < _DARK else "black"
 
 
 def _split(cell: Cell[Run]) -> bool:
