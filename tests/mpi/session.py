@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run a
 
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
 from fedmpi.cli.options import Data  # noqa: E402
-from fedmpi.cli.run import check_places, plan_suite  # noqa: E402
+from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
@@ -64,12 +64,12 @@ ALIKE = (
     "fedprox", "self-train", "grouped", "centralised", "fedbn", "fedstar", "k-means", "fclg-by-round", "fclg-sampled",
     "infograph", "mvgrl", "trimmed-mean", "krum", "fedper", "gcn", "sage", "parts",
 )  # fmt: skip
-"""Cases that send what another case sends: under Open MPI they run on 4 ranks alone."""
+"""Cases that send what another case sends: not run under Open MPI but on 4 ranks, nor on 1 rank."""
 
 
 def covered(mpi, ranks):
     """Return the names of the cases that a session runs whole."""
-    alike = () if mpi == "mpich" or ranks == 4 else ALIKE
+    alike = () if (mpi == "mpich" and ranks > 1) or ranks == 4 else ALIKE
     with SUITE.open("rb") as file:
         return [case["label"] for case in tomllib.load(file)["matrix"]["case"] if case["label"] not in alike]
 
