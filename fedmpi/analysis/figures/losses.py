@@ -120,7 +120,7 @@ def _line(
     axis: Axes, cell: Cell[Run], options: Options, whole: bool, label: str, look: dict[str, Any]
 ) -> None:
     values = cell.over_seeds(lambda run: _by_client(run, options.field))
-    mean, spread = (_smooth(line, options.smooth) for line in _over_clients(values))
+    mean, spread = (smoothed(line, options.smooth) for line in _over_clients(values))
     if whole:
         label = f"{label}: mean {np.nanmean(values):.2f}"
     rounds = np.flatnonzero(~np.isnan(mean))
@@ -156,7 +156,7 @@ def _stored(run: Run, field: str) -> Float:
     return values
 
 
-def _smooth(values: Float, rounds: int) -> Float:
+def smoothed(values: Float, rounds: int) -> Float:
     """Return means of so many rounds at the last of them, NaN before."""
     if rounds == 1:
         return values
