@@ -21,6 +21,7 @@ from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, RunFailed
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import state
+from fedmpi.store.reader import load_run
 
 _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
 
@@ -89,6 +90,8 @@ class _Sweep:
         self._total, self._done = len(plan), len(plan) - len(self._waiting)
         self._workers: list[Worker] = []
         self._codes: list[int] = []
+        self._finished: list[Planned] = []
+        self._began = time.monotonic()
         self._stopping = False
         self._progress = SweepProgress(self._total, self._done)
 
@@ -178,6 +181,7 @@ class _Sweep:
         code = RunFailed.exit_code if quiet else code
         self._codes.append(code)
         self._done += code == 0
+        self._finished += [item] if code == 0 else []
         place = "" if code == 0 else f"; see {item.folder / 'log.txt'}"
         meaning = _MEANING.get(code, f"ended with code {code}")
         meaning = "failed, a rank left without a word," if quiet else meaning
@@ -185,6 +189,8 @@ class _Sweep:
 
     def _verdict(self) -> int:
         """Return the sweep's exit code and say what is left."""
+        if self._finished:
+            self._progress.say(self._shares())
         left = self._total - self._done
         if left:
             self._progress.say(f"{left} cases are left; the same command continues them")
@@ -193,3 +199,13 @@ class _Sweep:
         if 3 in self._codes:
             return 3
         return 75 if left else 0
+
+    def _shares(self) -> str:
+        """Return how much of the workers' time the cases that ended well spent in their rounds."""
+        seconds, workers = time.monotonic() - self._began, min(self._options.workers, len(self._finished))
+        newest = [load_run(item.folder).attempts[-1] for item in self._finished]
+        rounds = sum(float(attempt.measurements["round_seconds"].sum()) for attempt in newest)
+        count = f"{len(newest)} case{'s' * (len(newest) > 1)}"
+        return (
+            f"{count} in {seconds:.0f} s; rounds took {rounds / seconds / workers:.0%} of the workers' time"
+        )
