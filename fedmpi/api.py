@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fedmpi.analysis.comparison.compare import Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.merits import Ratio
-from fedmpi.analysis.comparison.outcomes import read_side
+from fedmpi.analysis.comparison.outcomes import read_side, split
 from fedmpi.analysis.frames import Frames, load
 from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
@@ -90,15 +90,21 @@ def run(
     return load(folder)
 
 
-def compare(reference: str | Path, *others: str | Path, target: float | None = None) -> DataFrame:
+def compare(
+    *runs: str | Path, target: float | None = None, by: str | None = None, reference: str | None = None
+) -> DataFrame:
     """Return the figures of merit of runs beside those of a reference, paired by case and seed.
 
     Parameters
     ----------
-    reference, others : str or Path
-        What ``fedmpi compare`` takes.
+    runs : str or Path
+        What ``fedmpi compare`` takes: the first is the reference. With `by` one may be enough.
     target : float, optional
         Value of the headline on validation data that makes a run valid.
+    by : str, optional
+        Compare the values of this setting in the runs, such as ``algorithm``.
+    reference : str, optional
+        With `by`: the value that others are set against.
 
     Returns
     -------
@@ -113,17 +119,20 @@ def compare(reference: str | Path, *others: str | Path, target: float | None = N
     """
     import pandas
 
+    if by is None and (len(runs) < 2 or reference is not None):
+        raise BadInput("compare: name a reference and at least one other, or one and by = SETTING")
     left_out: list[str] = []
-    first, *sides = [read_side(Path(path), target, left_out) for path in (reference, *others)]
+    given = [read_side(Path(path), target, left_out) for path in runs]
+    first, *sides = given if by is None else split(given, by, reference)
     rows = []
     for side in sides:
-        found = compare_sides(first, side, Limits(target))
+        found = compare_sides(first, side, Limits(target), by)
         left_out += found.left_out
         for case in found.cases:
             names = {"other": side.label, "dataset": case.dataset, "algorithm": case.algorithm}
             rows += [{**names, **_row(ratio)} for ratio in case.ratios]
     if not rows:
-        raise BadInput("; ".join(left_out) or "compare: name a reference and at least one other")
+        raise BadInput("; ".join(left_out) or "compare: there is nothing to compare")
     return pandas.DataFrame(rows)
 
 

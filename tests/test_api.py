@@ -56,6 +56,13 @@ def test_two_sides_are_paired_by_seed(tmp_path):
     found = fedmpi.compare(tmp_path / "a", tmp_path / "b")
     accuracy = found[found["figure"].str.startswith("test_accuracy")]
     assert set(accuracy["pairs"]) == {2}
+    both = fedmpi.compare(tmp_path / "a", tmp_path / "b", by="algorithm", reference="fedavg")
+    assert set(both["other"]) == {"algorithm fedprox"}
+    same = both[both["figure"].str.startswith("test_accuracy")]
+    for column in ("figure", "pairs", "difference", "verdict"):
+        assert same[column].tolist() == accuracy[column].tolist()
+    with pytest.raises(BadInput, match="by = SETTING"):
+        fedmpi.compare(tmp_path / "a")
 
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "first-steps.ipynb"
