@@ -13,6 +13,7 @@ import numpy as np
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.options import option_text
 from fedmpi.errors import BadInput
 from fedmpi.metrics import selection
@@ -37,8 +38,8 @@ class Winner:
         Settings that were tried.
     metric : Metric
         The headline of the runs.
-    val, test : float
-        Its values in the round of best validation, means over seeds.
+    val, test : Estimate
+        Its values in the round of best validation, means over seeds with their intervals.
     test_maximum : float
         The best test value of any round and setting: what choosing on test data reports.
     draws : bool
@@ -50,8 +51,8 @@ class Winner:
     options: str
     candidates: int
     metric: Metric
-    val: float
-    test: float
+    val: Estimate
+    test: Estimate
     test_maximum: float
     draws: bool
 
@@ -123,8 +124,8 @@ def _winner(group: tuple[str, ...], members: Sequence[Run], shared: Collection[s
     metric = members[0].headline
     settings = grouped(members, lambda run: option_text(run.config))
     found = {text: _mean(tried, "val") for text, tried in settings.items()}
-    options = max(found, key=lambda text: _rank(metric, found[text]))
-    if math.isnan(found[options]):
+    options = max(found, key=lambda text: _rank(metric, found[text].mean))
+    if math.isnan(found[options].mean):
         raise BadInput(f"{', '.join(group)}: no run has a validation score to select by")
     tests = np.concatenate([scores.curve(run.results, metric) for run in members])
     chosen = settings[options]
@@ -142,12 +143,12 @@ def _winner(group: tuple[str, ...], members: Sequence[Run], shared: Collection[s
     )
 
 
-def _mean(runs: Sequence[Run], part: str) -> float:
+def _mean(runs: Sequence[Run], part: str) -> Estimate:
     """Return the mean over runs of the headline at each one's best round; NaN where one has none."""
     curves = [scores.curve(run.results, run.headline, part) for run in runs]
     places = [best_round(run) for run in runs]
     values = [curve[at] if at >= 0 else math.nan for curve, at in zip(curves, places, strict=True)]
-    return float(np.mean(values))
+    return Estimate(math.nan, math.nan, 0) if np.isnan(values).any() else estimate(values)
 
 
 def _rank(metric: Metric, value: float) -> float:

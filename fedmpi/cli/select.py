@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ import typer
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.entries import NONE
+from fedmpi.analysis.estimates import Estimate
 from fedmpi.analysis.winners import Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions, whole_numbers
@@ -138,7 +140,13 @@ def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
     headings = [*(axis.removesuffix(".name") for axis in by), *_FIGURES, "settings"]
     table = PlainTable("", headings, len(by) + 1, _SPARE, wrapped=("settings",))
     for each in found:
-        numbers = (f"{each.val:.4f}", f"{each.test:.4f}", each.candidates, f"{each.test_maximum:.4f}")
+        means = (_with_interval(each.val), _with_interval(each.test))
+        numbers = (*means, each.candidates, f"{each.test_maximum:.4f}")
         settings = " ".join(part for part in each.options.split() if not part.startswith("plugin"))
         table.add_line(*each.group, each.metric.title, *numbers, settings or NONE)
     return table
+
+
+def _with_interval(mean: Estimate) -> str:
+    """Return a mean and half the width of its 95 % interval, where there are several seeds."""
+    return f"{mean.mean:.4f}" if math.isnan(mean.half) else f"{mean.mean:.4f} ± {mean.half:.4f}"

@@ -53,7 +53,7 @@ def test_the_lowest_validation_error_wins_whatever_the_test_error(configs):
     ]
     (winner,) = winners(runs, ["dataset.name"])
     assert winner.config["optimizer"]["lr"] == 0.1
-    assert (winner.val, winner.test, winner.test_maximum) == (1.0, 2.5, 0.5)
+    assert (winner.val.mean, winner.test.mean, winner.test_maximum) == (1.0, 2.5, 0.5)
     assert (winner.candidates, winner.metric, winner.group) == (2, RMSE, ("ESOL",))
 
 
@@ -101,7 +101,8 @@ def test_settings_are_compared_by_their_means_over_seeds(configs):
     runs += [run(repeated(configs[1], seed), [rmse], [rmse]) for seed, rmse in ((1, 1.0), (2, 1.0))]
     (winner,) = winners(runs, ["dataset.name"])
     assert winner.config["optimizer"]["lr"] == 0.01
-    assert (winner.val, winner.test, winner.candidates) == (1.0, 1.0, 2)
+    assert (winner.val.mean, winner.test.mean, winner.candidates) == (1.0, 1.0, 2)
+    assert winner.val.half == 0.0  # of two equal seeds
     assert winner.draws
     assert 'seed = [{ label = "seed7", seed = 7, partition = { seed = 7 } }]' in as_suite(
         [winner], "a/b", [7]
@@ -114,5 +115,5 @@ def test_of_clusters_the_last_round_counts_and_none_is_chosen(configs):
         runs.append(judged(config, CLUSTERING_ACCURACY, {"clustering_accuracy": np.array(scores)}))
     (winner,) = winners(runs, ["dataset.name"])
     assert winner.config["optimizer"]["lr"] == 0.01
-    assert (winner.metric, winner.val, winner.test) == (CLUSTERING_ACCURACY, 0.6, 0.6)
+    assert (winner.metric, winner.val.mean, winner.test.mean) == (CLUSTERING_ACCURACY, 0.6, 0.6)
     assert winner.test_maximum == 0.9
