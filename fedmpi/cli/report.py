@@ -14,9 +14,10 @@ import typer
 
 from fedmpi.analysis import rows
 from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import digest
-from fedmpi.analysis.page.overview import records
-from fedmpi.analysis.page.settings import Setting, settings
+from fedmpi.analysis.page.leads import records
+from fedmpi.analysis.page.settings import settings
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs

@@ -8,11 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from fedmpi.analysis.entries import Entry, number, words
+from fedmpi.analysis.page.cells import Cell, Setting
 from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, leaders, listed, table
-from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.templates import part
 
 _MOST_ROWS = 200

@@ -9,12 +9,12 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Column, Entry, share, words
 from fedmpi.analysis.page.axes import COLOURS
+from fedmpi.analysis.page.cells import Cell, Line, Setting, lines
 from fedmpi.analysis.page.collect import Digest, Float, Holdings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.marks import Bars, bars
-from fedmpi.analysis.page.overview import NAMES, Line, lines, of_runs
+from fedmpi.analysis.page.overview import NAMES, of_runs
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
-from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES

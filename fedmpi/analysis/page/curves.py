@@ -9,12 +9,11 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Entry, number
 from fedmpi.analysis.page.axes import thinned
+from fedmpi.analysis.page.cells import Cell, Setting, direction
 from fedmpi.analysis.page.charts import Axes, Line
 from fedmpi.analysis.page.charts import lines as chart
 from fedmpi.analysis.page.collect import LOSSES, Float
-from fedmpi.analysis.page.overview import direction
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, listed, table
-from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
 
@@ -27,7 +26,7 @@ def curves(settings: Sequence[Setting]) -> Section:
     for place, each in enumerate(settings):
         drawn = [_scores(each, metric, part) for metric in each.metrics for part in reversed(metric.parts)]
         drawn += [_losses(each, field) for field in LOSSES]
-        parts += [Markup("<h3>{}</h3>").format(each.heading), grid(filter(None, drawn), "wide")]
+        parts += [Markup("<h3>{}</h3>").format(each.heading), grid(filter(None, drawn))]
         parts.append(_in_numbers(each, f"curves-{place}"))
     return Section("curves", "Scores and losses by round", Markup("").join(parts))
 

@@ -68,7 +68,7 @@ def _violin(each: Violin, middle: float, half: float, y: Scale) -> list[Markup |
         parts.append(drawn(outline, f"band {colour}"))
     shift = ((np.arange(len(each.values)) * _GOLDEN) % 1.0 - 0.5) * half
     for name, value, right in zip(each.names, each.values, shift, strict=True):
-        parts.append(part("dot")(colour, middle + right, float(y(value)), f"{name}: {value:+.2f}"))
+        parts.append(part("dot")(f"dot {colour}", middle + right, float(y(value)), f"{name}: {value:+.2f}"))
     mean = float(each.values.mean())
     tip = f"{each.label}: mean {mean:+.2f}"
     return [*parts, part("mean")(middle - half, float(y(mean)), 2 * half, tip)]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Column, Entry
 from fedmpi.analysis.page.axes import COLOURS
-from fedmpi.analysis.page.settings import Cell
+from fedmpi.analysis.page.cells import Cell
 from fedmpi.analysis.page.templates import part
 
 T = TypeVar("T")
@@ -78,7 +78,8 @@ def table(caption: str, columns: Sequence[Column[Row]], rows: Sequence[Row], ide
         Of the table's element.
     """
     entries = [[column.entry(row) for column in columns] for row in rows]
-    return part("table")(caption, columns, entries, identifier)
+    numeric = [any(row[place].is_number for row in entries) for place in range(len(columns))]
+    return part("table")(caption, columns, entries, identifier, numeric)
 
 
 def listed(names: Sequence[str]) -> list[Column[Sequence[Entry]]]:
