@@ -60,8 +60,12 @@ def estimate(values: npt.ArrayLike) -> Estimate:
     given = given[~np.isnan(given)]
     if len(given) < 2:
         return Estimate(float(given[0]) if len(given) else math.nan, math.nan, len(given))
-    half = _quantile(len(given) - 1) * float(given.std(ddof=1)) / math.sqrt(len(given))
-    return Estimate(float(given.mean()), half, len(given))
+    return Estimate(float(given.mean()), float(half_widths(given)), len(given))
+
+
+def half_widths(values: Float) -> Float:
+    """Return half the widths of the 95 % intervals of means over the first axis, which has two or more."""
+    return np.asarray(_quantile(len(values) - 1) * values.std(axis=0, ddof=1) / math.sqrt(len(values)))
 
 
 def _quantile(freedom: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -170,7 +171,8 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
         raise BadInput("--machine is for the page: give --html too")
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
-    page = Page(target, read(formats.machine) if formats.machine else None, lines.reference)
+    machine = read(formats.machine) if formats.machine else None
+    page = Page(target, machine, lines.reference, _command(paths, target, lines))
     complaints: list[str] = []
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
@@ -183,6 +185,14 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
         write(formats.html, text, "--html ")
         say(f"Page: {formats.html} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)
     return left_out(warnings)
+
+
+def _command(paths: Sequence[Path], target: float | None, lines: Lines) -> str:
+    """Return the command that shows the same on a terminal."""
+    words = ["fedmpi", "report", *map(str, paths)]
+    words += ["--target", f"{target:g}"] if target is not None else []
+    words += ["--reference", lines.reference] if lines.reference is not None else []
+    return shlex.join(words)
 
 
 def _title(page: Page) -> str:

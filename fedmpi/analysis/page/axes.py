@@ -132,14 +132,15 @@ class Box:
             place = float(y(value))
             parts.append(f'<path class="grid" d="M{self.left} {place:.1f}H{self.right}"/>')
             parts.append(text(self.left - 5, place + 4, shown(value), "tick end"))
+        parts.append('<g class="across">')
         for value in x.ticks() if x is not None else []:
             assert x is not None
             place = float(x(value))
             parts.append(f'<path class="axis" d="M{place:.1f} {self.bottom}v4"/>')
             parts.append(text(place, self.bottom + 15, shown(value), "tick middle"))
-        parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
         if x_label:
             parts.append(text((self.left + self.right) / 2, self.bottom + 29, x_label, "label middle"))
+        parts.append(f'</g><path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
         if y_label:
             middle = (self.top + self.bottom) / 2
             turned = f'transform="rotate(-90 10 {middle:.1f})"'

@@ -35,11 +35,14 @@ class Page:
         Rates to set the runs' against.
     reference : str or None
         Algorithm that leads are over.
+    command : str
+        Shows the same on a terminal.
     """
 
     target: float | None = None
     machine: Machine | None = None
     reference: str | None = None
+    command: str = "fedmpi report RUNS"
 
     def __post_init__(self) -> None:
         self.digests: list[Digest] = []
@@ -87,7 +90,8 @@ class Page:
             warnings=warnings,
             sections=self._sections(found),
             style=file("style.css"),
-            script=file("page.js"),
+            scripts=[file("page.js"), file("curves.js")],
+            command=self.command,
             version=fedmpi.__version__,
         )
 

@@ -69,17 +69,27 @@ def _leads(each: Setting) -> str:
         for verdict, said in _VERDICTS.items()
     }
     groups = "; ".join(f"{said}: {', '.join(found)}" for said, found in labels.items() if found)
-    level = [_level(cell, lead) for cell, lead in each.leads if lead.verdict == "the same"]
+    level = _level([cell for cell, lead in each.leads if lead.verdict == "the same"], over)
     sentences = [f"Against {over} {groups}."] if groups else []
     sentences += [f"No difference: {'; '.join(level)}."] if level else []
     return " ".join(sentences)
 
 
-def _level(cell: Cell, lead: Lead) -> str:
-    """Say that a cell equals the reference, and why where the runs tell it."""
-    if _splits(cell.algorithm) and cell.mean("splits") == 0:
-        return f"{cell.label} never split, so it equals {lead.over.label}"
-    return f"{cell.label} equals {lead.over.label} in every seed"
+def _level(cells: Sequence[Cell], over: str) -> list[str]:
+    """Say which cells equal the reference, and why where the runs tell it."""
+    whole = [cell.label for cell in cells if _splits(cell.algorithm) and cell.mean("splits") == 0]
+    others = [cell.label for cell in cells if cell.label not in whole]
+    said = [f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every seed"] if others else []
+    if whole:
+        said.append(
+            f"{_listed(whole)} never split, so {'it equals' if len(whole) == 1 else 'they equal'} {over}"
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with commas and an "and"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _splits(algorithm: str) -> bool:

@@ -13,6 +13,7 @@ from fedmpi.analysis.page import leads
 from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
 from fedmpi.analysis.page.sections import Section, leaders, table
+from fedmpi.analysis.page.units import Unit, measured
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
 
@@ -40,7 +41,7 @@ def overview(settings: Sequence[Setting]) -> Section:
         metric = alike[0].metric
         caption = f"Every dataset and algorithm by {metric.title}, {direction(metric)}"
         scores = [each for each in columns(alike) if not any(each.heading == cost.heading for cost in COSTS)]
-        parts.append(table(caption, scores, lines(alike), f"cells-{place}"))
+        parts.append(table(caption, scores, lines(alike), f"cells-{place}", ""))
         parts.append(Markup('<p class="note">{}</p>').format(note(metric)))
     return Section("overview", "All scores", Markup("").join(parts))
 
@@ -205,6 +206,12 @@ def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool 
         Whether it is in Markdown and LaTeX, too.
     """
     return Column(title, lambda line: number(line[1].mean(name), digits), meaning, pasted=pasted)
+
+
+def spent(title: str, name: str, units: Sequence[Unit], meaning: str) -> Column[Line]:
+    """Return the column of a cost of the runs in human units, its mean over seeds; for the page alone."""
+    base = next(unit for unit, size in units if size == 1)
+    return Column(title, lambda line: measured(line[1].mean(name), units), meaning, unit=base)
 
 
 NAMES = (

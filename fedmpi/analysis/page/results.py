@@ -23,7 +23,7 @@ def results(settings: Sequence[Setting]) -> Section:
     for place, alike in enumerate(by_metric(settings)):
         metric = alike[0].metric
         caption = f"{metric.label(unit=True)} in the last round, {direction(metric)}"
-        matrix = table(caption, _columns(alike), _labels(alike), f"matrix-{place}")
+        matrix = table(caption, _columns(alike), _labels(alike), f"matrix-{place}", "")
         plots = [forest(each) for each in alike if any(lead.gap.count for _, lead in each.leads)]
         if len(alike) == 1:
             parts.append(grid([Markup("<div>{}</div>").format(matrix), *plots]))

@@ -99,7 +99,7 @@ def _drawn(each: _Placed, y: Scale, covered: int, tip: str) -> list[Markup | str
 
 def _labels(placed: Sequence[_Placed], box: Box) -> list[Markup | str]:
     """Return the points' names, moved apart where they would cover each other."""
-    taken: list[tuple[float, float, float]] = []
+    taken = [(each.x - 5, each.x + 5, each.y + 3.5) for each in placed]
     parts: list[Markup | str] = []
     for each in sorted(placed, key=lambda each: each.y):
         name = each.point.label

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedmpi.analysis.cells import key, titles
 from fedmpi.analysis.names import (
-    algorithm_look,
+    algorithm_looks,
     algorithm_name,
     algorithm_place,
     dataset_name,
@@ -64,6 +64,8 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None) -> 
     firsts = [next(iter(alike[0].values())) for alike in found]
     configs = [run.setting() for run in firsts]
     names = _names([run.config for run in firsts])
+    present = [next(iter(seeds.values())) for alike in found for seeds in alike]
+    looks = algorithm_looks((str(setting(run.config, "algorithm")) for run in present), DASHES)
     headings = [
         heading if len(heading) <= _LONGEST_HEADING else f"{name}, setting {place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
@@ -74,7 +76,7 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None) -> 
     ]
     return [
         Setting(heading, run.clients, drawn, reference_among([cell.algorithm for cell in drawn], wanted))
-        for heading, run, drawn in zip(marked, firsts, map(_cells, found), strict=True)
+        for heading, run, drawn in zip(marked, firsts, [_cells(alike, looks) for alike in found], strict=True)
     ]
 
 
@@ -90,7 +92,7 @@ def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{dataset}, {model}" if len(models[dataset]) > 1 else dataset for dataset, model in pairs]
 
 
-def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
+def _cells(found: Sequence[dict[int, Digest]], looks: Mapping[str, int]) -> tuple[Cell, ...]:
     ordered = sorted(found, key=lambda seeds: _order(next(iter(seeds.values()))))
     firsts = [next(iter(seeds.values())) for seeds in ordered]
     configs = [run.repeated() for run in firsts]
@@ -98,7 +100,7 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
     algorithms = [str(setting(config, "algorithm")) for config in configs]
     drawn = []
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
-        colour, repeat = algorithm_look(algorithms[place]), algorithms[:place].count(algorithms[place])
+        colour, repeat = looks[algorithms[place]], algorithms[:place].count(algorithms[place])
         dash = (colour + 2 * repeat) % DASHES
         if known_objective(
             _objective(firsts[place])

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Column, Entry, number, score, words
 from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, lines
-from fedmpi.analysis.page.overview import NAMES
+from fedmpi.analysis.page.overview import NAMES, spent
 from fedmpi.analysis.page.scatter import Point, Scatter, scatter
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, table
 from fedmpi.analysis.page.templates import part
@@ -65,12 +65,12 @@ def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
     ]
     drawn = [cell for each in settings if len(each.cells) > 1 for cell in each.cells]
     parts = [part("tradeoff")(target is None, bool(charts))]
-    parts += [cells_legend(drawn), grid(charts)] if charts else []
+    parts += [cells_legend(drawn), grid(charts, "wide")] if charts else []
     for place, alike in enumerate(by_metric(settings)):
         parts.append(
-            table("Costs, means over seeds", _columns(alike, target), lines(alike), f"costs-{place}")
+            table("Costs, means over seeds", _columns(alike, target), lines(alike), f"costs-{place}", "")
         )
-    return Section("tradeoff", "What accuracy costs", Markup("").join(parts))
+    return Section("tradeoff", "Score against cost", Markup("").join(parts))
 
 
 def _chart(setting: Setting, cost: Cost) -> Markup:
@@ -118,9 +118,9 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
         Column(f"{metric.label(unit=True)}, last round", lambda line: score(metric, line[1].score())),
         Column("seeds", lambda line: number(len(line[1].runs), 0)),
         Column("rounds", lambda line: number(line[1].config["rounds"], 0)),
-        _spent("time", "total_seconds", SECONDS, "s", "all rounds"),
-        _spent("a round", "round_seconds_median", SECONDS, "s", "median over rounds"),
-        _spent("traffic", "client_megabytes", MEGABYTES, "MB", "payload sent and received by all clients"),
+        spent("time", "total_seconds", SECONDS, "all rounds"),
+        spent("a round", "round_seconds_median", SECONDS, "median over rounds"),
+        spent("traffic", "client_megabytes", MEGABYTES, "payload sent and received by all clients"),
         Column("model GFLOP", lambda line: number(line[1].mean("model_gflop"), 0)),
         Column("on a front", _fronts, "of score against traffic, against time"),
         Column(
@@ -131,10 +131,6 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
         Column("time to it", lambda line: _to_target(line, target, TIME), "mean over seeds", unit="s"),
         Column("traffic to it", lambda line: _to_target(line, target, TRAFFIC), "mean over seeds", unit="MB"),
     ]
-
-
-def _spent(title: str, name: str, units: Sequence[Unit], base: str, meaning: str) -> Column[Line]:
-    return Column(title, lambda line: measured(line[1].mean(name), units), meaning, unit=base)
 
 
 def _fronts(line: Line) -> Entry:

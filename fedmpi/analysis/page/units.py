@@ -11,6 +11,7 @@ Unit = tuple[str, float]
 """A name, and how much of the base unit it is."""
 
 SECONDS: Sequence[Unit] = (("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0))
+PERCENT: Sequence[Unit] = (("%", 1.0),)
 MEGABYTES: Sequence[Unit] = (("B", 1e-6), ("kB", 1e-3), ("MB", 1.0), ("GB", 1e3), ("TB", 1e6))
 
 
