@@ -179,7 +179,7 @@ def _cut_off(edges: npt.NDArray[np.int64], totals: Float, top: float) -> str:
         for first, last, total in zip(edges.tolist(), edges[1:].tolist(), totals, strict=False)
         if total > top
     ]
-    return f"cut off: {', '.join(beyond)}" if beyond else ""
+    return f"Cut off: {', '.join(beyond)}" if beyond else ""
 
 
 def _rounds(count: int, box: Box) -> Scale:

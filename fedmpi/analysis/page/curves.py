@@ -43,7 +43,7 @@ def _costs(each: Setting) -> dict[str, dict[str, list[float]]]:
     """Return what each cell spent up to some rounds, means over seeds: for axes of traffic and of time."""
     found = {}
     for cell in each.cells:
-        kept = thinned(int(cell.config["rounds"]), _MOST_COSTS)
+        kept = thinned(min(len(run.costs["seconds"]) for run in cell.runs.values()), _MOST_COSTS)
         spent = {
             unit: np.mean([run.costs[name][kept] for run in cell.runs.values()], axis=0)
             for unit, name in (("MB", "megabytes"), ("s", "seconds"))

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fedmpi.algorithms.capabilities import Splits
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.page.cells import Cell, Lead, Setting, direction
+from fedmpi.analysis.page.cells import Cell, Setting, direction
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.leads import figure_of

@@ -15,7 +15,7 @@ from fedmpi.analysis.page.charts import panel
 from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
 
-_ROW = 24.0
+_ROW = 28.0
 _LABELS, _FIGURES = 104.0, 134.0
 """Widths of what stands left and right of a forest plot."""
 

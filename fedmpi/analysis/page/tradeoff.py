@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import Column, Entry, number, score, words
+from fedmpi.analysis.entries import NONE, Column, Entry, filled, number, score, words
 from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, lines
 from fedmpi.analysis.page.overview import NAMES, spent
 from fedmpi.analysis.page.scatter import Point, Scatter, scatter
@@ -122,7 +122,7 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
         spent("a round", "round_seconds_median", SECONDS, "median over rounds"),
         spent("traffic", "client_megabytes", MEGABYTES, "payload sent and received by all clients"),
         Column("model GFLOP", lambda line: number(line[1].mean("model_gflop"), 0)),
-        Column("on a front", _fronts, "of score against traffic, against time"),
+        *filled([Column("on a front", _fronts, "of score against traffic, against time")], lines(settings)),
         Column(
             f"target, val {metric.heading}",
             lambda line: number(metric.scale * target_of(line[0], target), metric.digits),
@@ -140,7 +140,7 @@ def _fronts(line: Line) -> Entry:
         for name, cost in (("traffic", TRAFFIC), ("time", TIME))
         if len(setting.cells) > 1 and any(cell is each for each in front(setting.cells, cost))
     ]
-    return words(", ".join(found) or "no")
+    return words(", ".join(found) or ("no" if len(setting.cells) > 1 else NONE))
 
 
 def target_of(setting: Setting, given: float | None) -> float:

@@ -100,7 +100,7 @@ def test_a_round_that_takes_far_longer_than_all_others_is_cut_off_and_named():
     seconds = np.full((40, 1), 0.02)
     seconds[0] = 5.0
     chart = str(stack("Time", "seconds", ["train"], seconds))
-    assert '<p class="note">cut off: round 1 (5).</p>' in chart
+    assert '<p class="note">Cut off: round 1 (5).</p>' in chart
     ticks = [float(tick) for tick in re.findall(r'class="tick end"[^>]*>([0-9.]+)<', chart)]
     assert max(ticks) == 0.02
 
