@@ -166,18 +166,14 @@ def text(x: float, y: float, content: str, kind: str) -> Markup:
 
 
 def path(x: Float, y: Float) -> str:
-    """Return the path data of a line in tenths of a unit; it breaks where a value is missing."""
+    """Return the path data of a line in tenths of a unit, through the points that have a value."""
     present = np.isfinite(x) & np.isfinite(y)
     points = np.column_stack([x, y])[present]
     if not len(points):
         return ""
     fine = np.rint(points * _FINE).astype(int)
-    steps = np.diff(fine, axis=0).tolist()
-    begins = (np.diff(np.flatnonzero(present)) > 1).tolist()
-    parts = [f"M{fine[0, 0]} {fine[0, 1]}l" if len(fine) > 1 else f"M{fine[0, 0]} {fine[0, 1]}h0"]
-    for (right, down), broken in zip(steps, begins, strict=True):
-        parts.append(f"m{right} {down}l0 0" if broken else f"{right} {down}")
-    return " ".join(parts).replace(" -", "-").replace("l ", "l")
+    steps = " ".join(f"{right} {down}" for right, down in np.diff(fine, axis=0).tolist())
+    return f"M{fine[0, 0]} {fine[0, 1]}{'l' + steps if steps else 'h0'}".replace(" -", "-")
 
 
 def area(x: Float, low: Float, high: Float) -> str:

@@ -117,14 +117,20 @@ def _coinciding(series: Sequence[Line], paths: Sequence[str]) -> str:
 def _band(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:
     if each.low is None or each.high is None:
         return Markup("")
-    kept = thinned(len(each.values), most_points)
+    kept = _kept(each, most_points)
     low, high = (np.clip(factor * edge[kept], y.low, y.high) for edge in (each.low, each.high))
     band = area(x(kept + 1), y(low), y(high))
     return drawn(band, f"band c{each.colour % COLOURS}", f'data-series="{escape(each.series)}"')
 
 
+def _kept(each: Line, most_points: int) -> npt.NDArray[np.int64]:
+    """Return the rounds that are drawn: at most so many of those that have a value."""
+    present = np.flatnonzero(np.isfinite(each.values))
+    return present[thinned(len(present), most_points)]
+
+
 def _path(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> str:
-    kept = thinned(len(each.values), most_points)
+    kept = _kept(each, most_points)
     return path(x(kept + 1), y(factor * each.values[kept]))
 
 

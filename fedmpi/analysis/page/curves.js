@@ -19,25 +19,25 @@ function chartOf(svg) {
   return charts.get(svg);
 }
 
-// Points [x, y, whether the line begins there], in units of the chart; paths are in tenths.
+// Points [x, y] in units of the chart; paths are in tenths.
 function pointsOf(data) {
   const points = [];
   let [x, y] = [0, 0];
-  for (const [, command, numbers] of data.matchAll(/([Mlmh])([^Mlmhz]*)/g)) {
+  for (const [, command, numbers] of data.matchAll(/([Mlh])([^Mlhz]*)/g)) {
     const values = (numbers.match(/-?\d+/g) || []).map(Number);
     if (command === "h") continue;
     for (let place = 0; place + 1 < values.length; place += 2) {
       x = command === "M" ? values[place] : x + values[place];
       y = command === "M" ? values[place + 1] : y + values[place + 1];
-      points.push([x / 10, y / 10, command !== "l"]);
+      points.push([x / 10, y / 10]);
     }
   }
   return points;
 }
 
 function pathOf(points, closed) {
-  const parts = points.map(([x, y, begins]) => `${begins ? "M" : "L"}${Math.round(10 * x)} ${Math.round(10 * y)}`);
-  return parts.join("") + (points.length === 1 ? "h0" : "") + (closed ? "z" : "");
+  const parts = points.map(([x, y]) => `${Math.round(10 * x)} ${Math.round(10 * y)}`);
+  return (parts.length ? `M${parts.join("L")}` : "") + (points.length === 1 ? "h0" : "") + (closed ? "z" : "");
 }
 
 function valueOf([low, high, start, end], place, log) {
@@ -85,7 +85,7 @@ function redraw(svg, costs, unit, width) {
   chart.unit = name;
   shapes.forEach((shape, place) => {
     const heights = width > 1 ? smoothed(shape, width, plot) : shape.drawn.map(([, y]) => y);
-    shape.points = shape.drawn.map(([, , begins], at) => [placeOf(chart.x, spent[place][at] / size, false), heights[at], begins]);
+    shape.points = heights.map((y, at) => [placeOf(chart.x, spent[place][at] / size, false), y]);
     shape.path.setAttribute("d", pathOf(shape.points, shape.band));
   });
   const [bottom] = plot.y.slice(2);

@@ -25,11 +25,20 @@ def test_a_scale_of_nothing_and_of_one_value():
     assert float(one(3.0)) == pytest.approx(50)
 
 
-def test_a_path_is_relative_in_tenths_and_breaks_where_a_value_is_missing():
+def test_a_path_is_relative_in_tenths_and_goes_through_what_has_a_value():
     x, nan = np.arange(4.0), float("nan")
     assert path(x, np.array([1.0, 2, 2, 0])) == "M0 10l10 10 10 0 10-20"
-    assert path(x, np.array([1.0, nan, 2, 2])) == "M0 10lm20 10l0 0 10 0"
+    assert path(x, np.array([1.0, nan, 2, 2])) == "M0 10l20 10 10 0"
     assert path(x, np.full(4, nan)) == ""
+    assert path(x, np.array([nan, 1.0, nan, nan])) == "M10 10h0"
+
+
+def test_a_line_evaluated_in_few_of_many_rounds_has_all_of_their_points():
+    values = np.full(1000, np.nan)
+    values[9::10] = np.linspace(0.5, 0.7, 100)
+    chart = str(lines(Axes("A", "P", "a"), [Line("F", "F", 0, 0, values)]))
+    steps = re.search(r'class="line.*? d="M[0-9 ]+l([^"]*)"', chart).group(1)
+    assert len(re.findall(r"-?[0-9]+", steps)) == 2 * 99
 
 
 def test_thinning_keeps_both_ends():
