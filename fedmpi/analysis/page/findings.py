@@ -69,16 +69,16 @@ def _leads(each: Setting) -> str:
         for verdict, said in _VERDICTS.items()
     }
     groups = "; ".join(f"{said}: {', '.join(found)}" for said, found in labels.items() if found)
-    level = _level([cell for cell, lead in each.leads if lead.verdict == "the same"], over)
+    level = _level([(cell, lead.over) for cell, lead in each.leads if lead.verdict == "the same"], over)
     sentences = [f"Against {over} {groups}."] if groups else []
     sentences += [f"No difference: {'; '.join(level)}."] if level else []
     return " ".join(sentences)
 
 
-def _level(cells: Sequence[Cell], over: str) -> list[str]:
-    """Say which cells equal the reference, and why where the runs tell it."""
-    whole = [cell.label for cell in cells if _splits(cell.algorithm) and cell.mean("splits") == 0]
-    others = [cell.label for cell in cells if cell.label not in whole]
+def _level(pairs: Sequence[tuple[Cell, Cell]], over: str) -> list[str]:
+    """Say which cells equal their reference, and why where the runs tell it."""
+    whole = [cell.label for cell, reference in pairs if _never_split(cell, reference)]
+    others = [cell.label for cell, _ in pairs if cell.label not in whole]
     said = [f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every seed"] if others else []
     if whole:
         said.append(
@@ -92,8 +92,11 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _splits(algorithm: str) -> bool:
-    return algorithm in ALGORITHMS and issubclass(ALGORITHMS[algorithm], Splits)
+def _never_split(cell: Cell, reference: Cell) -> bool:
+    """Return whether a cell's groups could split and did not, which makes its algorithm FedAvg."""
+    name = cell.algorithm
+    could = name in ALGORITHMS and issubclass(ALGORITHMS[name], Splits)
+    return could and cell.mean("splits") == 0 and reference.algorithm == "fedavg"
 
 
 def _figure(metric: Metric, value: float, half: float = math.nan) -> str:

@@ -320,6 +320,9 @@ def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
     assert html.count(said) == 2
     assert html.count("<strong>FedAvg</strong>, <strong>FedProx</strong> and <strong>GCFL</strong> tie") == 2
     matrix = re.search(r'<table id="matrix-0".*?</table>', html, re.DOTALL).group()
+    page.reference = "fedprox"
+    other = page.html("page", [])
+    assert other.count("No difference: FedAvg and GCFL equal FedProx in every seed.") == 2
     assert matrix.count("★") == 6 and matrix.count("▼") == 2
     assert re.findall(r">([0-9.]+)</td></tr>", matrix) == ["2.00", "2.00", "2.00", "4.00"]
 
