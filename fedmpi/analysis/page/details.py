@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, listed, table
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.page.units import MEGABYTES, SECONDS, measured
+from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human, measured
 from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
 from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
@@ -183,7 +184,6 @@ def all_runs(digests: Sequence[Digest]) -> Section:
 _ORIGIN = (
     "cpu_model",
     "cores",
-    "memory_bytes",
     "host",
     "platform",
     "python",
@@ -221,6 +221,7 @@ def _origin(run: Digest) -> dict[str, Any]:
         "numerics version": run.config["numerics_version"],
         "MPI": f"{mpi.get('library', '-')}, {mpi.get('size', '-')} ranks",
         "hosts": ", ".join(hosts(given)),
+        "memory": human(given.get("memory_bytes", math.nan) / 1e6, MEGABYTES),
         **{name: given[name] for name in _ORIGIN if name in given},
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }
