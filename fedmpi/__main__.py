@@ -1,10 +1,12 @@
 """``python -m fedmpi`` and the console script: Ctrl-C is one line from the first import on."""
 
+import gc
 import signal
 
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(100_000, 20, 20)  # while torch and numba are imported, there is no garbage to look for
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until there is a handler
     from fedmpi.comm.interrupt import leave
 

@@ -24,8 +24,10 @@ def pytest_addoption(parser):
     parser.addoption("--fuzz-keep", default="", help="folder that inputs which fail are copied into")
 
 
-LONG = ("mpi", "slurm", "cli", "benchmarks", "comm")
+LONG = ("slurm", "mpi", "cli", "benchmarks", "comm")
 """Folders of tests that take seconds each, the longest first."""
+
+SINGLY = tuple(f"tests/mpi/test_{name}.py" for name in ("checkpoints", "extend", "kill", "sessions"))
 
 
 @pytest.hookimpl(trylast=True)
@@ -40,11 +42,16 @@ def _folder(nodeid):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Have one worker take all tests of Slurm, which share a cluster and mostly wait, and others by file."""
+    """Have one worker take all tests of Slurm, which share a cluster and mostly wait, and others by file.
+
+    Tests of `SINGLY` are minutes each: they go to workers one by one.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Apart(LoadScopeScheduling):
         def _split_scope(self, nodeid):
+            if nodeid.startswith(SINGLY):
+                return nodeid
             return "slurm" if _folder(nodeid) == "slurm" else nodeid.split("::", 1)[0]
 
     config.option.loadscopereorder = False

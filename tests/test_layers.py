@@ -77,3 +77,16 @@ def test_a_run_without_an_extra_imports_none():
     code = f"import sys\nfor name in {extras!r}: sys.modules[name] = None\nimport fedmpi.engine.run, fedmpi.cli.run"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_imports_only_what_its_rounds_need(tmp_path):
+    slow = ("sklearn", "scipy.stats", "tslearn", "pandas", "matplotlib", "torch._dynamo", "torch_geometric")
+    code = f"""
+import atexit, sys
+from fedmpi.__main__ import main
+sys.argv[1:] = ["run", "synthetic/quick", "--case", "fedavg", "--set", "rounds=1", "--out", {str(tmp_path)!r}]
+atexit.register(lambda: print("imported:", [name for name in {slow!r} if name in sys.modules]))
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "imported: []", done.stderr

@@ -60,7 +60,12 @@ class GcflPlus(ServerState, Clustered):
         self._num_clients = num_clients
 
     def warm_up(self) -> None:
-        """Have tslearn compile its dynamic time warping, which takes seconds once per process."""
+        """Have tslearn compile its dynamic time warping: seconds, of which the cache saves most."""
+        from tslearn.metrics import _dtw, _masks
+
+        from fedmpi.graphs import jit
+
+        jit.keep(_dtw, _masks)
         _warped_distances(np.zeros((2, self.options.length)))
 
     def observe(self, reports: Reports) -> None:

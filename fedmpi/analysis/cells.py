@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +25,10 @@ Config = Mapping[str, Any]
 
 class Record(Protocol):
     """What a cell needs of each of its runs."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept."""
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -80,6 +85,13 @@ class Cell(Generic[RecordT]):
     def dataset(self) -> str:
         """The dataset's name."""
         return str(setting(self.config, "dataset"))
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the runs."""
+        if "rounds" not in self.config:
+            raise BadInput(f"{self.first.folder}: its configuration has no rounds; leave it out")
+        return int(self.config["rounds"])
 
     @property
     def clients(self) -> tuple[str, ...]:

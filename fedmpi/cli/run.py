@@ -3,56 +3,54 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedmpi.case.folders import OtherVersion, holds_run, refuse_other_config
+from fedmpi.case.folders import holds_run
 from fedmpi.cli import output
+from fedmpi.cli.handed_out import run_handed_out
 from fedmpi.cli.options import OneCase, SuiteOptions
+from fedmpi.cli.plan import (
+    Planned,
+    check_folders,
+    check_places,
+    plan_folder,
+    plan_suite,
+    refuse_other_versions,
+)
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.start import load_world
-from fedmpi.config import locations, modes
-from fedmpi.config.documents import short
+from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
-from fedmpi.registry.check import Checked, check_stored, check_suite
+from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
-from fedmpi.store.rebuild import stored_config
 
 if TYPE_CHECKING:
+    from fedmpi.cli.progress import Console
     from fedmpi.comm.world import World
+    from fedmpi.engine.run import Job
 
 
 _MOST_KEPT = 2**30
 """Bytes of messages that ``--audit-bytes`` keeps of a run."""
 
 Audited = Annotated[bool, typer.Option("--audit", help="Keep a transcript of rank 0's messages.")]
+Answers = Annotated[
+    Path | None, typer.Option(hidden=True, help="Of a worker of fedmpi sweep: the file that it answers in.")
+]
 AuditedBytes = Annotated[bool, typer.Option("--audit-bytes", help="The same with contents, up to 1 GiB.")]
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A checked case, its number in the suite and its folder; `done` when it is complete already.
-
-    `other` names the plug-in's file if the folder's run is of another version of it.
-    """
-
-    number: int
-    checked: Checked
-    folder: Path
-    done: bool
-    other: str = ""
 
 
 def run(
@@ -65,6 +63,7 @@ def run(
     list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
     audit: Audited = False,
     audit_bytes: AuditedBytes = False,
+    answers: Answers = None,
 ) -> int:
     """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped.
 
@@ -77,7 +76,7 @@ def run(
     if resume and holds_run(Path(target)):
         if options.overrides or case is not None or options.out is not None or list_:
             raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
-        plan = _plan_folder(Path(target))
+        plan = plan_folder(Path(target))
     elif holds_run(Path(target)):
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
     else:
@@ -88,6 +87,8 @@ def run(
         plan = plan_suite(suite, options.out, resume=resume or list_, case=case, ranks=ranks or 1)
         if list_:
             return _list(suite, plan)
+        if answers is not None:
+            return _with_world(plan, partial(run_handed_out, plan, options.source(), answers))
         refuse_other_versions(plan)
     source = options.source()
     check_places(plan, source)
@@ -108,135 +109,6 @@ def _audited(plan: Sequence[Planned], kept: int) -> int:
     if any(item.checked.case.reduction.buffers == "device" for item in plan):
         raise BadInput('--audit reads messages in host memory: use reduction.buffers = "host"')
     return kept
-
-
-def plan_suite(
-    suite: Suite, out: Path | None, *, resume: bool, case: str | None = None, ranks: int = 1
-) -> list[Planned]:
-    """Check a suite and say of each case where it goes and whether it is done.
-
-    Of a suite with a mode, the cases for this number of ranks.
-
-    Parameters
-    ----------
-    suite : Suite
-    out : Path or None
-        Folder of the runs; None: the default.
-    resume : bool
-        Whether unfinished runs are continued.
-    case : str, optional
-        Name or number of the only case.
-    ranks : int
-
-    Raises
-    ------
-    BadInput
-        The suite is wrong or has no case for so many ranks; a folder holds a run of
-        another configuration, or an unfinished one without ``--resume``.
-    """
-    modes.refuse_ranks(suite.path, suite.mode, [case.ranks for case in suite.cases], ranks)
-    meant = [checked for checked in check_suite(suite) if not suite.mode or ranks in checked.ranks]
-    if case is not None:
-        meant = [_select(meant, case, suite.overridden)]
-    root = out if out is not None else locations.RUNS / suite.name
-    root = modes.place(root, ranks if suite.mode else 0)
-    plan = []
-    for checked in meant:
-        folder = root / checked.case.name
-        try:
-            done, other = is_done(checked, folder, resume), ""
-        except OtherVersion as error:
-            done, other = False, error.file
-        plan.append(Planned(checked.number, checked, folder, done, other))
-    return plan
-
-
-def refuse_other_versions(plan: Sequence[Planned]) -> None:
-    """Raise OtherVersion where a folder holds a run of another version of a plug-in."""
-    for item in plan:
-        if item.other:
-            raise OtherVersion(item.folder, item.other)
-
-
-def _select(cases: Sequence[Checked], wanted: str, overridden: Collection[str]) -> Checked:
-    """Return the case of that number or name; what ``--set`` added to a name may be left out."""
-    for checked in cases:
-        if wanted in (str(checked.number), checked.case.name):
-            return checked
-    ends = tuple(f"{wanted}-{key}=" for key in overridden)
-    begun = [checked for checked in cases if checked.case.name.startswith(ends)]
-    if len(begun) == 1:
-        return begun[0]
-    first, last = cases[0].number, cases[-1].number
-    raise BadInput(f"--case {short(wanted)}: not among the cases {first} to {last}; see them with --list")
-
-
-def is_done(item: Checked, folder: Path, resume: bool) -> bool:
-    """Return whether a folder holds the case's complete run.
-
-    Raises
-    ------
-    BadInput
-        It holds a run of another configuration, or an unfinished one that is not to be continued.
-    """
-    if not holds_run(folder):
-        return False
-    try:
-        run = load_run(folder)
-    except BadInput:
-        if resume:
-            return False  # a damaged file is rebuilt from its events when the run continues
-        raise
-    refuse_other_config(item.case, run.config, folder)
-    if run.status != "complete" and not resume:
-        refuse_live(folder)
-        raise BadInput(
-            f"{folder} holds a run that is {run.status} after round {run.rounds_completed} of {run.rounds}; "
-            "add --resume to continue it, or choose another folder with --out"
-        )
-    return run.status == "complete"
-
-
-def _plan_folder(folder: Path) -> list[Planned]:
-    """Return the case that a run folder holds, rebuilt from its stored configuration."""
-    checked = check_stored(stored_config(folder), folder)
-    return [Planned(0, checked, folder, is_done(checked, folder, True))]
-
-
-def check_places(plan: Sequence[Planned], source: DataSource) -> None:
-    """Refuse, before MPI starts, data that cannot be had and folders that cannot be written.
-
-    Of several ranks one alone may not be able to write: they check folders when they can tell each other.
-    """
-    for name in dict.fromkeys(item.checked.case.dataset.name for item in plan if not item.done):
-        source.check(name)
-    if (launch.expected_size() or 1) == 1:
-        check_folders(plan)
-
-
-def check_folders(plan: Sequence[Planned], rank: int = 0) -> None:
-    """Raise BadInput unless this rank can write in the folders of all cases that are to be run."""
-    try:
-        for folder in dict.fromkeys(item.folder for item in plan if not item.done):
-            check_writable(folder)
-    except BadInput as error:
-        raise BadInput(f"rank {rank}: {error}" if rank else str(error)) from error
-
-
-def check_writable(folder: Path) -> None:
-    """Raise BadInput unless `folder` can be made and written, and holds plain files; leaves no trace."""
-    present = folder
-    while not present.exists() and present != present.parent:
-        present = present.parent
-    try:
-        with tempfile.TemporaryFile(dir=present):
-            pass
-    except OSError as error:
-        reason = f"{present}: {error.strerror}"
-        raise BadInput(f"cannot write in {folder} ({reason}); choose another --out") from error
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise BadInput(f"{path}: a pipe or device, where a run keeps files; remove it")
 
 
 def _list(suite: Suite, plan: Sequence[Planned]) -> int:
@@ -272,14 +144,23 @@ def _list_mode(suite: Suite) -> int:
 
 
 def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool, audit: int | None) -> int:
-    threads = max(item.checked.case.threads for item in plan)
-    if threads > launch.available_cores():
-        raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
-    launch.set_defaults(threads)
     for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
         from fedmpi.engine.start import refuse_unequal  # imports torch
 
         refuse_unequal(checked.case, checked.algorithm)
+
+    def run_cases(world: World, stop: StopRequest, checkout: dict[str, Any]) -> int:
+        return _run_cases(_agreed(plan, world, audit), source, world, stop, checkout, resume, audit)
+
+    return _with_world(plan, run_cases)
+
+
+def _with_world(plan: Sequence[Planned], action: Callable[[World, StopRequest, dict[str, Any]], int]) -> int:
+    """Start MPI for the cases of a plan and return what `action` returns; its error ends all ranks."""
+    threads = max(item.checked.case.threads for item in plan)
+    if threads > launch.available_cores():
+        raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
+    launch.set_defaults(threads)
     output.outlive()
     checkout = checkout_state() if launch.rank() == 0 else {}
     with StopRequest() as stop:
@@ -287,7 +168,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool, audit: i
         world: World = comm.World()
         stop.listen()
         try:
-            return _run_cases(_agreed(plan, world, audit), source, world, stop, checkout, resume, audit)
+            return action(world, stop, checkout)
         except FedmpiError as error:
             if error.agreed or world.size == 1:
                 raise
@@ -328,7 +209,7 @@ def _run_cases(
 ) -> int:
     """Run the cases that are not complete, on all ranks; a case that diverges does not keep the others."""
     from fedmpi.cli.progress import Console
-    from fedmpi.engine.run import Job, run
+    from fedmpi.engine.run import Job
 
     console = Console(sys.stdout)
     worst = 0
@@ -340,14 +221,22 @@ def _run_cases(
         if world.any(stop.requested):
             raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
         job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout, audit)
-        try:
-            run(job, world, console, stop)
-        except Diverged as error:
-            worst = error.exit_code
-            if world.is_root:
-                console.note(f"{item.folder}: diverged: {error}")
-        finally:
-            console.close()
+        worst = max(worst, run_case(job, world, console, stop))
     if world.is_root:
         console.finish([item.folder for item in plan])
     return worst
+
+
+def run_case(job: Job, world: World, console: Console, stop: StopRequest) -> int:
+    """Run a case on all ranks; return 0, or the exit code of a case that diverged."""
+    from fedmpi.engine.run import run
+
+    try:
+        run(job, world, console, stop)
+    except Diverged as error:
+        if world.is_root:
+            console.note(f"{job.folder}: diverged: {error}")
+        return error.exit_code
+    finally:
+        console.close()
+    return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scaling.model import Model
 from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
+from fedmpi.analysis.scores import TOGETHER
 from fedmpi.cli.options import Json, Runs, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import Screen, console, left_out, print_json, say
@@ -110,26 +112,33 @@ def _table(title: str, rows: Sequence[Row]) -> Any:
             str(row.runs) if measured else "-",
             f"{seconds:.4f}" if measured else "-",
             f"{row.low:.4f} to {row.high:.4f}" if row.runs > 1 else "-",
-            f"{1 / seconds:.2f}{'' if measured else ' p'}",
-            f"{row.speedup:.2f}{'' if measured else ' p'}",
-            f"{100 * row.efficiency:.0f}{'' if measured else ' p'}",
-            f"{row.predicted:.4f}",
+            _number(1 / seconds, ".2f", measured),
+            _number(row.speedup, ".2f", measured),
+            _number(100 * row.efficiency, ".0f", measured),
+            _number(row.predicted, ".4f"),
             _error(row.predicted, row.seconds),
-            "-" if row.held_out is None else f"{row.held_out:.4f}",
+            "-" if row.held_out is None else _number(row.held_out, ".4f"),
             _error(row.held_out, row.seconds),
         )
     table.caption = "p: predicted. Held out: predicted from the runs on other numbers of ranks"
     return table
 
 
+def _number(value: float, digits: str, measured: bool = True) -> str:
+    """Return a number, with a mark where it is predicted; a dash where it is not known."""
+    return "-" if math.isnan(value) else f"{value:{digits}}{'' if measured else ' p'}"
+
+
 def _error(predicted: float | None, seconds: float | None) -> str:
     if predicted is None or seconds is None:
         return "-"
-    return f"{100 * (predicted / seconds - 1):+.0f}"
+    return _number(100 * (predicted / seconds - 1), "+.0f")
 
 
 def _described(model: Model) -> str:
     """Return the coefficients in words."""
+    if math.isnan(model.step):
+        return f"none; {TOGETHER}"
     parts = [
         f"training {1e6 * model.step:.3g} µs a step + {_rate(model.flop)}",
         f"evaluation {1e6 * model.client:.3g} µs a client + {_rate(model.evaluated_flop)}",
@@ -154,7 +163,7 @@ def _throughput(points: Sequence[Point]) -> Any:
     for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
         rates = [each.rates.get(name, float("nan")) for name in ("rounds", "updates", "graphs", "gflop")]
         name = f"{each.folder.name}: {each.title.rpartition(',')[0]}"
-        table.add_line(name, str(each.clients), str(each.ranks), *(f"{rate:,.4g}" for rate in rates))
+        table.add_line(name, str(each.clients), str(each.ranks), *(_number(rate, ",.4g") for rate in rates))
     return table
 
 

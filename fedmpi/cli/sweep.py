@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
 
 from fedmpi.cli import output
-from fedmpi.cli.options import Budget, SuiteName, SuiteOptions, SweepOptions
-from fedmpi.cli.run import Planned, check_places, is_done, plan_suite, refuse_other_versions
-from fedmpi.cli.terminal import console
+from fedmpi.cli.options import Budget, SuiteName, SweepOptions
+from fedmpi.cli.plan import Planned, check_places, is_done, plan_suite, refuse_other_versions
+from fedmpi.cli.sweep_progress import SweepProgress
+from fedmpi.cli.terminal import say
+from fedmpi.cli.workers import Worker
 from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.errors import BadInput, Interrupted, RunFailed
+from fedmpi.errors import BadInput, RunFailed
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import state
 
-_PR_SET_PDEATHSIG = 1
-_GRACE_S = 120.0
-"""How long a case may take to finish its round once it was asked to stop."""
-
 _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
-
-
-@dataclass
-class _Running:
-    """A case in a process group of its own."""
-
-    item: Planned
-    process: subprocess.Popen[bytes]
-    started: float = field(default_factory=time.monotonic)
-    asked: float | None = None
-
-    def ask_to_stop(self) -> None:
-        """Have the case finish its round and write a checkpoint (USR1 reaches the ranks under both MPIs)."""
-        if self.process.poll() is None and self.asked is None:
-            self.process.send_signal(signal.SIGUSR1)
-            self.asked = time.monotonic()
-
-    def kill(self) -> None:
-        """End the whole process group at once."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int:
@@ -67,7 +40,19 @@ def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int
     load_plugins(options.plugins)
     path = locations.find(suite)
     plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
-    return run_missing(plan, path, options, budget)
+    code = run_missing(plan, path, options, budget)
+    _show_results(plan)
+    return code
+
+
+def _show_results(plan: Sequence[Planned]) -> None:
+    """Print the table of the complete cases, and what to try next."""
+    from fedmpi.cli.report import report
+
+    folders = [item.folder for item in plan if is_done(item.checked, item.folder, True)]
+    if folders:
+        report(folders, None, False)
+        say(f"Next: fedmpi report {quote(str(folders[0].parent))} --html page.html")
 
 
 def run_missing(
@@ -93,29 +78,8 @@ def run_missing(
     return _Sweep(plan, str(path), options, deadline).run()
 
 
-def _end_with_parent(sweep: int) -> None:
-    """Have the kernel ask this process to finish its round when the sweep itself is killed (Linux).
-
-    Runs between fork and exec: a sweep that was killed before that is not noticed by the kernel any more.
-    """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != sweep:
-        os._exit(Interrupted.exit_code)
-
-
-def _words(options: SuiteOptions) -> list[str]:
-    """Return the options that every case's own ``fedmpi run`` gets."""
-    given: list[tuple[str, str | Path | None]] = [
-        *(("--set", each) for each in options.overrides),
-        *(("--plugin", each) for each in options.plugins),
-        *(("--out", options.out), ("--data", options.data), ("--mirror", options.mirror)),
-    ]
-    words = [word for flag, value in given if value is not None for word in (flag, str(value))]
-    return ["--resume", *words, *(["--offline"] if options.offline else [])]
-
-
 class _Sweep:
-    """The cases left, those running, and how each ended."""
+    """The cases left, the workers, and how each case ended."""
 
     def __init__(
         self, plan: Sequence[Planned], suite: str, options: SweepOptions, deadline: float | None
@@ -123,31 +87,32 @@ class _Sweep:
         self._suite, self._options, self._deadline = suite, options, deadline
         self._waiting = [item for item in plan if not item.done]
         self._total, self._done = len(plan), len(plan) - len(self._waiting)
-        self._running: list[_Running] = []
+        self._workers: list[Worker] = []
         self._codes: list[int] = []
         self._stopping = False
-        self._console = console(sys.stdout)
+        self._progress = SweepProgress(self._total, self._done)
 
     def run(self) -> int:
-        """Keep as many cases running as there are workers, until none is left or time is up."""
-        self._console.print(f"{self._total} cases, {self._done} complete, {len(self._waiting)} to run")
+        """Keep all workers at work until no case is left or time is up."""
+        self._progress.say(f"{self._total} cases, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
-        try:
-            while self._running or (self._waiting and not self._stopping):
-                if self._deadline is not None and time.monotonic() > self._deadline and not self._stopping:
-                    self._console.print("the budget is used up: running cases finish their round")
-                    self._stop()
-                while len(self._running) < self._options.workers and self._waiting and not self._stopping:
-                    self._start(self._waiting.pop(0))
-                if self._stopping:
-                    self._ask_all()  # one may have been starting when the signal came
-                self._collect()
-                time.sleep(0.05)
-        finally:
-            for running in self._running:
-                running.kill()
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        with TemporaryDirectory(prefix="fedmpi-sweep-") as folder, self._progress:
+            try:
+                while self._workers or (self._waiting and not self._stopping):
+                    if self._deadline is not None and time.monotonic() > self._deadline:
+                        self._deadline = None
+                        self._progress.say("the budget is used up: running cases finish their round")
+                        self._stop()
+                    self._hand_out(Path(folder))
+                    if self._stopping:
+                        self._ask_all()  # one may have been starting when the signal came
+                    self._collect()
+                    time.sleep(0.02)
+            finally:
+                for worker in self._workers:
+                    worker.kill()
+                for number, handler in previous.items():
+                    signal.signal(number, handler)
         return self._verdict()
 
     def _stop(self, *_: object) -> None:
@@ -155,68 +120,74 @@ class _Sweep:
         self._ask_all()
 
     def _ask_all(self) -> None:
-        for running in self._running:
-            running.ask_to_stop()
+        for worker in self._workers:
+            worker.ask_to_stop()
 
-    def _start(self, item: Planned) -> None:
-        if state(item.folder) == "live":
-            self._leave_alone(item)
-            return
-        if is_done(item.checked, item.folder, True):
-            self._done += 1
-            text = f"[{self._done}/{self._total}] {item.checked.case.name}: complete, by another process"
-            self._console.print(text)
-            return
-        case = ["run", self._suite, "--case", str(item.number), *_words(self._options)]
-        command = [sys.executable, "-m", "fedmpi", *case]
-        if self._options.ranks > 1:
-            command = [str(mpiexec()), "-n", str(self._options.ranks), *command]
-        item.folder.mkdir(parents=True, exist_ok=True)
-        with (item.folder / "log.txt").open("ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=partial(_end_with_parent, os.getpid()),
-            )
-        self._running.append(_Running(item, process))
+    def _hand_out(self, folder: Path) -> None:
+        """Give each worker that has none a case, and start workers while there are too few."""
+        for worker in self._workers:
+            if worker.item is None:
+                item = None if self._stopping else self._next()
+                if item is None:
+                    worker.dismiss()
+                else:
+                    worker.take(item)
+        while len(self._workers) < self._options.workers and not self._stopping:
+            item = self._next()
+            if item is None:
+                break
+            self._workers.append(Worker(self._suite, self._options, folder))
+            self._workers[-1].take(item)
+
+    def _next(self) -> Planned | None:
+        """Return the next case that nobody else runs or has run."""
+        while self._waiting:
+            item = self._waiting.pop(0)
+            if state(item.folder) == "live":
+                self._leave_alone(item)
+            elif is_done(item.checked, item.folder, True):
+                self._done += 1
+                self._say_done(item, "complete, by another process")
+            else:
+                return item
+        return None
 
     def _leave_alone(self, item: Planned) -> None:
-        text = f"{item.checked.case.name}: another process runs it, left alone"
-        self._console.print(text)
+        self._progress.say(f"{item.checked.case.name}: another process runs it, left alone")
+
+    def _say_done(self, item: Planned, text: str) -> None:
+        self._progress.ended(item, self._done)
+        self._progress.say(f"[{self._done}/{self._total}] {item.checked.case.name}: {text}")
 
     def _collect(self) -> None:
-        for running in list(self._running):
-            code = running.process.poll()
-            if code is None:
-                if running.asked is not None and time.monotonic() - running.asked > _GRACE_S:
-                    running.kill()
-                continue
-            self._running.remove(running)
-            if code == BadInput.exit_code and state(running.item.folder) == "live":
-                self._leave_alone(running.item)  # two sweeps started it at once
-                continue
-            if running.asked is not None and code == -signal.SIGUSR1:
-                code = Interrupted.exit_code  # asked before it could listen: nothing was begun
-            quiet = code == 0 and not is_done(running.item.checked, running.item.folder, True)
-            code = RunFailed.exit_code if quiet else code
-            self._codes.append(code)
-            self._done += code == 0
-            seconds = time.monotonic() - running.started
-            place = "" if code == 0 else f"; see {running.item.folder / 'log.txt'}"
-            meaning = _MEANING.get(code, f"ended with code {code}")
-            meaning = "failed, a rank left without a word," if quiet else meaning
-            name = running.item.checked.case.name
-            text = f"[{self._done}/{self._total}] {name}: {meaning} after {seconds:.0f} s{place}"
-            self._console.print(text)
+        for worker in list(self._workers):
+            ended = worker.ended()
+            if worker.item is not None and worker.rounds:
+                self._progress.passed(worker.item, worker.rounds)
+            if not worker.alive:
+                self._workers.remove(worker)
+            if ended is not None:
+                self._judge(*ended)
+
+    def _judge(self, item: Planned, code: int, seconds: float) -> None:
+        """Note how a case ended, and say it."""
+        if code == BadInput.exit_code and state(item.folder) == "live":
+            self._leave_alone(item)  # two sweeps started it at once
+            return
+        quiet = code == 0 and not is_done(item.checked, item.folder, True)
+        code = RunFailed.exit_code if quiet else code
+        self._codes.append(code)
+        self._done += code == 0
+        place = "" if code == 0 else f"; see {item.folder / 'log.txt'}"
+        meaning = _MEANING.get(code, f"ended with code {code}")
+        meaning = "failed, a rank left without a word," if quiet else meaning
+        self._say_done(item, f"{meaning} after {seconds:.0f} s{place}")
 
     def _verdict(self) -> int:
         """Return the sweep's exit code and say what is left."""
         left = self._total - self._done
         if left:
-            self._console.print(f"{left} cases are left; the same command continues them")
+            self._progress.say(f"{left} cases are left; the same command continues them")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
         if 3 in self._codes:

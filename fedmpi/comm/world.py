@@ -116,7 +116,7 @@ class World:
         _end(error.exit_code)
 
     def describe(self, device: str = "") -> dict[str, Any]:
-        """Return MPI library, ranks, hosts, cores and devices for the provenance (a collective call).
+        """Return MPI library and of each rank host, cores, device and CPU time so far (a collective call).
 
         Parameters
         ----------
@@ -129,6 +129,7 @@ class World:
             "pid": os.getpid(),
             "local_rank": self.local_rank,
             "cores": sorted(os.sched_getaffinity(0)),
+            "cpu_seconds": time.process_time(),
         }
         if device:
             mine["device"] = device

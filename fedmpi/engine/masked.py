@@ -9,9 +9,8 @@ client that is gone; that ranks know beforehand who will be gone only tells them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,17 +20,15 @@ from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.aggregation import Floats, Groups, Ints, Shares, Weights
 from fedmpi.engine.buffers import Delta, on_host
-from fedmpi.engine.dropouts import Step
 from fedmpi.engine.key_ring import DEVIATES, KeyRing
+from fedmpi.engine.mail import GroupSum, Mail
 from fedmpi.engine.meter import Meter
 from fedmpi.errors import RankFailed
-from fedmpi.secure.active import SIGNATURE_BYTES, CautiousClient
+from fedmpi.secure.active import SIGNATURE_BYTES
 from fedmpi.secure.keys import Tampered
 from fedmpi.secure.neighbours import shuffled
-from fedmpi.secure.protocols import Client, LightSecAgg, SecAgg, SecureSum
-from fedmpi.secure.roster import Refused, Roster, TooFew
-
-Bytes = npt.NDArray[np.uint8]
+from fedmpi.secure.protocols import LightSecAgg, SecAgg, SecureSum
+from fedmpi.secure.roster import Refused, TooFew
 
 
 def protocol_of(options: SecureOptions, size: int) -> SecureSum:
@@ -40,45 +37,6 @@ def protocol_of(options: SecureOptions, size: int) -> SecureSum:
         return LightSecAgg(size, options.threshold, options.colluders)
     degree = options.neighbours if isinstance(options, SecAggPlusOptions) else 0
     return SecAgg(size, options.threshold, degree)
-
-
-@dataclass
-class _Sum:
-    """One group's sum: its parties, and the clients that this rank hosts.
-
-    Attributes
-    ----------
-    sharers, uploading, answering : list of int
-        Members that share their secrets, upload, and answer.
-    survivors : list of int
-        Members whose uploads the server has, as it announces them.
-    """
-
-    group: int
-    roster: Roster
-    reduction: Fixed32
-    sharers: list[int]
-    uploading: list[int]
-    answering: list[int]
-    survivors: list[int] = field(default_factory=list)
-    clients: dict[int, Client] = field(default_factory=dict)
-    offered: dict[int, bytes] = field(default_factory=dict)
-    cautious: dict[int, CautiousClient] = field(default_factory=dict)
-    vaults: dict[int, bytes] = field(default_factory=dict)
-    total: Any = None
-
-    @classmethod
-    def of(cls, group: int, roster: Roster, reduction: Fixed32, steps: Ints | None) -> _Sum:
-        """Return a sum whose members drop out before these steps; those with too few neighbours leave."""
-
-        def left(members: Iterable[int], step: Step, beside: Sequence[int]) -> list[int]:
-            stay = [n for n in members if steps is None or steps[n] > step]
-            return [n for n in stay if roster.is_enough(n, beside)]
-
-        sharers = [n for n in roster.members if steps is None or steps[n] > Step.SHARES]
-        uploading = left(sharers, Step.UPLOAD, sharers)
-        answering = left(uploading, Step.ANSWERS, uploading) if roster.is_connected(uploading) else []
-        return cls(group, roster, reduction, sharers, uploading, answering)
 
 
 class Masked:
@@ -120,9 +78,10 @@ class Masked:
         announces: bool,
         noise: Shares | None = None,
     ) -> None:
-        self._collectives, self._hosts, self._protocol = collectives, hosts, protocol
+        self._collectives, self._protocol = collectives, protocol
         self._clip, self._size, self._keys, self._noise = clip, size, keys, noise
         self._meter, self._announces = meter, announces
+        self._mail = Mail(collectives, hosts, protocol)
         self.survivors: dict[int, int] = {}
 
     @property
@@ -179,7 +138,7 @@ class Masked:
 
     def _sums(
         self, groups: Groups, together: Sequence[int], participants: Ints, weights: Weights
-    ) -> list[_Sum]:
+    ) -> list[GroupSum]:
         """Return the sums of groups with two participants or more; rank 0 draws the orders."""
         with self._meter.step("keys"):
             self._keys.begin()
@@ -194,14 +153,14 @@ class Masked:
             if len(order) > 1:
                 roster = self._protocol.roster(self._keys.run, self._keys.next_sum(), group, order)
                 reduction = Fixed32(groups.total(group, weights[list(roster.members)]), self._clip)
-                sums.append(_Sum.of(group, roster, reduction, groups.steps))
+                sums.append(GroupSum.of(group, roster, reduction, groups.steps))
         return sums
 
-    def _share(self, sums: Sequence[_Sum]) -> None:
+    def _share(self, sums: Sequence[GroupSum]) -> None:
         """Let every client make its secrets and share them with its neighbours; rank 0 gets the vaults."""
         sealed: dict[tuple[int, int, int], bytes] = {}
         for each in sums:
-            for number in self._hosted(each.sharers):
+            for number in self._mail.hosted(each.sharers):
                 key = self._keys.own[number]
                 each.clients[number] = self._protocol.client(number, key, self._keys.public, each.roster)
                 if self._keys.signed:
@@ -209,7 +168,7 @@ class Masked:
                     each.clients[number] = each.cautious[number] = cautious
                 offered, each.offered[number] = each.clients[number].offer()
                 sealed |= {(each.group, number, other): offered[other] for other in offered}
-        received = self._deliver(sums, sealed)
+        received = self._mail.deliver(sums, sealed)
         for each in sums:
             for number, client in list(each.clients.items()):
                 near = each.roster.partners(number, each.sharers)
@@ -217,7 +176,7 @@ class Masked:
                     client.accept({other: received[each.group, other, number] for other in near})
                 except TooFew:  # it leaves, and so do others whose neighbours are as few
                     del each.clients[number]
-        vaults = self._to_server(
+        vaults = self._mail.to_server(
             sums,
             "vaults",
             lambda each: each.sharers,
@@ -227,29 +186,30 @@ class Masked:
         for each in sums:
             each.vaults = vaults[each.group]
 
-    def _upload(self, sums: Sequence[_Sum], weights: Weights, deltas: Mapping[int, Delta]) -> None:
+    def _upload(self, sums: Sequence[GroupSum], weights: Weights, deltas: Mapping[int, Delta]) -> None:
         """Add the masked updates over clients and ranks, at rank 0."""
         if not sums:
             return
         totals = np.zeros((len(sums), self._size), self._protocol.dtype)
         with self._meter.step("masks"):
             for each, total in zip(sums, totals, strict=True):
-                for number in self._hosted(each.uploading):
+                for number in self._mail.hosted(each.uploading):
                     summand = self._summand(each.reduction, number, weights, deltas)
                     upload = each.clients[number].upload(summand)
                     self._collectives.note("upload", upload, client=number)
-                    self._protocol.add(upload, total)
+                    if number in each.counted:
+                        self._protocol.add(upload, total)
         with self._meter.step("upload"):
             whole = self._collectives.reduce(totals, kind="masked sums")
         for place, each in enumerate(sums):
             each.total = None if whole is None else whole[place]
 
-    def _recover(self, sums: Sequence[_Sum]) -> None:
+    def _recover(self, sums: Sequence[GroupSum]) -> None:
         """Lift the masks from the sums, at rank 0; those of which too few clients are left stay masked."""
         self._announce(sums)
         if sums and self._keys.signed:
             self._confirm(sums)
-        answers = self._to_server(
+        answers = self._mail.to_server(
             sums,
             "answers",
             lambda each: each.answering,
@@ -263,16 +223,16 @@ class Masked:
             except TooFew:
                 each.total = None
 
-    def _announce(self, sums: Sequence[_Sum]) -> None:
-        """Have rank 0 tell all clients whose uploads it has."""
-        flags = [np.isin(each.roster.members, each.uploading).astype(np.uint8) for each in sums]
+    def _announce(self, sums: Sequence[GroupSum]) -> None:
+        """Have rank 0 tell all clients whose uploads it adds."""
+        flags = [np.isin(each.roster.members, each.counted).astype(np.uint8) for each in sums]
         if sums and self._announces:
             whole = self._collectives.bcast(np.concatenate(flags), kind="survivors")
             flags = np.split(whole, np.cumsum([len(one) for one in flags])[:-1])
         for each, own in zip(sums, flags, strict=True):
             each.survivors = [n for n, flag in zip(each.roster.members, own, strict=True) if flag]
 
-    def _confirm(self, sums: Sequence[_Sum]) -> None:
+    def _confirm(self, sums: Sequence[GroupSum]) -> None:
         """Have clients sign who survived, by the server's word, and check that the others did; rank 0 relays.
 
         Where too few are left to sign, nobody answers.
@@ -285,7 +245,7 @@ class Masked:
         for each in sums:
             if len(each.answering) < each.roster.threshold:
                 each.answering = []
-        signed = self._to_server(
+        signed = self._mail.to_server(
             sums,
             "signatures",
             lambda each: each.answering,
@@ -301,10 +261,10 @@ class Masked:
         for row, (each, number) in zip(whole, signers, strict=True):
             relayed[each.group][number] = row.tobytes()
         for each in sums:
-            for number in self._hosted(each.answering):
+            for number in self._mail.hosted(each.answering):
                 each.cautious[number].confirm(relayed[each.group])
 
-    def _conclude(self, sums: Sequence[_Sum]) -> None:
+    def _conclude(self, sums: Sequence[GroupSum]) -> None:
         """Have rank 0 tell all which sums it has."""
         has = np.array([each.total is not None for each in sums], np.uint8)
         if sums and self._announces:
@@ -313,64 +273,3 @@ class Masked:
             has[:] = 1
         for each, there in zip(sums, has, strict=True):
             self.survivors[each.group] = len(each.survivors) if there else 0
-
-    def _hosted(self, clients: Iterable[int], rank: int | None = None) -> list[int]:
-        """Return those of some clients that live on a rank, on this one by default."""
-        rank = self._collectives.rank if rank is None else rank
-        return [number for number in clients if self._hosts[number] == rank]
-
-    def _between(self, sums: Sequence[_Sum], sender: int, receiver: int) -> Iterator[tuple[_Sum, int, int]]:
-        """Yield sum, sender and receiver of the messages from one rank to another, in their order."""
-        for each in sums:
-            for number in self._hosted(each.sharers, sender):
-                for other in self._hosted(each.roster.partners(number, each.sharers), receiver):
-                    yield each, number, other
-
-    def _deliver(
-        self, sums: Sequence[_Sum], sealed: Mapping[tuple[int, int, int], bytes]
-    ) -> dict[tuple[int, int, int], bytes]:
-        """Bring sealed messages, by group, sender and receiver, to the ranks of their receivers."""
-        me, ranks = self._collectives.rank, range(self._collectives.size)
-        lengths = {each.group: self._protocol.sealed_bytes(each.roster) for each in sums}
-        parts, expected = [], []
-        for rank in ranks:
-            sent = [sealed[each.group, a, b] for each, a, b in self._between(sums, me, rank)]
-            parts.append(np.frombuffer(b"".join(sent), np.uint8))
-            expected.append(sum(lengths[each.group] for each, _, _ in self._between(sums, rank, me)))
-        if not sums:
-            return {}
-        texts = self._collectives.alltoallv(parts, expected, "sealed shares")
-        received = {}
-        for rank, text in enumerate(texts):
-            place = 0
-            for each, a, b in self._between(sums, rank, me):
-                received[each.group, a, b] = text[place : place + lengths[each.group]].tobytes()
-                place += lengths[each.group]
-        return received
-
-    def _to_server(
-        self,
-        sums: Sequence[_Sum],
-        kind: str,
-        senders: Callable[[_Sum], Sequence[int]],
-        length: Callable[[_Sum, int], int],
-        message: Callable[[_Sum, int], bytes],
-    ) -> dict[int, dict[int, bytes]]:
-        """Gather a message of each sender at rank 0, by group and client; on another rank, nothing."""
-        held = [
-            [(each, number) for each in sums for number in self._hosted(senders(each), rank)]
-            for rank in range(self._collectives.size)
-        ]
-        counts = [sum(length(*one) for one in some) for some in held]
-        found: dict[int, dict[int, bytes]] = {each.group: {} for each in sums}
-        if not sum(counts):
-            return found
-        own = b"".join(message(*one) for one in held[self._collectives.rank])
-        pieces = self._collectives.gatherv(np.frombuffer(own, np.uint8), counts, kind=kind)
-        for some, piece in zip(held, pieces or (), strict=pieces is not None):
-            place = 0
-            for each, number in some:
-                end = place + length(each, number)
-                found[each.group][number] = piece[place:end].tobytes()
-                place = end
-        return found

@@ -14,7 +14,6 @@ from fedmpi.case.schema import LinkOptions
 from fedmpi.engine.figures import LOSS_UNIT
 from fedmpi.engine.messages import Gathered
 from fedmpi.engine.splitting import Findings
-from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.store.schema import Field
 
 Ints = npt.NDArray[np.int64]
@@ -119,7 +118,11 @@ def agreement(fields: Sequence[Field], group: Ints, domains: Sequence[str] | Non
     """Return how well groups and domains agree, if the algorithm records it; NaN without domains."""
     if all(field.name != AGREEMENT for field in fields):
         return {}
-    return {AGREEMENT: np.array(adjusted_rand_index(group, domains) if domains else np.nan)}
+    if not domains:
+        return {AGREEMENT: np.array(np.nan)}
+    from fedmpi.heterogeneity.agreement import adjusted_rand_index  # imports SciPy's sparse matrices
+
+    return {AGREEMENT: np.array(adjusted_rand_index(group, domains))}
 
 
 def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:

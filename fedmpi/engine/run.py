@@ -173,6 +173,9 @@ def _run(
             return
         rounds.begin(saved)
         del saved  # the clients hold it now
+        if world.is_root:
+            hooks.warm_up()
+            task.warm_up()
         facts = {**_facts(world, federation, states), "datasets": digests}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
@@ -181,8 +184,6 @@ def _run(
             transcript.begin(world.size, facts["rank_of_client"])
         run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
         if world.is_root:
-            hooks.warm_up()
-            task.warm_up()
             observer.begin(case, task.metrics, table, opening, facts)
             _announce(job, hooks, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself

@@ -9,14 +9,16 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 import numba
 from numba import config, njit
+from numba.core.dispatcher import Dispatcher
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -37,12 +39,32 @@ def compiled(function: Kernel) -> Kernel:
     cache's folder therefore bears a digest of the sources that `_CALLED` names. A kernel
     may call compiled functions of its own file and of these only.
     """
+    with _in_our_cache():
+        decorate: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")
+        return _saved_if_there_is_room(decorate(function))  # type: ignore[no-any-return]
+
+
+def keep(*modules: ModuleType) -> None:
+    """Have the compiled functions of another package's modules kept in the cache, as far as numba can.
+
+    It cannot keep a function whose closure holds another compiled one.
+    """
+    with _in_our_cache():
+        for kernel in {id(value): value for module in modules for value in vars(module).values()}.values():
+            if isinstance(kernel, Dispatcher) and not any(
+                isinstance(cell.cell_contents, Dispatcher) for cell in kernel.py_func.__closure__ or ()
+            ):
+                kernel.enable_caching()
+                _saved_if_there_is_room(kernel)
+
+
+@contextlib.contextmanager
+def _in_our_cache() -> Iterator[None]:
     settings: Any = config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(_folder())
     try:
-        decorate: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")
-        return _saved_if_there_is_room(decorate(function))  # type: ignore[no-any-return]
+        yield
     finally:
         settings.CACHE_DIR = before
 

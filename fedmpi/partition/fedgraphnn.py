@@ -7,6 +7,7 @@ per part, over quantities alone, by NumPy's legacy generator; the published pict
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition.options import FedGraphNN
+from fedmpi.partition.strata import two_strata
 
 Int = npt.NDArray[np.int64]
 Parts = tuple[Int, Int, Int]
@@ -67,20 +69,23 @@ def _split(options: FedGraphNN, raw: RawGraphs, classes: Int) -> Parts:
 
 def _stratified(options: FedGraphNN, raw: RawGraphs, classes: Int) -> Parts:
     """Return 81, 9 and 10 percent, class by class: the released code's split of TU datasets."""
-    from sklearn.model_selection import train_test_split
-
     if raw.task != "classification":
         raise BadInput(f'partition.split = "stratified" needs one class per graph, which {raw.name} has not')
-    chosen = {"shuffle": True, "random_state": options.seed}
+    held = np.arange(len(classes))
     try:
-        rest, test = train_test_split(np.arange(len(classes)), test_size=0.1, stratify=classes, **chosen)
-        train, val = train_test_split(rest, test_size=0.1, stratify=classes[rest], **chosen)
+        rest, test = two_strata(held, classes, *_nine_to_one(held), options.seed)
+        train, val = two_strata(rest, classes[rest], *_nine_to_one(rest), options.seed)
     except ValueError as error:
         raise BadInput(
             f'partition.split = "stratified" needs more graphs of each class than {raw.name} has: '
             'use "random"'
         ) from error
     return train, val, test
+
+
+def _nine_to_one(items: Int) -> tuple[int, int]:
+    tenth = math.ceil(0.1 * len(items))
+    return len(items) - tenth, tenth
 
 
 def _by_scaffold(raw: RawGraphs) -> Parts:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.errors import BadInput
+from fedmpi.partition.strata import two_samples, two_strata
 
 Int = npt.NDArray[np.int64]
 
@@ -26,16 +28,12 @@ class Split:
 
 
 def _halve(graphs: Int, labels: Int, first: float, seed: int) -> tuple[Int, Int, bool]:
-    """Split once, stratified by class where that is possible; see scikit-learn's train_test_split."""
-    from sklearn.model_selection import train_test_split
-
-    shares = {"train_size": first, "test_size": round(1 - first, 9), "shuffle": True, "random_state": seed}
+    """Split once, stratified by class where that is possible; a graph that fits neither part is left out."""
+    sizes = math.floor(first * len(graphs)), math.ceil(round(1 - first, 9) * len(graphs))
     try:
-        left, right = train_test_split(graphs, stratify=labels[graphs], **shares)
-    except ValueError:  # a class with one member, or fewer places than classes
-        left, right = train_test_split(graphs, **shares)
-        return left, right, False
-    return left, right, True
+        return *two_strata(graphs, labels[graphs], *sizes, seed), True
+    except ValueError:
+        return *two_samples(graphs, *sizes, seed), False
 
 
 def split(
@@ -94,13 +92,8 @@ def subsample(graphs: Int, labels: Int, size: int, seed: int, client: str) -> In
     BadInput
         The dataset is too small to draw from.
     """
-    from sklearn.model_selection import train_test_split
-
     try:
-        drawn, _ = train_test_split(
-            graphs, train_size=size, stratify=labels[graphs], shuffle=True, random_state=seed
-        )
+        drawn, _ = two_strata(graphs, labels[graphs], size, len(graphs) - size, seed)
     except ValueError as error:
         raise BadInput(f"cannot draw {size} stratified graphs from the {len(graphs)} of {client}") from error
-    chosen: Int = drawn
-    return chosen
+    return drawn

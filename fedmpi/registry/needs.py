@@ -17,10 +17,12 @@ from fedmpi.algorithms.capabilities import (
     kernels_of,
 )
 from fedmpi.case.privacy import Private
-from fedmpi.case.schema import Case, ClippedOptions, LightSecAggOptions, SecureOptions
+from fedmpi.case.schema import Case, ClippedOptions, LightSecAggOptions, SecAggPlusOptions, SecureOptions
+from fedmpi.datasets.loading import num_datasets
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.registry.tasks import task_named
+from fedmpi.secure.neighbours import SECURITY_BITS, Degree, Risk, least_degree
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
 
@@ -55,8 +57,31 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
             "reduction",
             f"{name} needs every client's update and computes no sum: remove the setting `reduction`",
         )
-    reason = _unfit_for_dropouts(algorithm, case)
-    return ("reduction.dropouts", reason) if reason else None
+    if reason := _unfit_for_dropouts(algorithm, case):
+        return "reduction.dropouts", reason
+    reason = _thin_ring(algorithm, case, reduction) if isinstance(reduction, SecAggPlusOptions) else ""
+    return ("reduction.neighbours", reason) if reason else None
+
+
+def _thin_ring(algorithm: Algorithm, case: Case, reduction: SecAggPlusOptions) -> str:
+    """Return why SecAgg+'s neighbours are too few for the colluders that a case allows, or nothing."""
+    number = case.partition.num_clients(num_datasets(case.dataset))
+    clients = len(algorithm.participants(case.seed, 0, number, case.participation))
+    if not reduction.colluders or reduction.neighbours >= clients - 1:
+        return ""
+    gone = reduction.dropouts.share(clients)
+    ring = Degree.of(reduction.neighbours, reduction.threshold)
+    if Risk.of(clients, reduction.colluders, gone, ring).is_safe(SECURITY_BITS):
+        return ""
+    best = least_degree(clients, reduction.colluders, gone)
+    instead = 'use "secagg"'
+    if best is not None:
+        threshold = (best.threshold - 0.5) / (best.neighbours + 1)
+        instead = f"use neighbours = {best.neighbours} with threshold = {threshold:.3f}"
+    return (
+        f"{reduction.neighbours} of {clients - 1} with threshold = {reduction.threshold:g} are not safe if "
+        f"{100 * reduction.colluders:g} % collude and {100 * gone:g} % drop out: {instead}"
+    )
 
 
 def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:

@@ -18,7 +18,7 @@ from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
 from fedmpi.reproduction.statistics import Estimate, bartlett, pool
 
 MARGIN = 0.02
-"""Accuracies that differ by less are the same, see docs/reproduction.md; ratios, if by less than a client."""
+"""Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
 
 RELATIVE_MARGIN = 0.05
 """Errors that differ by less, relative to the published one, are the same."""

@@ -12,7 +12,7 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import HEADLINE, MARGIN, Compared
 from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge
-from fedmpi.reproduction.published import CLUSTERING
+from fedmpi.reproduction.published import CLUSTERING, Published
 from fedmpi.reproduction.results import Cell, Results
 from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import answered, markdown, number, refused, row, signed, spread_text
@@ -114,6 +114,11 @@ def leads(found: Sequence[Compared]) -> str:
         [f"{name} over {method}", *(line[column] for column in columns)] for method, line in entries.items()
     ]
     return markdown(["published; ours; holds?", *columns], rows)
+
+
+def judged_leads(found: Sequence[Compared]) -> list[tuple[Published, Judgement]]:
+    """Return each other method's figure of one metric of one table, and whether the lead over it holds."""
+    return [(each.published, answer) for each, *_, answer in _gaps(found)]
 
 
 def _gaps(found: Sequence[Compared]) -> list[tuple[Compared, float, Estimate | None, Judgement]]:

@@ -1,6 +1,6 @@
-"""The document: published tables, verdicts, studies and what is open, all from stored rows.
+"""The document: a first page, and a page per paper with tables, verdicts and studies, from stored rows.
 
-Its text is in ``document.md.j2``.
+The text is in the templates beside this file.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from fedmpi.config import locations
-from fedmpi.reproduction import clusterings, openings, scores, studies, tables, verdicts
+from fedmpi.reproduction import clusterings, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, MARGIN, Compared, compare
+from fedmpi.reproduction.chart import chart
 from fedmpi.reproduction.published import Claim, Published, read, read_claims
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
+from fedmpi.reproduction.verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -101,29 +103,61 @@ def cells(results: Results) -> list[Compared]:
     return [each for paper in PAPERS for each in compare(paper.figures(), results)]
 
 
-def document(results: Results, found: Sequence[Compared]) -> str:
-    """Return the document, Markdown; it depends on the rows only."""
-    source = files("fedmpi.reproduction").joinpath("document.md.j2").read_text()
+def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, str]:
+    """Return the document's files by their paths, beside its first page; they depend on the rows only.
+
+    Parameters
+    ----------
+    results : Results
+    found : sequence of Compared
+        What `cells` returns.
+    name : str
+        The first page's file name without its suffix; the other files are in a folder of this name.
+    """
+    papers = [_sections_of(paper, found, results) for paper in PAPERS]
+    tallies = [(paper["name"], paper["tallies"]) for paper in papers]
+    coverage = {paper["name"]: openings.coverage(paper["found"]) for paper in papers}
+    lines = [(title, f"{name}/{title.lower()}.md", each) for title, each in tallies]
+    return {
+        f"{name}.md": _rendered(
+            "overview.md",
+            name=name,
+            table=overview.table(lines),
+            papers=[{**paper, "stem": paper["name"].lower()} for paper in papers],
+            coverage=openings.coverage_table(coverage),
+            margin=MARGIN,
+            version=results.version,
+        ),
+        f"{name}/verdicts.svg": _rendered("verdicts.svg", **chart(tallies)),
+        f"{name}/how-to-read.md": _rendered(
+            "how-to-read.md", margin=MARGIN, level_of_spreads=LEVEL_OF_SPREADS
+        ),
+        **{
+            f"{name}/{paper['name'].lower()}.md": _rendered("paper.md", name=name, paper=paper)
+            for paper in papers
+        },
+    }
+
+
+def _rendered(template: str, **values: Any) -> str:
+    """Return a template of this package filled in."""
+    source = files("fedmpi.reproduction").joinpath(f"{template}.j2").read_text()
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    papers, coverage = [], {}
-    for paper in PAPERS:
-        members = [each for each in found if each.published.paper == paper.name]
-        papers.append({**vars(paper), **_openings(members), **_sections_of(paper, members, results)})
-        coverage[paper.name] = openings.coverage(members)
-    page = environment.from_string(source).render(
-        version=results.version,
-        margin=MARGIN,
-        level_of_spreads=LEVEL_OF_SPREADS,
-        coverage=openings.coverage_table(coverage),
-        papers=papers,
-    )
-    return page.rstrip("\n") + "\n"
+    return environment.from_string(source).render(**values).strip("\n") + "\n"
 
 
 def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    if paper.scored == "clients":
-        return _tables(paper, found, results)
-    return _sections(paper, found, results) if paper.splits else _whole(paper, found, results)
+    """Return what the template of a paper's page needs, and its tallies."""
+    members = [each for each in found if each.published.paper == paper.name]
+    if paper.scored in _KINDS:
+        tally = overview.of_clusters if paper.scored == "clusters" else overview.of_scores
+        sections, tallies = _whole(paper, members, results), tally(members)
+    else:
+        judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
+        further = _studies(paper, results) if paper.splits else {}
+        sections = {**_tables(paper, members, judged, results), **further}
+        tallies = overview.of_clients(members, judged, paper.rules)
+    return {**vars(paper), **_openings(members), **sections, "tallies": tallies, "found": members}
 
 
 def _openings(found: Sequence[Compared]) -> dict[str, str]:
@@ -135,14 +169,15 @@ def _openings(found: Sequence[Compared]) -> dict[str, str]:
     }
 
 
-def _tables(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+def _tables(
+    paper: Paper, found: Sequence[Compared], judged: Sequence[Verdict], results: Results
+) -> dict[str, Any]:
     """Return the sections of a paper with accuracies of clients."""
-    verdict = verdicts.verdicts(paper.claims(), paper.figures(), results)
     return {
         "in_short": tables.in_short(found, paper.rules)
-        + verdicts.in_short(verdict, paper.rules)
+        + verdicts.in_short(judged, paper.rules)
         + tables.selection_text(found),
-        "verdicts": verdicts.verdict_tables(verdict, paper.rules),
+        "verdicts": verdicts.verdict_tables(judged, paper.rules),
         "tables": [
             _table(paper, found, name) for name in dict.fromkeys(each.published.place for each in found)
         ],
@@ -153,12 +188,11 @@ def _tables(paper: Paper, found: Sequence[Compared], results: Results) -> dict[s
     }
 
 
-def _sections(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return the same of a paper with other splits and ablation, and theirs."""
+def _studies(paper: Paper, results: Results) -> dict[str, Any]:
+    """Return the sections on a paper's baselines, other splits and ablation."""
     figures, claims = paper.figures(), paper.claims()
     reference = [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
     return {
-        **_tables(paper, found, results),
         "leads": studies.lead_table(reference),
         "gains": studies.gain_table(reference),
         "spreads": studies.spread_table(reference, figures, results),

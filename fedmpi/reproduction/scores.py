@@ -25,7 +25,9 @@ from fedmpi.reproduction.tables import (
     spread_text,
 )
 
-_JUDGED = (AS_PUBLISHED, BY_VALIDATION)
+JUDGED = (AS_PUBLISHED, BY_VALIDATION)
+"""The selection rules that scores are judged under."""
+
 _LEAKS, _HONEST = "protocol=published", "protocol=honest"
 _HONEST_HEADINGS = (
     *("table", "column", "method", "metric", "test examples in a training set"),
@@ -41,7 +43,7 @@ _HONEST_HEADINGS = (
         "holds without leakage?",
     ),
 )
-_HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(_JUDGED))
+_HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(JUDGED))
 
 
 def in_short(found: Sequence[Compared]) -> str:
@@ -67,7 +69,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
             {
                 "name": metric,
                 "scores": markdown(_HEADINGS, [_row(each) for each in alike]),
-                "spreads": spread_text(alike, _JUDGED),
+                "spreads": spread_text(alike, JUDGED),
             }
             for metric, alike in grouped(members, lambda each: each.published.metric).items()
         ],
@@ -76,7 +78,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
 
 
 def _row(each: Compared) -> list[str]:
-    return row(each, [*by_rule(each), _text(_constant(each.cell, each))], _JUDGED)
+    return row(each, [*by_rule(each), _text(_constant(each.cell, each))], JUDGED)
 
 
 def _constant(cell: Cell, each: Compared) -> float:

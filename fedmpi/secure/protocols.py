@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from fedmpi.secure.field import PRIME
 from fedmpi.secure.keys import KEY_BYTES, SEAL_BYTES, AgreementKey
 from fedmpi.secure.lightsecagg import Code
 from fedmpi.secure.masks import Stretcher
+from fedmpi.secure.neighbours import Degree, exactly
 from fedmpi.secure.roster import Roster
 
 Summand = npt.NDArray[np.int32]
@@ -77,11 +77,6 @@ class SecureSum(Protocol):
         """Return the bytes of a client's answer, where the clients `sharers` shared their secrets."""
 
 
-def exactly(share: float) -> Fraction:
-    """Return a share as it is written: 0.29 of 100 is 29, where the product of floats is less."""
-    return Fraction(str(share))
-
-
 class SecAgg:
     """SecAgg, and with a `degree` SecAgg+.
 
@@ -105,9 +100,8 @@ class SecAgg:
         members = tuple(sorted(order))
         ring = 0 < self._degree < len(members) - 1
         circles = neighbours.ring(order, self._degree) if ring else neighbours.everybody(members)
-        circle = self._degree + 1 if ring else len(members)
-        least = min(math.floor(exactly(self._threshold) * circle) + 1, circle)
-        return Roster(run, number, group, members, circles, max(least, 2))
+        degree = Degree.of(self._degree if ring else len(members) - 1, self._threshold)
+        return Roster(run, number, group, members, circles, degree.threshold)
 
     def client(
         self, number: int, key: AgreementKey, public: Mapping[int, bytes], roster: Roster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedmpi.secure.keys import Purpose
@@ -61,13 +61,30 @@ class Roster:
         """Return whether a client and its neighbours among some clients are as many as the threshold asks."""
         return len(self.partners(client, among)) + 1 >= self.threshold
 
-    def is_connected(self, among: Iterable[int]) -> bool:
-        """Return whether some clients are joined by masks; else the sum of each part could be had apart."""
+    def can_answer(self, client: int, survivors: Collection[int]) -> bool:
+        """Return whether a client answers: enough survivors are near, or none is and it helps from apart."""
+        if client in survivors or self.partners(client, survivors):
+            return client in survivors and self.is_enough(client, survivors)
+        return len(survivors) >= self.threshold
+
+    def joined(self, among: Iterable[int]) -> list[int]:
+        """Return the largest part of some clients that masks join, ascending; of equal parts the first.
+
+        Nobody else may be in their sum: without common masks the sum of each part could be had apart.
+        """
         left = set(among)
         if len(self.neighbours[self.members[0]]) == len(self.members) - 1:
-            return True
-        front = {next(iter(left))} if left else set()
-        while front:
-            left -= front
-            front = {other for client in front for other in self.neighbours[client]} & left
-        return not left
+            return sorted(left)
+        largest: set[int] = set()
+        while left:
+            part = front = {min(left)}
+            while front:
+                left -= front
+                front = {other for client in front for other in self.neighbours[client]} & left
+                part = part | front
+            largest = max(largest, part, key=len)
+        return sorted(largest)
+
+    def is_connected(self, among: Collection[int]) -> bool:
+        """Return whether some clients are joined by masks."""
+        return len(self.joined(among)) == len(among)

@@ -105,19 +105,22 @@ class Client:
     def answer(self, survivors: Collection[int]) -> bytes:
         """Return its shares, one per partner and one of its own: of b of survivors, of e of the others.
 
+        A client whose upload is put aside, because none of its partners is left, shares no mask with a
+        survivor. It helps to open the vaults of those that dropped out.
+
         Raises
         ------
         Refused
-            It was asked before in this sum, or it is not among the survivors itself.
+            It was asked before in this sum, or its upload is said to be missing where a partner's is not.
         TooFew
             Too few survived for the sum to hide a single update.
         """
         circle = sorted([self.number, *self._partners])
         stayed = [other for other in circle if other in survivors]
-        if self._answered or self.number not in stayed:
+        if self._answered or (stayed and self.number not in stayed):
             raise Refused(f"client {self.number} reveals one kind of share of a client, once")
-        if len(stayed) < self._roster.threshold:
-            raise TooFew(f"{len(stayed)} of {self._roster.threshold} clients are left")
+        if len(stayed or survivors) < self._roster.threshold:
+            raise TooFew(f"{len(stayed or survivors)} of {self._roster.threshold} clients are left")
         if not self._roster.is_connected(survivors):
             raise TooFew("the clients that are left share no masks between their parts")
         self._answered = True

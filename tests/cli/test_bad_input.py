@@ -29,6 +29,14 @@ def contents(folder):
         (["--set", "model=gcnn"], ["valid: fedgraphnn/gat"]),
         (["--set", "dataset=PROTEIN", "--offline"], ["PROTEIN", "PROTEINS"]),
         (["--set", "dataset=MUTAG", "--offline", "--data", "nowhere"], ["fedmpi data fetch MUTAG"]),
+        (
+            [
+                *("--set", "algorithm=fedcch", "--set", "model.norm=graph"),
+                *("--set", "attack={name = 'noise', clients = [0]}"),
+                *("--set", "reduction={name = 'secagg', clip = 8.0, dropouts = {probability = 0.1}}"),
+            ],
+            ["--set reduction.dropouts: attackers start from their group's model", "remove the setting"],
+        ),
         (["--case", "17"], ["cases 0 to 2"]),
         (["--out", "/proc/nothing"], ["/proc"]),
         (["--set", "threads=900"], ["threads = 900"]),

@@ -91,6 +91,16 @@ def test_ranks_as_json(fedmpi):
     assert set(report["results"]) == {"gain", "gain_of_fastest"}
 
 
+def test_start_as_json(fedmpi):
+    options = ("--ranks", "2", "--repetitions", "1", "--warmup", "0")
+    report = as_json(fedmpi("bench", "start", *TINY, *options, "--json"))
+    torch, *ranks = (each["figures"] for each in report["measurements"])
+    assert len(ranks) == 2
+    for rank in ranks:
+        (own,), (beyond,) = rank["cpu"]["samples"], rank["beyond_torch"]["samples"]
+        assert own > 0 and beyond == own - torch["cpu"]["samples"][0]
+
+
 def test_a_run_that_fails_is_named(fedmpi, tmp_path):
     places = ("--data", "nothing", "--mirror", str(tmp_path), "--offline")
     done = fedmpi("bench", "ranks", "micro/train", "--set", "setting=proteins", *places)

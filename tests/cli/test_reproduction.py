@@ -1,5 +1,7 @@
 """Rows of runs, and the document made of committed rows."""
 
+import csv
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from fedmpi.analysis import rows
 from fedmpi.cli.reproduction import reproduction
 from fedmpi.errors import BadInput
+from fedmpi.reproduction.document import PAPERS
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,10 +39,32 @@ def test_rows_of_a_run(fedmpi, tiny_suite, tmp_path):
 
 
 def test_the_committed_table_and_document_are_made_of_the_committed_rows(tmp_path):
-    reference = ROOT / "results" / "reference"
+    reference, docs = ROOT / "results" / "reference", ROOT / "docs"
     assert reproduction([reference], tmp_path / "cells.csv", tmp_path / "reproduction.md") == 0
     assert (tmp_path / "cells.csv").read_text() == (reference / "cells.csv").read_text()
-    assert (tmp_path / "reproduction.md").read_text() == (ROOT / "docs" / "reproduction.md").read_text()
+    assert (tmp_path / "reproduction.md").read_text() == (docs / "reproduction.md").read_text()
+    made, committed = (
+        {path.name: path.read_text() for path in (folder / "reproduction").iterdir()}
+        for folder in (tmp_path, docs)
+    )
+    assert sorted(made) == sorted(committed)
+    assert made == committed
+
+
+def test_the_first_page_says_what_became_of_each_paper_on_one_screen():
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    first = page.partition("## The same in numbers")[0]
+    assert len(first.splitlines()) < 45
+    assert "(reproduction/verdicts.svg)" in first
+    for paper in PAPERS:
+        assert f"(reproduction/{paper.name.lower()}.md)" in first
+    cells = list(csv.DictReader((ROOT / "results" / "reference" / "cells.csv").open()))
+    averages = [row for row in cells if (row["paper"], row["metric"]) == ("GCFL", "average")]
+    verdicts = Counter(row["verdict_last_round"].split(" at ")[0] for row in averages)
+    assert (
+        f"| [GCFL](reproduction/gcfl.md) | {len(averages)} average accuracies | last round "
+        f"| {verdicts['confirmed']} | {verdicts['refuted']} | {verdicts['undecided']} | 0 |\n" in page
+    )
 
 
 def test_the_committed_rows_are_small():

@@ -9,7 +9,7 @@ import pytest
 
 from fedmpi.cli import sweep
 from fedmpi.cli.options import SweepOptions
-from fedmpi.cli.run import plan_suite
+from fedmpi.cli.plan import plan_suite
 from fedmpi.cli.sweep import run_missing
 from fedmpi.config import locations
 from fedmpi.config.suite import read

@@ -3,15 +3,21 @@
 import numpy as np
 import pytest
 
-from fedmpi.case.schema import DropoutOptions, ScheduledDropout
+from fedmpi.case.schema import DropoutOptions, Fixed32Options, ScheduledDropout
 from fedmpi.comm.world import World
+from fedmpi.engine import masked
+from fedmpi.engine.aggregation import Groups, Plain
+from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.dropouts import Dropouts, Step
+from fedmpi.engine.key_ring import KeyRing
 from fedmpi.engine.run import run
 from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, TooFewLeft
+from fedmpi.secure.protocols import SecAgg
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.session import Silent, jobs
+from tests.secure.sums import meter_of
 
 
 def drawn(seed=1, clients=1000, **options):
@@ -129,3 +135,23 @@ def test_groups_and_samples_of_clients_have_the_sums_of_fixed32(tmp_path, case, 
         if not line.startswith("config")
     }
     assert fields == unknown
+
+
+def test_an_upload_that_is_put_aside_is_missing_from_the_sum_as_one_that_never_came(monkeypatch):
+    """Client 1 uploads, and both its neighbours in the ring do not."""
+    monkeypatch.setattr(masked, "shuffled", list)  # else the operating system draws the ring
+    collectives, everybody = World().collectives, np.arange(8)
+    hosts, weights = np.zeros(8, np.int64), everybody + 1
+    deltas = {n: np.random.default_rng(n).normal(0, 0.3, 5).astype(np.float32) for n in range(8)}
+
+    def mean(aggregation, *gone):
+        steps = np.full(8, Step.NEVER, np.int64)
+        steps[list(gone)] = Step.UPLOAD
+        found = aggregation.means(Groups(hosts, hosts, {0: 0}, steps=steps), everybody, weights, deltas)
+        return found[0].tolist(), aggregation.survivors
+
+    keys, ring = KeyRing(collectives, hosts, renewed=False), SecAgg(5, 0.5, 2)
+    secure = masked.Masked(collectives, hosts, ring, 2.0, 5, keys, meter_of(collectives), announces=True)
+    plain = Plain(collectives, hosts, Fixed32Options(clip=2.0), 5, Buffers())
+    assert mean(secure, 0, 2) == mean(plain, 0, 1, 2)
+    assert secure.survivors == {0: 5}

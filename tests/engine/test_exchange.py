@@ -8,12 +8,18 @@ from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.case.schema import REDUCTIONS
 from fedmpi.comm import reductions
+from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.world import World
 from fedmpi.engine.aggregation import Plain
 from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.whereabouts import Whereabouts
+
+
+def hooks_of(algorithm, clients):
+    kind = FedCch(FedCchOptions()) if algorithm == "fedcch" else FedAvg(AlgorithmOptions(name="fedavg"))
+    return Hooks(kind, clients, Whereabouts())
 
 
 def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg"):
@@ -24,9 +30,7 @@ def average(group, participants, weights, deltas, models, reduction="exact", alg
         exponent[group[client]] = max(exponent[group[client]], mine)
     collectives, hosts = World().collectives, np.zeros(len(group), np.int64)
     plain = Plain(collectives, hosts, REDUCTIONS[reduction](), 2, Buffers())
-    kind = FedCch(FedCchOptions()) if algorithm == "fedcch" else FedAvg(AlgorithmOptions(name="fedavg"))
-    hooks = Hooks(kind, len(group), Whereabouts())
-    exchange = Exchange(collectives, hosts, plain, hooks, 2, 2, Buffers())
+    exchange = Exchange(collectives, hosts, plain, hooks_of(algorithm, len(group)), 2, 2, Buffers())
     exchange.models = {number: np.array(model, np.float32) for number, model in models.items()}
     plan = RoundPlan(group, exponent, np.zeros_like(group), -1, -1, False, False)
     exchange.run(plan, np.array(participants), np.array(weights), deltas)
@@ -75,3 +79,15 @@ def test_the_plan_survives_its_message():
     assert again.split_candidates.tolist() == [1, 0]
     assert (again.failed_client, again.lost_client) == (1, 4)
     assert (again.checkpoint, again.stop) == (True, False)
+
+
+@pytest.mark.parametrize(("algorithm", "gathered"), [("fedavg", 1), ("fedcch", 0)])
+def test_at_a_resume_rank_0_gets_models_of_groups_and_none_of_groups_that_are_made_anew(algorithm, gathered):
+    """What FedCCH has is a client's own where its sum was lost, and a secure sum is to hide it."""
+    collectives, hosts, group = World().collectives, np.array([0, 1, 1]), np.zeros(3, np.int64)
+    plain = Plain(collectives, hosts, REDUCTIONS["exact"](), 2, Buffers())
+    exchange = Exchange(collectives, hosts, plain, hooks_of(algorithm, 3), 2, 2, Buffers())
+    before = collectives.calls.copy()
+    exchange.restore(group, {0: np.ones(2, np.float32)})
+    calls = dict(zip(NAMES, (collectives.calls - before).tolist(), strict=True))
+    assert calls == dict.fromkeys(NAMES, 0) | {"Gatherv": gathered}

@@ -16,7 +16,7 @@ from fedmpi.comm import launch
 launch.set_defaults(1)
 
 from fedmpi.cli.options import Data  # noqa: E402
-from fedmpi.cli.run import check_places, plan_suite  # noqa: E402
+from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.engine.checkpoints import Checkpoints  # noqa: E402

@@ -9,6 +9,7 @@ not well.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -27,7 +28,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run a
 
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
 from fedmpi.cli.options import Data  # noqa: E402
-from fedmpi.cli.run import check_places, plan_suite  # noqa: E402
+from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
@@ -50,7 +51,7 @@ from tests.mpi.molecules import prepare  # noqa: E402
 SUITE = Path(__file__).parent / "suite.toml"
 INTERRUPTED = (
     "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
-    "dropouts", "links", "nodes",
+    "dropouts", "links", "nodes", "protocol",
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
@@ -64,12 +65,12 @@ ALIKE = (
     "fedprox", "self-train", "grouped", "centralised", "fedbn", "fedstar", "k-means", "fclg-by-round", "fclg-sampled",
     "infograph", "mvgrl", "trimmed-mean", "krum", "fedper", "gcn", "sage", "parts",
 )  # fmt: skip
-"""Cases that send what another case sends: under Open MPI they run on 4 ranks alone."""
+"""Cases that send what another case sends: not run under Open MPI but on 4 ranks, nor on 1 rank."""
 
 
 def covered(mpi, ranks):
     """Return the names of the cases that a session runs whole."""
-    alike = () if mpi == "mpich" or ranks == 4 else ALIKE
+    alike = () if (mpi == "mpich" and ranks > 1) or ranks == 4 else ALIKE
     with SUITE.open("rb") as file:
         return [case["label"] for case in tomllib.load(file)["matrix"]["case"] if case["label"] not in alike]
 
@@ -290,6 +291,32 @@ def check_resume_of_a_servers_state(world, root):
         run(second[name], world, Silent(), StopRequest())
 
 
+ABORTED = [
+    "case=fedcch", "reduction.name=secagg", "reduction.clip=8.0",
+    "reduction.dropouts.schedule=[{ round = 2, clients = [0, 1, 2, 3] }]",
+]  # fmt: skip
+
+
+def check_models_of_clients_stay_at_a_resume(world, root):
+    """After a lost sum FedCCH's clients have models of their own; a resume sends rank 0 none of them."""
+    (whole,) = jobs(root / "lost", ABORTED).values()
+    run(whole, world, Silent(), StopRequest())
+    first, second = (next(iter(jobs(root / "kept", ABORTED, resume=True).values())) for _ in range(2))
+    world.comm.Barrier()
+    stop = StopRequest()
+    try:
+        run(first, world, StopsAfter(stop, 1), stop)
+    except Interrupted as error:
+        assert "after round 2 of" in str(error)
+    run(replace(second, audit=0), world, Silent(), StopRequest())
+    if world.is_root:
+        assert load_run(whole.folder).results["aborted_sums"][1] > 0
+        assert differences(whole.folder, second.folder) == []
+        messages = map(json.loads, (second.folder / "audit.jsonl").read_text().splitlines())
+        kinds = {line["kind"] for line in messages if line.get("receiver") == 0}
+        assert "masked sums" in kinds and "updates" not in kinds
+
+
 def check_hooks_that_differ_between_ranks_are_named(world, root):
     """A hook that gives a rank something else than rank 0 is refused on every rank, before there is a run."""
     last = world.size - 1
@@ -346,6 +373,8 @@ def main(root: Path, mpi: str) -> None:
         check_interruption(world, root, case)
     check_rank_0_may_be_asked_while_it_waits(world, root)
     check_resume_of_a_servers_state(world, root)
+    if (mpi, world.size) == ("mpich", 3):
+        check_models_of_clients_stay_at_a_resume(world, root)
     if world.is_root:
         (root / "checks-passed").touch()
     (root / "raises-now").touch()

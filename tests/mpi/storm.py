@@ -55,6 +55,7 @@ case = [
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
     { label = "secagg", algorithm = "fedavg", reduction = { name = "secagg", keys = "sum", dropouts = { probability = 0.2, step = "any" } } },
+    { label = "protocol", algorithm = "fedavg", reduction = "lightsecagg", record = "protocol", participation = 0.6 },
     { label = "nodes", dataset = { name = "synthetic-nodes", egos = { number = 60, hops = 1 } }, model = { name = "gcn", layers = 1, head_layers = 1 }, partition = { name = "fedgraphnn", clients = 4, alpha = 2.0 }, share = "all", participation = 0.6 },
     { label = "links", task = "link-prediction", model = { name = "rgcn", hidden = 16 }, algorithm = "ditto", dataset = { name = "synthetic-triples", features = "identity" }, partition = { name = "metadata", by = "class", clients = 3 }, share = "all" },
 ]
@@ -62,7 +63,7 @@ case = [
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
-    "krum", "secagg", "nodes", "links",
+    "krum", "secagg", "protocol", "nodes", "links",
 )  # fmt: skip
 
 BLOWS = (

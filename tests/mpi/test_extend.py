@@ -1,5 +1,6 @@
-"""The examples of docs/extend.md, taken from the page and run as it says."""
+"""The examples of docs/extend.md and of the README, taken from the page and run as it says."""
 
+import json
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from tests.mpi.launcher import ROOT, find
 EXAMPLE = re.compile(
     r"`(\w+\.py)`:\n\n```python\n(.*?)```\n\n```bash\nmpiexec -n 2 fedmpi (.*?)\n```", re.DOTALL
 )
+README = (ROOT / "README.md").read_text()
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 EXAMPLES = {file: (text, command.split()) for file, text, command in EXAMPLE.findall(PAGE)}
 
@@ -33,3 +35,18 @@ def test_an_example_runs_as_the_page_says(file, tmp_path):
     words = "counted by torch on one batch" if counted else "by formula"
     assert run.attempts[-1].provenance["model_flops"] == words
     assert (run.results["model_flops"] > 0).all()
+
+
+def test_the_algorithm_of_the_readme_runs_beside_fedavg(tmp_path, fedmpi):
+    for file, text in re.findall(r"`(half\.\w+)`:\n\n```\w+\n(.*?)```", README, re.DOTALL):
+        (tmp_path / file).write_text(text)
+    command = re.search(r"^mpiexec -n 3 fedmpi (run half\.toml .*)$", README, re.MULTILINE)
+    arguments = (*command.group(1).split(), "--set", "rounds=2", "--out", "results/runs/half")
+    code, output = find("mpich").run(2, "-m", "fedmpi", *arguments, cwd=tmp_path, timeout=300)
+    assert code == 0, output
+    report = fedmpi("report", "results/runs/half", "--json", "--by", "algorithm")
+    fedavg, half = json.loads(report.stdout)
+    assert (fedavg["algorithm"], half["algorithm"], half["reference"]) == ("FedAvg", "half", "FedAvg")
+    assert half["seeds"] == [1, 2, 3, 4, 5]
+    assert half["pairs"] == 5
+    assert half["lead_half"] > 0

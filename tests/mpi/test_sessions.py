@@ -1,5 +1,6 @@
 """One launch per MPI and number of ranks; the results of all of them are the same bits."""
 
+import fcntl
 import time
 
 import numpy as np
@@ -15,14 +16,26 @@ LIMIT_S = 300
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """The suite run in this process: one rank, no launcher."""
+def alone(tmp_path_factory, worker_id):
+    """The suite run in this process: one rank, no launcher; once for all workers."""
+    if worker_id == "master":
+        return run_alone(tmp_path_factory.mktemp("alone"))
+    root = tmp_path_factory.getbasetemp().parent / "alone"
+    root.mkdir(exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / "done").exists():
+            run_alone(root)
+            (root / "done").touch()
+    return root
+
+
+def run_alone(root):
     from fedmpi.comm.world import World
     from fedmpi.engine.run import run
     from fedmpi.engine.signals import StopRequest
     from tests.mpi.session import Silent, jobs
 
-    root = tmp_path_factory.mktemp("alone")
     for job in jobs(root).values():
         run(job, World(), Silent(), StopRequest())
     return root

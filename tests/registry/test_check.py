@@ -43,6 +43,9 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         check(f'[case]\ndataset = "MUTAG"\n{matrix}')
 
 
+HUNDRED = 'partition = { name = "iid", clients = 100 }\ndataset = { synthetic = { domains = 1 } }\n'
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -90,6 +93,25 @@ def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
         (
             'reduction = { name = "lightsecagg", colluders = 0.7 }',
             "case.reduction.colluders: it must be below the threshold",
+        ),
+        (
+            'algorithm = "fedcch"\nattack = { name = "sign-flip", clients = [0] }\nmodel = { norm = "graph" }\n'
+            'reduction = { name = "secagg", clip = 8.0, dropouts = { probability = 0.1 } }',
+            "case.reduction.dropouts: attackers start from their group's model, and fedcch keeps none of a group",
+        ),
+        (
+            HUNDRED + 'reduction = { name = "secagg+", neighbours = 20, colluders = 0.1 }',
+            "case.reduction.neighbours: 20 of 99 with threshold = 0.5 are not safe if 10 % collude and 0 % drop "
+            "out: use neighbours = 30 with threshold = 0.500",
+        ),
+        (
+            HUNDRED + 'reduction = { name = "secagg+", neighbours = 30, colluders = 0.1, '
+            "dropouts = { schedule = [{ round = 1, clients = [0, 1, 2] }, { round = 2, clients = [4] }] } }",
+            "30 of 99 with threshold = 0.5 are not safe if 10 % collude and 3 % drop out: use neighbours = 32",
+        ),
+        (
+            HUNDRED + 'reduction = { name = "secagg+", colluders = 0.3, dropouts = { probability = 0.3 } }',
+            '40 of 99 with threshold = 0.5 are not safe if 30 % collude and 30 % drop out: use "secagg"',
         ),
         (
             'reduction = { name = "secagg+", neighbours = 3 }',
@@ -253,3 +275,24 @@ def test_a_case_on_a_gpu_gets_kernels_that_take_its_steps(check):
     assert (adam.case.kernels, sgd.case.kernels) == ("grouped", "csr")
     with pytest.raises(BadInput, match='"grouped" cannot run sgd as it is here: use "compiled", "csr"'):
         check('[case]\nkernels = "grouped"\noptimizer = "sgd"')
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        HUNDRED + 'reduction = { name = "secagg+", neighbours = 30, colluders = 0.1 }',
+        HUNDRED + 'reduction = { name = "secagg+", neighbours = 20, colluders = 0.1 }\nparticipation = 0.2',
+        HUNDRED + 'reduction = { name = "secagg+", neighbours = 2, dropouts = { probability = 0.5 } }',
+        'reduction = { name = "secagg+", colluders = 0.5 }',
+    ],
+    ids=["enough", "all of 20", "no colluders", "all of 6"],
+)
+def test_neighbours_that_are_enough_or_all_are_taken(check, options):
+    assert check("[case]\n" + options)
+
+
+def test_a_case_without_colluders_has_the_configuration_that_it_had(check):
+    (checked,) = check('[case]\nreduction = "secagg+"')
+    assert checked.case.config()["reduction"] == {
+        "name": "secagg+", "clip": 1.0, "threshold": 0.5, "neighbours": 40, "keys": "run",
+    }  # fmt: skip

@@ -74,11 +74,12 @@ def secure_sum(setting: Setting, values: Mapping[int, np.ndarray], leaves: Mappi
     there = [number for number, step in left.items() if step > SHARES]
     sealed = {n: {m: text[n] for m, (text, _) in offers.items() if n in text} for n in there}
     willing = [number for number in there if willingly(lambda n=number: clients[n].accept(sealed[n]))]
-    survivors = [number for number in willing if left[number] > UPLOAD]
-    uploads = [clients[number].upload(values[number]) for number in survivors]
+    uploaded = {n: clients[n].upload(values[n]) for n in willing if left[n] > UPLOAD}
+    survivors = setting.roster.joined(uploaded)
+    uploads = [uploaded[number] for number in survivors]
     total = np.sum(uploads, axis=0, dtype=uploads[0].dtype) if uploads else np.zeros(SIZE, np.uint32)
     answers = {}
-    for number in survivors:
+    for number in uploaded:
         if left[number] > ANSWER:
             willingly(lambda n=number: answers.update({n: clients[n].answer(survivors)}))
     server = setting.server({number: vault for number, (_, vault) in offers.items()})

@@ -14,6 +14,7 @@ from fedmpi.secure.active import CautiousClient, statement
 from fedmpi.secure.keys import SigningKey, Tampered
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.secure.roster import Refused, Roster, TooFew
+from fedmpi.store.reader import load_run
 from tests.secure.sums import Setting, meter_of, summands
 
 MEMBERS, VICTIM = range(7), 3
@@ -93,6 +94,13 @@ def test_a_client_signs_no_list_without_itself_of_strangers_or_of_too_few():
             clients[VICTIM].sign(wrong)
 
 
+def test_a_client_that_has_signed_no_list_confirms_none():
+    clients, _ = cautious(Setting.of("secagg", MEMBERS, 5))
+    signatures = {n: clients[n].sign(EVERYBODY) for n in MEMBERS if n}
+    with pytest.raises(Refused):
+        clients[0].confirm(signatures)
+
+
 def test_as_many_signatures_as_the_threshold_suffice():
     clients, _ = cautious(Setting.of("secagg", MEMBERS, 5))
     signatures = {n: clients[n].sign(EVERYBODY) for n in MEMBERS}
@@ -126,7 +134,7 @@ def test_no_two_sums_have_the_same_statement():
 
 
 class Server(Collectives):
-    """Rank 0's calls, with a server that changes what it relays to clients."""
+    """Rank 0's calls, with a server, or a network, that changes what clients get."""
 
     def __init__(self, kind, change):
         super().__init__(World().comm)
@@ -137,15 +145,30 @@ class Server(Collectives):
             self._change(buffer)
         return super().bcast(buffer, place, blocking=blocking, kind=kind)
 
+    def alltoallv(self, parts, counts, kind="exchange"):
+        received = super().alltoallv(parts, counts, kind)
+        if kind == self._kind:
+            self._change(received[0])
+        return received
+
+
+SUITE = """
+name = "active"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 3, graphs = 30 } }
+model = { hidden = 8 }
+rounds = 2
+reduction = { name = "secagg", server = "active", threshold = 0.7 }
+"""
 
 HOSTS, WEIGHTS = np.zeros(4, np.int64), np.ones(4, np.int64)
 DELTAS = {n: np.full(5, 0.25 * (n + 1), np.float32) for n in range(4)}
 GROUPS = Groups(HOSTS, HOSTS, {0: 0})
 
 
-def means(collectives, protocol, rounds=1, **options):
-    keys = KeyRing(collectives, HOSTS, signed=True, **{"renewed": False, **options})
-    masked = Masked(collectives, HOSTS, protocol, 2.0, 5, keys, meter_of(collectives), announces=False)
+def means(collectives, protocol, rounds=1, announces=False, **options):
+    keys = KeyRing(collectives, HOSTS, **{"renewed": False, "signed": True, **options})
+    masked = Masked(collectives, HOSTS, protocol, 2.0, 5, keys, meter_of(collectives), announces=announces)
     return [masked.means(GROUPS, np.arange(4), WEIGHTS, DELTAS)[0].tolist() for _ in range(rounds)]
 
 
@@ -195,3 +218,58 @@ def test_signatures_under_another_name_are_caught():
 
     with pytest.raises(RankFailed, match="did not sign the list of survivors"):
         means(Server("signatures", swap), SecAgg(5, 0.7))
+
+
+def change(place, value=None):
+    """Return what overwrites a place of a message, or changes a bit there."""
+
+    def changed(message):
+        message[place] = message[place] ^ 1 if value is None else value
+
+    return changed
+
+
+DEVIATIONS = [
+    ("public keys", change((2, 0)), "the public key of client 2 is not what that client has signed"),
+    ("public keys", change((2, 32)), "the public key of client 2 is not what that client has signed"),
+    ("sealed shares", change(0), r"\w+ from client 0 to 1"),
+    ("sealed shares", change(-1), r"\w+ from client 3 to 2"),
+    ("survivors", change(1, 0), "client 1 signs one list of survivors, with itself in it"),
+    ("survivors", change(slice(2, 4), 0), "2 of 3 clients are left"),
+    ("signatures", change((1, 5)), "client 1 did not sign the list of survivors that client 0 got"),
+    ("signatures", change(slice(0, 4), 0), "client 0 did not sign the list of survivors"),
+]
+
+
+@pytest.mark.parametrize("protocol", [SecAgg(5, 0.7), LightSecAgg(5, 0.7, 0.5)])
+@pytest.mark.parametrize(("kind", "deviation", "said"), DEVIATIONS)
+def test_a_deviation_is_told_in_a_line(protocol, kind, deviation, said):
+    with pytest.raises(RankFailed, match=rf"^the server deviates from the protocol: {said}"):
+        means(Server(kind, deviation), protocol, announces=True)
+
+
+@pytest.mark.parametrize(("kind", "deviation", "said"), [DEVIATIONS[2], DEVIATIONS[5]])
+def test_a_client_of_an_honest_server_looks_at_shares_and_list_too(kind, deviation, said):
+    with pytest.raises(RankFailed, match=rf"^the server deviates from the protocol: {said}"):
+        means(Server(kind, deviation), SecAgg(5, 0.7), announces=True, signed=False)
+
+
+@pytest.mark.parametrize("kind", ["public keys", "signatures"])
+def test_a_run_with_a_deviating_server_fails_with_one_line(fedmpi, tmp_path, monkeypatch, kind):
+    honest = Collectives.bcast
+
+    def deviating(self, buffer, place="", **options):
+        if options.get("kind") == kind:
+            buffer[1, -1] ^= 1
+        return honest(self, buffer, place, **options)
+
+    (tmp_path / "suite.toml").write_text(SUITE)
+    monkeypatch.setattr(Collectives, "bcast", deviating)
+    done = fedmpi("run", "suite.toml", "--out", "runs")
+    assert done.returncode == 1
+    assert done.stderr.startswith("fedmpi: the server deviates from the protocol: ")
+    assert done.stderr.count("\n") == 1
+    if kind == "signatures":  # else there is no round yet, and no record
+        (folder,) = (tmp_path / "runs").iterdir()
+        run = load_run(folder)
+        assert run.status == "failed" and f"fedmpi: {run.reason}\n" == done.stderr

@@ -31,13 +31,26 @@ case = [
     { label = "active", reduction = { name = "secagg", server = "active", threshold = 0.7 } },
     { label = "active-light", reduction = { name = "lightsecagg", server = "active" } },
     { label = "protocol", reduction = "secagg", record = "protocol" },
+    { label = "dropouts", reduction = { name = "secagg", dropouts = DROPOUTS } },
+    { label = "dropouts-light", reduction = { name = "lightsecagg", threshold = 0.6, colluders = 0.4, dropouts = DROPOUTS } },
     { label = "fixed32", reduction = "fixed32" },
     { label = "median", algorithm = "median" },
 ]
 """
+SUITE = SUITE.replace(
+    "DROPOUTS",
+    """{ schedule = [
+        { round = 1, clients = [1], step = "shares" }, { round = 1, clients = [2], step = "upload" },
+        { round = 2, clients = [0], step = "training" }, { round = 2, clients = [3], step = "answers" },
+    ] }""",
+)
+SURVIVORS = {0: {0, 3, 4}, 1: {1, 2, 3, 4}}
+"""Of the cases with dropouts, by round."""
+
 SUMS = "secagg", "secagg-plus", "lightsecagg", "active", "active-light"
-SECURE = (*SUMS, "protocol")
-LIGHT = "lightsecagg", "active-light"
+DROPOUTS = "dropouts", "dropouts-light"
+SECURE = (*SUMS, "protocol", *DROPOUTS)
+LIGHT = "lightsecagg", "active-light", "dropouts-light"
 ACTIVE = "active", "active-light"
 WITNESS = Path(__file__).with_name("witness.py")
 FROM_CLIENTS = {
@@ -89,7 +102,7 @@ def windows(vectors):
 def test_no_update_reaches_rank_0_nor_leaves_it(audited, case):
     content = b"".join(audited.transcript(case)[1])
     deltas = updates(audited, case)
-    assert len(deltas) == 10  # five clients, two rounds
+    assert len(deltas) == 10 - (case in DROPOUTS)  # five clients, two rounds; a training is killed
     vectors = [form for delta, weight in deltas for form in search.formats_of_an_update(delta, weight)]
     vectors += [form for words in audited.seen["words"] for form in search.formats_of_words(words)]
     assert len(windows(vectors)) > 1000
@@ -117,7 +130,7 @@ def test_the_search_finds_a_vector_in_any_format_and_alignment(change):
 def test_no_key_seed_or_mask_reaches_rank_0(audited, case):
     seen = audited.seen
     secrets = [*seen["private"], *seen["agreed"], *seen["own"], *seen["vault"]]
-    assert len(seen["private"]) == 40 and len(seen["own"]) == 60
+    assert len(seen["private"]) == 50 and len(seen["own"]) == 68
     needles = {part for secret in secrets for part in (secret[:16], secret[16:])}
     needles |= windows([*seen["masks"], *seen["pieces"]])
     assert search.found(b"".join(audited.transcript(case)[1]), needles) == set()
@@ -125,18 +138,40 @@ def test_no_key_seed_or_mask_reaches_rank_0(audited, case):
 
 @pytest.mark.parametrize("case", ["secagg", "secagg-plus", "active", "protocol"])
 def test_shares_reach_rank_0_only_as_answers_and_only_of_survivors(audited, case):
-    def needles(secrets):
-        shares = [
-            s for secret, by_place in audited.seen["split"] if secret in secrets for s in by_place.values()
-        ]
-        return {part for share in shares for part in (share[1:17], share[17:])}
+    answers, others = answers_and_others(audited, case)
+    own, vault = (shares_of(audited, audited.seen[kind]) for kind in ("own", "vault"))
+    assert search.found(answers, own)  # b of survivors: the protocol's own
+    assert search.found(others, own) == set()
+    assert search.found(answers + others, vault) == set()
 
+
+def test_of_each_client_shares_of_one_secret_reach_rank_0_whoever_drops_out(audited):
+    """Of survivors that of the own seed, of others that of the vault's key, in answers alone."""
+    answers, others = answers_and_others(audited, "dropouts")
+    parties = [party[1:] for party in audited.seen["parties"] if party[0] == "dropouts"]
+    assert sorted(party[:2] for party in parties) == [(0, n) for n in (0, 2, 3, 4)] + [
+        (1, n) for n in (1, 2, 3, 4)
+    ]
+    for round, number, own, vault in parties:
+        revealed, kept = (own, vault) if number in SURVIVORS[round] else (vault, own)
+        assert search.found(answers, shares_of(audited, [revealed]))
+        assert search.found(answers, shares_of(audited, [kept])) == set()
+        assert search.found(others, shares_of(audited, [own, vault])) == set()
+
+
+def shares_of(audited, secrets):
+    """Return what shares of some secrets are recognised by."""
+    shares = [s for secret, by_place in audited.seen["split"] if secret in secrets for s in by_place.values()]
+    return {part for share in shares for part in (share[1:17], share[17:])}
+
+
+def answers_and_others(audited, case):
+    """Return the contents of the answers to rank 0, and of all other messages to it."""
     messages = audited.to_server(case)
-    answers = b"".join(content for message, content in messages if message["kind"] == "answers")
-    others = b"".join(content for message, content in messages if message["kind"] != "answers")
-    assert search.found(answers, needles(audited.seen["own"]))  # b of survivors: the protocol's own
-    assert search.found(others, needles(audited.seen["own"])) == set()
-    assert search.found(answers + others, needles(audited.seen["vault"])) == set()
+    return (
+        b"".join(content for message, content in messages if (message["kind"] == "answers") is wanted)
+        for wanted in (True, False)
+    )
 
 
 @pytest.mark.parametrize("case", SECURE)

@@ -1,12 +1,17 @@
 """Sums of figures over clients, and what commands show of a run that has nothing else."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from fedmpi.analysis import figures as pictures
 from fedmpi.comm.world import World
 from fedmpi.engine.figures import MOST_CLIENTS, Figures
 from fedmpi.engine.key_ring import KeyRing
 from fedmpi.engine.masked import Masked
+from fedmpi.errors import BadInput
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.store.reader import load_run
 from tests.secure.sums import meter_of
@@ -64,8 +69,23 @@ def test_the_smallest_digits_are_bits_and_their_sums_exact():
     assert found == [sum(value for (value,) in values.values())]
 
 
-def test_one_client_is_no_sum():
-    assert figures(4, "lightsecagg", 1).sums(np.array([2]), {2: [5]}) is None
+@pytest.mark.parametrize("num_clients", [1, 4])
+def test_one_client_is_no_sum(num_clients):
+    alone = num_clients - 1
+    assert figures(num_clients, "lightsecagg", 1).sums(np.array([alone]), {alone: [5]}) is None
+
+
+@pytest.mark.parametrize("domains", [1, 4])
+def test_figures_of_one_client_are_not_in_the_record(fedmpi, tmp_path, domains):
+    """Of a federation of one client, or of rounds with one participant."""
+    (tmp_path / "suite.toml").write_text(SUITE.replace("0.6", f"{1 / domains}"))
+    options = f"dataset.synthetic.domains={domains}", "evaluation.clients=participants"
+    settings = [text for option in options for text in ("--set", option)]
+    assert fedmpi("run", "suite.toml", *settings, "--out", "runs").returncode == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    found = load_run(folder).results
+    for part in ("train", "val", "test"):
+        assert np.isnan(found[f"{part}_loss"]).all() and np.isnan(found[f"{part}_accuracy"]).all()
 
 
 def test_commands_say_that_no_values_of_clients_are_there(fedmpi, tmp_path):
@@ -93,6 +113,17 @@ def test_commands_say_that_no_values_of_clients_are_there(fedmpi, tmp_path):
         assert done.returncode == 0, done.stderr
     done = fedmpi("plot", "gradient-norms", folder)
     assert done.returncode == 2 and LINE in done.stderr
+    rates = json.loads(fedmpi("scaling", folder, "--json").stdout)["throughput"][0]
+    assert rates["gflop"] is rates["graphs"] is None and rates["updates"] > 0
+    shown = fedmpi("scaling", folder, "--predict", "2").stdout
+    assert f"Model: none; {LINE}" in " ".join(shown.split()) and "nan" not in shown
+    done = fedmpi("plot", "gains", folder)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    odd = {name: value for name, value in load_run(folder).config.items() if name != "rounds"}
+    run = replace(load_run(folder), config=odd | {"algorithm": {"name": "self-train"}})
+    for kind in map(pictures.load, ("gains", "losses")):
+        with pytest.raises(BadInput, match="its configuration has no rounds; leave it out"):
+            pictures.drawn(kind, [run], kind.Options())
 
 
 NODES = """
@@ -122,8 +153,19 @@ def test_examples_are_counted_where_a_graph_holds_several(fedmpi, tmp_path):
         assert whole.results[f"{part}_accuracy"].tolist() == wanted
 
 
-def test_a_client_that_diverges_is_named(fedmpi, tmp_path):
+@pytest.mark.parametrize(
+    ("lr", "batch_size"),
+    [
+        ("1e30", 128),  # not finite after one step
+        ("10.0", 8),  # finite, and in training more than 2^40
+        ("1e5", 128),  # the same of the new model alone
+    ],
+)
+def test_a_client_that_diverges_is_named(fedmpi, tmp_path, lr, batch_size):
     (tmp_path / "suite.toml").write_text(SUITE.replace("0.6", "1.0"))
-    done = fedmpi("run", "suite.toml", "--set", "optimizer.lr=1e30", "--out", "runs")
+    settings = "--set", f"optimizer.lr={lr}", "--set", f"batch_size={batch_size}"
+    done = fedmpi("run", "suite.toml", *settings, "--out", "runs")
     assert done.returncode == 3
     assert "round 1: client synthetic-0 has a NaN or infinite loss or update" in done.stdout
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert load_run(folder).status == "diverged"

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from fedmpi.secure import field, lightsecagg, neighbours, protocols, shamir
+from fedmpi.secure import field, lightsecagg, neighbours, shamir
 from fedmpi.secure.keys import (
     AgreementKey,
     Purpose,
@@ -257,4 +257,4 @@ def test_survivors_of_a_ring_in_two_parts_share_no_masks():
 
 
 def test_a_share_of_a_group_is_taken_as_it_is_written():
-    assert protocols.exactly(0.29) * 100 == 29  # the product of floats is 28.999...
+    assert neighbours.exactly(0.29) * 100 == 29  # the product of floats is 28.999...

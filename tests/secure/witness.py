@@ -19,8 +19,21 @@ from fedmpi.secure import lightsecagg, secagg, shamir  # noqa: E402
 from fedmpi.secure.keys import AgreementKey, SigningKey  # noqa: E402
 
 SEEN: dict[str, list] = {
-    name: [] for name in ("deltas", "words", "private", "agreed", "own", "vault", "split", "masks", "pieces")
+    name: []
+    for name in (
+        "deltas",
+        "words",
+        "private",
+        "agreed",
+        "own",
+        "vault",
+        "split",
+        "masks",
+        "pieces",
+        "parties",
+    )
 }
+NOW: dict[str, object] = {}
 
 
 def after(owner, name, note):
@@ -40,6 +53,7 @@ def watch() -> None:
 
     def trained(arguments, result):
         case, _, states, round = arguments[:4]
+        NOW.update(case=case.name, round=round)  # all training comes before the sums
         for number, delta in result.deltas.items():
             weight = states.clients[number].weight
             SEEN["deltas"].append((case.name, round, number, delta.copy(), weight))
@@ -50,6 +64,8 @@ def watch() -> None:
     def made(arguments, result):
         SEEN["own"].append(arguments[0]._own)
         SEEN["vault"].append(arguments[0]._vault_key)
+        client = arguments[0]
+        SEEN["parties"].append((NOW["case"], NOW["round"], client.number, client._own, client._vault_key))
 
     after(training, "train", trained)
     after(Fixed32, "encode", lambda arguments, words: SEEN["words"].append(words.copy()))

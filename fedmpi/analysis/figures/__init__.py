@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     *("gradient-norms", "thresholds", "within-clusters", "losses", "pair-heterogeneity", "gains"),
-    *("sample-counts", "scores", "scaling", "client-costs", "clustering", "t-sne"),
+    *("sample-counts", "scores", "scaling", "client-costs", "clustering", "t-sne", "epsilon"),
 )
 """The kinds; each has a module of its name here, with a class `Options` and a function `draw`."""
 

@@ -28,6 +28,9 @@ _METHOD = ("objective", "algorithm", "model", "optimizer", "batch_size", "kernel
 
 _DOTTED = "; dotted: the largest class's share"
 _MOST_SHADED = 4
+"""Shaded ranges that a panel bears; more methods by round have a panel each."""
+_OTHERS = "#bbbbbb"
+_COLUMNS = 3
 _MOST_TICKS = 8
 _DECADES = 50.0
 """Settings that differ by so much stand on a logarithmic axis."""
@@ -60,10 +63,17 @@ class _Curve:
     points: dict[float, Float]
 
 
+_Panels = Sequence[tuple[str, Sequence[_Curve]]]
+"""By panel: its heading and curves."""
+_Drawn = tuple[Figure, list[tuple[Axes, Run]]]
+"""A figure, and a run of each of its panels."""
+
+
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return a panel per dataset with a line per method: mean over repetitions, and their range.
 
-    Of the headline a thin line shows the share of the largest class: what one cluster for all would score.
+    Where that are many lines by round, each method has a panel of its own with the others in grey. Of the
+    headline a thin line shows the share of the largest class: what one cluster for all would score.
     """
     (metric, *_) = [_metric(run, options) for run in runs]
     dotted = metric == runs[0].headline and "class_counts" in runs[0].partition
@@ -72,18 +82,53 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     repetitions = grouped(runs, lambda run: key(run.config, *apart)).values()
     drawn = [_curve(members, options, apart) for members in sorted(repetitions, key=_order)]
     panels = titled(drawn, lambda curve: dataset_name(str(setting(curve.config, "dataset"))), *_METHOD)
-    figure, axes = style.panels(len(panels), height=3.0)
-    counts, most = set(), 0
-    for axis, (heading, curves) in zip(axes, panels, strict=True):
-        counts |= {len(values) for curve in curves for values in curve.points.values()}
-        most = max(most, len(curves))
-        _panel(axis, curves, options)
-        axis.set(ylabel=metric.heading, title=heading)
+    each_own = options.by == "round" and max(len(curves) for _, curves in panels) > _MOST_SHADED
+    figure, axes = _own_panels(panels) if each_own else _shared_panels(panels, options)
+    for axis, first in axes:
+        axis.set_ylabel(metric.heading)
         if dotted:
-            axis.axhline(_largest_class(curves[0].first), color="black", linewidth=0.6, linestyle=":")
-    style.add_legend(figure, axes)
-    style.add_caption(figure, f"{_caption(counts, most, options)}{_DOTTED * dotted}.")
+            axis.axhline(_largest_class(first), color="black", linewidth=0.8, linestyle=":")
+        if each_own and len(panels) == 1:
+            axis.label_outer()
+    for axis, _ in axes[-_COLUMNS:]:  # also above a gap in the last row
+        axis.tick_params(labelbottom=True)
+        axis.set_xlabel(_across_label(options))
+    counts = {len(values) for curve in drawn for values in curve.points.values()}
+    style.add_caption(figure, f"{_caption(counts, each_own, options)}{_DOTTED * dotted}.")
     return figure
+
+
+def _shared_panels(panels: _Panels, options: Options) -> _Drawn:
+    """Return a panel per dataset with all its methods."""
+    figure, axes = style.panels(len(panels), height=3.0)
+    for axis, (heading, curves) in zip(axes, panels, strict=True):
+        _panel(axis, curves, options)
+        axis.set_title(heading)
+    style.add_legend(figure, axes)
+    return figure, [(axis, curves[0].first) for axis, (_, curves) in zip(axes, panels, strict=True)]
+
+
+def _own_panels(panels: _Panels) -> _Drawn:
+    """Return a panel per dataset and method: its mean and range, in grey the means of the others."""
+    named = [(heading, titled(curves, lambda curve: curve.name)) for heading, curves in panels]
+    wanted = [(heading, label, curve) for heading, lines in named for label, (curve,) in lines]
+    figure, axes = style.panels(
+        len(wanted), columns=_COLUMNS, height=1.6, sharex=True, sharey=len(panels) == 1
+    )
+    of_dataset = dict(panels)
+    for axis, (heading, label, curve) in zip(axes, wanted, strict=True):
+        for other in of_dataset[heading]:
+            axis.plot(*_means(other), color=_OTHERS, linewidth=0.6, gid="others")
+        places, mean = _means(curve)
+        low, high = ([float(take(values)) for values in curve.points.values()] for take in (np.min, np.max))
+        axis.fill_between(places, low, high, color=COLOURS[0], alpha=0.2, linewidth=0)
+        axis.plot(places, mean, color=COLOURS[0], linewidth=1.6)
+        title = label if len(panels) == 1 else f"{heading}: {label}"
+        axis.set_title(f"{title}, {mean[-1]:.1f}")
+        _round_ticks(axis, places[-1])
+    if len(panels) == 1:
+        figure.suptitle(panels[0][0], x=0.01, ha="left", fontsize=9)
+    return figure, [(axis, curve.first) for axis, (*_, curve) in zip(axes, wanted, strict=True)]
 
 
 def _metric(run: Run, options: Options) -> Metric:
@@ -96,18 +141,14 @@ def _metric(run: Run, options: Options) -> Metric:
     return found[options.field or run.headline.name]
 
 
-def _caption(counts: set[int], most: int, options: Options) -> str:
-    """Return what the picture shows, with so many curves in a panel at most."""
+def _caption(counts: set[int], each_own: bool, options: Options) -> str:
+    """Return what the picture shows."""
     number = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     what = "by round" if options.by == "round" else "after the last round"
     repetitions = "one repetition" if number == "1" else f"mean over {number} repetitions"
-    spread = "bars at the right, the last round's range" if _barred(most, options) else "shaded, their range"
-    return f"Score {what}: {repetitions}{'' if number == '1' else f'; {spread}'}"
-
-
-def _barred(curves: int, options: Options) -> bool:
-    """Return whether so many shaded ranges would hide each other."""
-    return options.by == "round" and curves > _MOST_SHADED
+    spread = "" if number == "1" else "; shaded, their range"
+    others = "; grey, the other methods; in the title, the last round's mean" if each_own else ""
+    return f"Score {what}: {repetitions}{spread}{others}"
 
 
 def _largest_class(run: Run) -> float:
@@ -144,12 +185,15 @@ def _across(run: Run, by: str) -> float:
     return float(value)
 
 
+def _means(curve: _Curve) -> tuple[list[float], list[float]]:
+    """Return places and means of a curve."""
+    return list(curve.points), [float(np.mean(values)) for values in curve.points.values()]
+
+
 def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
     for number, (label, (curve,)) in enumerate(titled(curves, lambda curve: curve.name)):
-        places = list(curve.points)
-        mean, low, high = (
-            [float(take(values)) for values in curve.points.values()] for take in (np.mean, np.min, np.max)
-        )
+        places, mean = _means(curve)
+        low, high = ([float(take(values)) for values in curve.points.values()] for take in (np.min, np.max))
         again, place = divmod(number, len(COLOURS))
         colour, dashes = COLOURS[place], style.DASHES[again % len(style.DASHES)]
         marker = "" if options.by == "round" else style.MARKERS[(number + again) % len(style.MARKERS)]
@@ -157,17 +201,10 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
             len(curves) - 1, 1
         )  # who is drawn first shows beneath an equal curve
         axis.plot(places, mean, label=label, color=colour, linestyle=dashes, marker=marker, linewidth=width)
-        if _barred(len(curves), options):
-            axis.plot(
-                [places[-1] + 0.4 * (number + 1)] * 2, [low[-1], high[-1]], color=colour, linestyle=dashes
-            )
-        else:
-            axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
-    axis.set_xlabel({"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " ")))
+        axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
+    axis.set_xlabel(_across_label(options))
     if options.by == "round":
-        last = max(place for curve in curves for place in curve.points)
-        ticks = MaxNLocator(integer=True, steps=[1, 2, 5, 10]).tick_values(0, last)
-        axis.set_xticks([tick for tick in ticks if 0 < tick <= last])
+        _round_ticks(axis, max(place for curve in curves for place in curve.points))
         return
     across = sorted({place for curve in curves for place in curve.points})
     if options.by != "emd" and across[0] > 0 and across[-1] / across[0] >= _DECADES:
@@ -175,3 +212,12 @@ def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
         axis.minorticks_off()
     if len(across) <= _MOST_TICKS:
         axis.set_xticks(across, [f"{place:g}" for place in across])
+
+
+def _across_label(options: Options) -> str:
+    return {"emd": "EMD"}.get(options.by, options.by.rpartition(".")[2].replace("_", " "))
+
+
+def _round_ticks(axis: Axes, last: float) -> None:
+    ticks = MaxNLocator(integer=True, steps=[1, 2, 5, 10]).tick_values(0, last)
+    axis.set_xticks([tick for tick in ticks if 0 < tick <= last])

@@ -137,11 +137,11 @@ def _references(found: Sequence[Cell[Run]], options: Options) -> dict[str, Cell[
     """Return the self-train of each setting."""
     chosen: dict[str, Cell[Run]] = {}
     for cell in found:
-        wanted = options.self_train_rounds in (None, cell.config["rounds"])
+        wanted = options.self_train_rounds in (None, cell.rounds)
         if cell.algorithm == _ALONE and wanted:
             other = chosen.setdefault(_setting(cell), cell)
             if other is not cell:
-                rounds = f"{other.config['rounds']} and {cell.config['rounds']} rounds"
+                rounds = f"{other.rounds} and {cell.rounds} rounds"
                 raise BadInput(
                     f"gains: self-train on {cell.dataset} for {rounds}: choose one by self_train_rounds"
                 )
@@ -228,7 +228,7 @@ def _legend(figure: Figure, options: Options) -> None:
 def _caption(
     drawn: Sequence[Gain], bare: Sequence[Cell[Run]], references: Sequence[Cell[Run]], options: Options
 ) -> list[str]:
-    rounds = sorted({cell.config["rounds"] for cell in references})
+    rounds = sorted({cell.rounds for cell in references})
     epochs = " or ".join(map(str, rounds))
     rule = options.rule if options.rule != "as published" else "as published: chosen on test data"
     lines = [

@@ -1,4 +1,4 @@
-"""Gradient norms by round, coloured by final cluster (GCFL, Figure 1).
+"""Gradient norms by round, a colour per client, grouped by final cluster (GCFL, Figure 1).
 
 The paper shows six clients under GCFL and GCFL+ and does not say which; here
 they are an option. Its text calls the norms of the updates gradient norms, the
@@ -9,16 +9,18 @@ chooses. Every split is marked, where the paper names one round in its text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from pydantic import Field
 
-from fedmpi.analysis.cells import run_titles
+from fedmpi.analysis.cells import Float, grouped, run_titles
 from fedmpi.analysis.figures import KindOptions, style
+from fedmpi.analysis.figures.losses import smoothed
 from fedmpi.analysis.names import COLOURS
 from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
 from fedmpi.config.tables import closest
@@ -46,26 +48,30 @@ class Options(KindOptions):
         ``gradient_norm`` (of the last batch) or ``delta_norm`` (of the update).
     log : bool
         Logarithmic axis.
+    smooth : int
+        Rounds whose mean the thick line is; 1 draws the norms of single rounds alone.
     """
 
     clients: tuple[str, ...] | None = Field(None, min_length=1)
     field: Literal["gradient_norm", "delta_norm"] = "gradient_norm"
     log: bool = True
+    smooth: int = Field(10, ge=1)
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return one panel per run: a line per client, a vertical line per split."""
     if len(runs) > _MOST_PANELS:
         raise BadInput(f"gradient-norms draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
-    figure, axes = style.panels(len(runs), columns=1, height=2.5, sharex=True, sharey=True)
+    figure, axes = style.panels(len(runs), columns=1, height=2.6, sharex=True, sharey=True)
     for axis, run, title in zip(axes, runs, run_titles(runs), strict=True):
         _panel(axis, run, _places(run, options.clients), options)
         axis.set(title=title, ylabel=options.field.replace("_", " "))
     axes[-1].set_xlabel("round")
+    lines = f"Thick: mean of {options.smooth} rounds; thin: each round. " if options.smooth > 1 else ""
     style.add_caption(
         figure,
-        f"{_MEANING[options.field].capitalize()}. Clients of one colour end in one cluster; "
-        "vertical lines: splits, of any cluster.",
+        f"{_MEANING[options.field].capitalize()}. {lines}A client has one colour, a final cluster one kind "
+        "of line. Grey vertical lines: rounds in which a cluster split, any cluster.",
     )
     return figure
 
@@ -83,25 +89,19 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
     values = run.results[options.field]
     if is_together(run.config):
         raise BadInput(f"{run.folder} has no {options.field}: {TOGETHER}; leave it out")
-    final = run.results["group"][-1]
-    clusters = [int(group) for group in dict.fromkeys(final)]
-    drawn = list(dict.fromkeys(int(final[place]) for place in places))
-    rounds = np.arange(1, len(values) + 1)
     for number in sorted({number for number, _ in splits(splitting_groups(run))}):
         axis.axvline(number + 1, color="#999999", linewidth=0.6, linestyle=(0, (4, 2)), zorder=1, gid="split")
-    members: dict[int, int] = {}
-    for place in sorted(places, key=lambda place: drawn.index(int(final[place]))):
-        group = int(final[place])
-        dashes = style.DASHES[members.get(group, 0) % len(style.DASHES)]
-        members[group] = members.get(group, 0) + 1
-        axis.plot(
-            rounds,
-            values[:, place],
-            color=COLOURS[drawn.index(group) % len(COLOURS)],
-            linestyle=dashes,
-            linewidth=0.9,
-            label=f"{run.clients[place]} (cluster {clusters.index(group) + 1})",
-        )
+    final = run.results["group"][-1]
+    clusters = [int(group) for group in dict.fromkeys(final)]
+    drawn = grouped(places, lambda place: clusters.index(int(final[place])))
+    handles: list[Line2D] = []
+    for number, (cluster, members) in enumerate(drawn.items()):
+        handles.append(Line2D([], [], linestyle="none", label=f"cluster {cluster + 1}"))
+        dashes = style.DASHES[number % len(style.DASHES)]
+        for place in members:
+            colour = COLOURS[places.index(place) % len(COLOURS)]
+            handles.append(_line(axis, values[:, place], options.smooth, colour, dashes))
+            handles[-1].set_label(run.clients[place])
     if options.log:
         axis.set_yscale("log")
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -109,6 +109,16 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
         axis.yaxis.set_minor_formatter(NullFormatter())
     axis.set_xlim(1, max(len(values), 2))
     title = f"{len(clusters)} cluster{'s' * (len(clusters) > 1)} at the end"
-    axis.legend(
-        loc="center left", bbox_to_anchor=(1.01, 0.5), title=title, alignment="left", title_fontsize=7
-    )
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "alignment": "left"}
+    legend = axis.legend(handles=handles, title=title, title_fontsize=7, labelspacing=0.3, **beside)
+    for handle, text in zip(handles, legend.get_texts(), strict=True):
+        text.set_fontweight("bold" if handle.get_linestyle() == "None" else "normal")
+
+
+def _line(axis: Axes, values: Float, smooth: int, colour: str, dashes: Any) -> Line2D:
+    """Draw a client's norms [R], thin, and their running mean; return the line that stands for both."""
+    rounds = np.arange(1, len(values) + 1)
+    if smooth > 1:
+        axis.plot(rounds, values, color=colour, linewidth=0.4, alpha=0.3, gid="each round")
+    (line,) = axis.plot(rounds, smoothed(values, smooth), color=colour, linestyle=dashes, linewidth=1.3)
+    return line

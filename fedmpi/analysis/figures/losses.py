@@ -59,7 +59,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
     for cell in found:
         for name in ("first_round", "smooth"):
-            if getattr(options, name) > cell.config["rounds"]:
+            if getattr(options, name) > cell.rounds:
                 value = getattr(options, name)
                 raise BadInput(f"losses: {name} = {value}, but {cell.algorithm} has fewer rounds")
     if options.panels == "settings":
@@ -77,7 +77,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
         if options.log:
             axis.set_yscale("log")
-        last = max(int(cell.config["rounds"]) for cell in members)
+        last = max(cell.rounds for cell in members)
         axis.set_xlim(options.first_round, max(last, options.first_round + 1))
         if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
@@ -120,7 +120,7 @@ def _line(
     axis: Axes, cell: Cell[Run], options: Options, whole: bool, label: str, look: dict[str, Any]
 ) -> None:
     values = cell.over_seeds(lambda run: _by_client(run, options.field))
-    mean, spread = (_smooth(line, options.smooth) for line in _over_clients(values))
+    mean, spread = (smoothed(line, options.smooth) for line in _over_clients(values))
     if whole:
         label = f"{label}: mean {np.nanmean(values):.2f}"
     rounds = np.flatnonzero(~np.isnan(mean))
@@ -156,7 +156,7 @@ def _stored(run: Run, field: str) -> Float:
     return values
 
 
-def _smooth(values: Float, rounds: int) -> Float:
+def smoothed(values: Float, rounds: int) -> Float:
     """Return means of so many rounds at the last of them, NaN before."""
     if rounds == 1:
         return values

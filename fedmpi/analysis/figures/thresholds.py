@@ -1,4 +1,4 @@
-"""Accuracy by the thresholds of GCFL's criteria (GCFL, Figure 2).
+"""Accuracy by the thresholds of GCFL's criteria (GCFL, Figure 2), as heatmaps.
 
 The paper's accuracies are those its code reports, maxima over test accuracies
 at split points; the last round's stand beside them here.
@@ -11,18 +11,26 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from pydantic import Field
 
-from fedmpi.analysis.cells import Cell, by_rule, cells, seeds_text, titled
+from fedmpi.analysis.cells import Cell, Float, by_rule, cells, seeds_text, titled
 from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
+from fedmpi.analysis.scores import splitting_groups
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
 
 _EPS1, _EPS2 = "algorithm.eps1", "algorithm.eps2"
+_COLOURS = "cividis"
+_DARK = 0.55
+"""Below this share of the colour scale a number is written in white."""
 
 
 class Options(KindOptions):
@@ -32,15 +40,18 @@ class Options(KindOptions):
     ----------
     rules : tuple of str
         Selection rules, a column of panels each: ``last round``, ``best by validation``, ``as published``.
+    published : tuple of float or None
+        A pair (eps1, eps2) to frame: that of the paper.
     """
 
     rules: tuple[Literal["last round", "best by validation", "as published"], ...] = Field(
         ("last round", "as published"), min_length=1
     )
+    published: tuple[float, float] | None = None
 
 
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
-    """Return a row of panels per algorithm and a column per rule: eps1 across, a line per eps2."""
+    """Return a row of heatmaps per algorithm and a column per rule: eps1 across, eps2 up."""
     found = cells(runs)
     for cell in found:
         if look_up(cell.config, _EPS1) is None or look_up(cell.config, _EPS2) is None:
@@ -49,47 +60,84 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         found, lambda cell: f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}", _EPS1, _EPS2
     )
     count = len(options.rules)
-    figure, axes = style.panels(len(rows) * count, columns=count, height=2.5, sharex=True, sharey="row")
-    for number, (heading, row) in enumerate(rows):
-        for place, rule in enumerate(options.rules):
-            axis = axes[number * count + place]
-            _panel(axis, row, rule)
-            axis.set_title(f"{heading}: {rule}")
-        axes[number * count].set_ylabel(f"test {found[0].metric.heading}")
-    for axis in axes[-count:]:
-        axis.set_xlabel("eps1")
-    figure.legend(*axes[0].get_legend_handles_labels(), title="eps2", loc="outside right center")
-    seeds = seeds_text(cell.runs for cell in found)
-    text = f"Mean over clients of the test {found[0].metric.title}"
-    if "as published" in options.rules:
-        text += (
-            "; as published: a client's largest at splits of its cluster and at the end, chosen on test data"
-        )
-    style.add_caption(figure, f"{text} ({seeds}).")
+    figure, axes = style.panels(len(rows) * count, columns=count, height=2.5)
+    grids = [_grid(row, rule) for _, row in rows for rule in options.rules]
+    shown = np.concatenate([grid[~np.isnan(grid)] for grid in grids])
+    scale = Normalize(shown.min(), max(shown.max(), shown.min() + 0.1))
+    titles = [f"{heading}: {rule}" for heading, _ in rows for rule in options.rules]
+    for place, (axis, grid, title) in enumerate(zip(axes, grids, titles, strict=True)):
+        _panel(axis, rows[place // count][1], grid, scale, options)
+        axis.set_title(title)
+    colours = ScalarMappable(scale, _COLOURS)
+    figure.colorbar(colours, ax=axes, shrink=0.6, label=f"test {found[0].metric.heading}")
+    style.add_caption(figure, _caption(found, options))
     return figure
+
+
+def _caption(found: Sequence[Cell[Run]], options: Options) -> str:
+    text = f"Mean over clients of the test {found[0].metric.title}"
+    text += f" ({seeds_text(cell.runs for cell in found)})"
+    if "as published" in options.rules:
+        text += "; as published: each client's largest at a split of its cluster or at the end, "
+        text += "chosen on test data"
+    text += ". Hatched: no cluster ever split, so the run is FedAvg. Solid frame: the largest of a panel"
+    return f"{text}; dashed frame: the published pair." if options.published else f"{text}."
 
 
 def _thresholds(row: Sequence[Cell[Run]], setting: str) -> list[float]:
     return sorted({float(look_up(cell.config, setting)) for cell in row})
 
 
-def _panel(axis: Axes, row: Sequence[Cell[Run]], rule: str) -> None:
-    axis.set_xticks(_thresholds(row, _EPS1))
-    for number, eps2 in enumerate(_thresholds(row, _EPS2)):
-        line = [cell for cell in row if float(look_up(cell.config, _EPS2)) == eps2]
-        points = sorted(
-            (float(look_up(cell.config, _EPS1)), float(np.nanmean(cell.over_seeds(by_rule(rule)))))
-            for cell in line
-        )
-        axis.plot(*zip(*points, strict=True), label=f"{eps2:g}", **_look(number))
-
-
-def _look(number: int) -> dict[str, Any]:
-    """Return the look of a line: open markers of falling size, so that equal points stay visible."""
+def _places(row: Sequence[Cell[Run]]) -> dict[tuple[int, int], Cell[Run]]:
+    """Return the cells by their places in a heatmap: (row of eps2, column of eps1)."""
+    first, second = _thresholds(row, _EPS1), _thresholds(row, _EPS2)
     return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": style.MARKERS[number % len(style.MARKERS)],
-        "markersize": max(8.5 - 1.3 * number, 3.0),
-        "markerfacecolor": "none",
-        "linewidth": 0.9,
+        (
+            second.index(float(look_up(cell.config, _EPS2))),
+            first.index(float(look_up(cell.config, _EPS1))),
+        ): cell
+        for cell in row
     }
+
+
+def _grid(row: Sequence[Cell[Run]], rule: str) -> Float:
+    """Return the mean over clients [eps2, eps1]; NaN where a pair was not run."""
+    grid = np.full((len(_thresholds(row, _EPS2)), len(_thresholds(row, _EPS1))), np.nan)
+    for place, cell in _places(row).items():
+        grid[place] = np.nanmean(cell.over_seeds(by_rule(rule)))
+    return grid
+
+
+def _panel(axis: Axes, row: Sequence[Cell[Run]], grid: Float, scale: Normalize, options: Options) -> None:
+    first, second = _thresholds(row, _EPS1), _thresholds(row, _EPS2)
+    axis.imshow(grid, origin="lower", aspect="auto", cmap=_COLOURS, norm=scale)
+    axis.grid(visible=False)
+    axis.set_xticks(range(len(first)), [f"{value:g}" for value in first])
+    axis.set_yticks(range(len(second)), [f"{value:g}" for value in second])
+    axis.set(xlabel="eps1", ylabel="eps2")
+    for (up, across), cell in _places(row).items():
+        ink = _ink(grid[up, across], scale)
+        axis.text(across, up, f"{grid[up, across]:.1f}", ha="center", va="center", color=ink)
+        if not _split(cell):
+            _frame(axis, up, across, 0.5, gid="no split", hatch="///", edgecolor="#ffffff66", linewidth=0)
+    for up, across in zip(*np.nonzero(grid == np.nanmax(grid)), strict=True):
+        _frame(axis, up, across, 0.44, gid="largest", edgecolor=COLOURS[1], linewidth=1.6)
+    if options.published and options.published[0] in first and options.published[1] in second:
+        up, across = second.index(options.published[1]), first.index(options.published[0])
+        ink = _ink(grid[up, across], scale)
+        _frame(axis, up, across, 0.38, gid="published", edgecolor=ink, linewidth=1.0, linestyle="--")
+
+
+def _ink(value: float, scale: Normalize) -> str:
+    """Return the colour of what is drawn on the colour of a value."""
+    return "white" if scale(value) < _DARK else "black"
+
+
+def _split(cell: Cell[Run]) -> bool:
+    """Return whether any cluster split, in any of the cell's runs."""
+    return any(len(splits(splitting_groups(run))) for run in cell.runs.values())
+
+
+def _frame(axis: Axes, up: int, across: int, half: float, **look: Any) -> None:
+    """Add a rectangle of so much to each side of a place."""
+    axis.add_patch(Rectangle((across - half, up - half), 2 * half, 2 * half, fill=False, **look))

@@ -100,7 +100,7 @@ def placement(like: Point, ranks: int) -> Int:
     """Return the rank of each client on so many ranks, as fedmpi would place them."""
     if ranks == like.ranks and like.placement.any():
         return like.placement
-    costs = np.rint(like.work.train_flops + like.work.evaluate_flops).astype(np.int64)
+    costs = np.rint(np.nan_to_num(like.work.train_flops + like.work.evaluate_flops)).astype(np.int64)
     return place(costs.tolist(), [*range(1, ranks), *([0] if ranks == 1 or like.shared else [])])
 
 
@@ -130,9 +130,11 @@ def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
 
 
 def _coefficients(amounts: Float, seconds: Float) -> tuple[float, float]:
-    """Return the two coefficients, not below 0, that explain seconds best by two amounts."""
+    """Return the two coefficients, not below 0, that explain seconds best by two amounts; NaN of NaN."""
     from scipy.optimize import nnls
 
+    if np.isnan(amounts).any():
+        return math.nan, math.nan
     scales = np.where(amounts.max(axis=0) > 0, amounts.max(axis=0), 1.0)
     found, _ = nnls(amounts / scales, seconds)
     first, second = found / scales

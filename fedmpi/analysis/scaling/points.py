@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.analysis.cells import key
+from fedmpi.analysis.scores import is_together
 from fedmpi.analysis.summary import setting
 from fedmpi.store.reader import AttemptRecord, Run
 from fedmpi.store.schema import Array
@@ -19,6 +20,9 @@ Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 
 _APART = ("suite", "name", "checkpoint_seconds", "rounds", "numerics_version")
+_OF_CLIENTS = ("steps", "samples", "model_flops", "evaluation_flops")
+"""Results that are 0 in a record without values of single clients, where they are not known."""
+
 _SIZES = ("seed", "partition.clients", "dataset.synthetic.graphs", "dataset.synthetic.domains")
 
 
@@ -36,7 +40,10 @@ class Messages:
 
 @dataclass(frozen=True)
 class Work:
-    """What a round computes, by client: steps, FLOPs of training and evaluation, training seconds."""
+    """What a round computes, by client: steps, FLOPs of training and evaluation, training seconds.
+
+    NaN where the record has no values of single clients.
+    """
 
     steps: Float
     train_flops: Float
@@ -130,6 +137,8 @@ def point(run: Run) -> Point | None:
     rows = kept[1:] if len(kept) > 1 else kept
     results = {name: values[rows + attempt.first_round] for name, values in run.results.items()}
     measured = {name: values[rows] for name, values in attempt.measurements.items()}
+    if is_together(run.config):
+        results |= {name: np.full(results[name].shape, np.nan) for name in _OF_CLIENTS}
     phases = {name: measured["phase_seconds"][:, :, place] for place, name in enumerate(attempt.phases)}
     provenance = attempt.provenance
     placed = provenance.get("rank_of_client", [attempt.ranks - 1] * len(run.clients))

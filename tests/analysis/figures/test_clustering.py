@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fedmpi.analysis.figures import clustering
 from fedmpi.analysis.figures.style import caption
 from fedmpi.errors import BadInput
 from fedmpi.store.embeddings import load
@@ -59,6 +60,29 @@ def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     kept = load(runs[0].folder)
     assert sorted(kept) == [1, 3] and kept[3]["vectors"].shape == (60, 16)
     assert np.bincount(kept[3]["labels"]).tolist() == runs[0].partition["class_counts"].sum(axis=0).tolist()
+
+
+def test_many_methods_by_round_have_a_panel_each_with_the_others_in_grey(runs, draw, monkeypatch):
+    monkeypatch.setattr(clustering, "_MOST_SHADED", 1)
+    of_one = [run for run in runs if run.config["local_epochs"] == 1]
+    picture = draw("clustering", of_one)
+    means = {}
+    for objective in ("infograph", "fclg"):
+        scores = [
+            run.results["clustering_accuracy"]
+            for run in of_one
+            if run.config["objective"]["name"] == objective
+        ]
+        means[objective] = 100 * np.mean(scores, axis=0)
+    first, second = picture.axes
+    assert first.get_title(loc="left") == f"InfoGraph-FedAvg, {means['infograph'][-1]:.1f}"
+    assert second.get_title(loc="left") == f"FCLG, {means['fclg'][-1]:.1f}"
+    own = [line for line in second.lines if line.get_gid() != "others" and len(line.get_xdata()) == 3]
+    assert [np.allclose(line.get_ydata(), means["fclg"]) for line in own] == [True]
+    assert len([line for line in second.lines if line.get_gid() == "others"]) == 2
+    assert len(second.collections) == 1
+    assert "grey, the other methods" in caption(picture)
+    assert picture._suptitle.get_text() == "synthetic"
 
 
 def test_vectors_that_are_damaged_or_gone_are_named_in_one_line(runs, fedmpi):

@@ -14,7 +14,9 @@ def test_every_kind_has_options_and_says_which_figure_it_is(name):
     kind = figures.load(name)
     assert kind.Options.model_config["extra"] == "forbid"
     assert kind.Options.model_config["frozen"]
-    assert name in ("scaling", "client-costs") or ", Figure" in kind.__doc__  # these two are no paper's
+    assert (
+        name in ("scaling", "client-costs", "epsilon") or ", Figure" in kind.__doc__
+    )  # these are no paper's
 
 
 def test_an_unknown_kind_lists_those_there_are():

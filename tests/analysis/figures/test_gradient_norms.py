@@ -13,22 +13,30 @@ def run(record):
 
 
 def series(axis):
-    return [line for line in axis.lines if line.get_gid() != "split"]
+    return [line for line in axis.lines if line.get_gid() is None]
 
 
-def test_lines_are_coloured_by_final_cluster_and_splits_marked(run, draw):
-    (axis,) = draw("gradient-norms", [run]).axes
+def test_a_colour_per_client_a_kind_of_line_per_cluster_and_splits_marked(run, draw):
+    (axis,) = draw("gradient-norms", [run], smooth=1).axes
     first, second, third = series(axis)
     assert first.get_xydata().tolist() == [[1, 1.0], [2, 1.5], [3, 1.0]]
-    labels = [line.get_label() for line in (first, second, third)]
-    assert labels == ["a (cluster 1)", "c (cluster 1)", "b (cluster 2)"]
-    assert first.get_color() == second.get_color() != third.get_color()
-    assert first.get_linestyle() != second.get_linestyle()
+    labels = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert labels == ["cluster 1", "a", "c", "cluster 2", "b"]
+    assert len({line.get_color() for line in (first, second, third)}) == 3
+    assert first.get_linestyle() == second.get_linestyle() != third.get_linestyle()
     assert [list(line.get_xdata()) for line in axis.lines if line.get_gid() == "split"] == [[2, 2]]
 
 
+def test_the_thick_line_is_the_mean_of_the_last_rounds(run, draw):
+    (axis,) = draw("gradient-norms", [run], clients=["a"], smooth=2).axes
+    (line,) = series(axis)
+    assert line.get_xydata()[1:].tolist() == [[2, 1.25], [3, 1.25]]
+    (single,) = [line for line in axis.lines if line.get_gid() == "each round"]
+    assert single.get_ydata().tolist() == [1.0, 1.5, 1.0]
+
+
 def test_clients_and_field_are_a_choice(run, draw):
-    (axis,) = draw("gradient-norms", [run], clients=["b"], field="delta_norm", log=False).axes
+    (axis,) = draw("gradient-norms", [run], clients=["b"], field="delta_norm", log=False, smooth=1).axes
     (line,) = series(axis)
     assert line.get_xydata().tolist() == [[1, 0], [2, 1], [3, 1]]
     assert axis.get_ylabel() == "delta norm"

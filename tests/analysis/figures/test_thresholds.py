@@ -8,14 +8,23 @@ def gcfl(eps1, eps2, **more):
     return {"algorithm": {"name": "gcfl", "eps1": eps1, "eps2": eps2}, **more}
 
 
-def lines(axis):
-    return {
-        line.get_label(): [[round(float(x), 6), round(float(y), 6)] for x, y in line.get_xydata()]
-        for line in axis.lines
-    }
+def numbers(axis):
+    return {tuple(map(round, text.get_position())): text.get_text() for text in axis.texts}
 
 
-def test_a_line_per_eps2_and_a_panel_per_rule(record, draw):
+def framed(axis, gid):
+    return [
+        (round(box.get_x() + 0.44), round(box.get_y() + 0.44)) for box in axis.patches if box.get_gid() == gid
+    ]
+
+
+def ticks(axis):
+    return [
+        [label.get_text() for label in labels] for labels in (axis.get_xticklabels(), axis.get_yticklabels())
+    ]
+
+
+def test_a_heatmap_of_the_thresholds_per_rule(record, draw):
     split = [[0, 0], [0, 1]]
     runs = [
         record(gcfl(0.2, 0.5), test_accuracy=[[0.9, 0.9], [0.6, 0.8]], group=split),
@@ -23,13 +32,19 @@ def test_a_line_per_eps2_and_a_panel_per_rule(record, draw):
         record(gcfl(0.1, 0.4, seed=10), test_accuracy=[[0.0, 0.0], [0.5, 0.7]]),
         record(gcfl(0.1, 0.4, seed=42), test_accuracy=[[0.0, 0.0], [0.7, 0.9]]),
     ]
-    picture = draw("thresholds", runs)
-    last, published = picture.axes
+    picture = draw("thresholds", runs, published=[0.1, 0.4])
+    last, published, _ = picture.axes
     assert last.get_title(loc="left") == "GCFL on PROTEINS: last round"
     assert published.get_title(loc="left") == "GCFL on PROTEINS: as published"
-    assert lines(last) == {"0.4": [[0.1, 70.0]], "0.5": [[0.1, 55.0], [0.2, 70.0]]}
-    assert lines(published) == {"0.4": [[0.1, 70.0]], "0.5": [[0.1, 55.0], [0.2, 90.0]]}
+    assert ticks(last) == [["0.1", "0.2"], ["0.4", "0.5"]]
+    assert numbers(last) == {(0, 0): "70.0", (0, 1): "55.0", (1, 1): "70.0"}
+    assert numbers(published) == {(0, 0): "70.0", (0, 1): "55.0", (1, 1): "90.0"}
+    assert framed(last, "largest") == [(0, 0), (1, 1)]
+    assert framed(published, "largest") == [(1, 1)]
+    assert framed(last, "published") == [(0, 0)]
+    assert framed(last, "no split") == [(0, 1), (0, 0)]
     assert "chosen on test data" in caption(picture)
+    assert "dashed frame: the published pair" in caption(picture)
 
 
 def test_a_row_per_algorithm(record, draw):
@@ -38,7 +53,8 @@ def test_a_row_per_algorithm(record, draw):
         record(plus, test_accuracy=[[0.5]], clients=("a",)),
         record(gcfl(0.1, 0.5), test_accuracy=[[0.5, 0.5]]),
     ]
-    titles = [axis.get_title(loc="left") for axis in draw("thresholds", runs, rules=["last round"]).axes]
+    *panels, _ = draw("thresholds", runs, rules=["last round"]).axes
+    titles = [axis.get_title(loc="left") for axis in panels]
     assert titles == ["GCFL+ on PROTEINS: last round", "GCFL on PROTEINS: last round"]
 
 

@@ -1,0 +1,135 @@
+"""What a worker of a sweep does: it starts MPI once and runs the cases that it is handed, one after another.
+
+Numbers of cases come on rank 0's standard input, a line each; its end ends the worker. Into the file of
+answers rank 0 writes ``NUMBER CODE`` when a case has ended, and ``NUMBER ROUND ROUNDS`` while it runs. A
+worker goes on after a case that is complete, was refused or has diverged; any other end is its own, with the
+case's exit code.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedmpi.cli.plan import Planned
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.signals import StopRequest
+from fedmpi.errors import BadInput, Interrupted
+from fedmpi.visible import complain
+
+if TYPE_CHECKING:
+    from fedmpi.comm.world import World
+
+_EVERY_S = 0.5
+"""Least time between two answers about rounds."""
+
+
+def run_handed_out(
+    plan: Sequence[Planned],
+    source: DataSource,
+    answers: Path,
+    world: World,
+    stop: StopRequest,
+    checkout: dict[str, Any],
+) -> int:
+    """Run cases of a plan as they are handed out; what the ranks print goes into each case's ``log.txt``.
+
+    Parameters
+    ----------
+    plan : sequence of Planned
+        All cases that may be handed out.
+    source : DataSource
+    answers : Path
+        File that rank 0 answers in.
+    world : World
+    stop : StopRequest
+        A case that is running then ends after its round, and the worker with it.
+    checkout : dict
+        Git state of the source.
+    """
+    numbered = {item.number: item for item in plan}
+    with answers.open("a", buffering=1) as answered:
+        while (number := world.agree(_next)) is not None:
+            item = numbered[number]
+            _write_into(item.folder / "log.txt")
+            _forget_peak_memory()
+            if world.any(stop.requested):
+                raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
+
+            def passed(rounds: int, number: int = number, of: int = item.checked.case.rounds) -> None:
+                answered.write(f"{number} {rounds} {of}\n")
+
+            code = _run(item, source, world, stop, checkout, passed)
+            if world.is_root:
+                answered.write(f"{number} {code}\n")
+            gc.collect()
+    return 0
+
+
+def _next() -> int | None:
+    """Return the number of the next case; None where there is none, or no sweep any more."""
+    line = sys.stdin.readline()
+    return int(line) if line.strip() else None
+
+
+def _run(
+    item: Planned,
+    source: DataSource,
+    world: World,
+    stop: StopRequest,
+    checkout: dict[str, Any],
+    passed: Any,
+) -> int:
+    """Run a case; return 0, or the exit code of one that was refused or has diverged."""
+    from fedmpi.cli.progress import Console
+    from fedmpi.cli.run import run_case
+    from fedmpi.engine.rounds import RoundReport
+    from fedmpi.engine.run import Job
+    from fedmpi.engine.start import refuse_unequal
+
+    class Told(Console):
+        """A console that also tells the sweep how far the case is."""
+
+        told = 0.0
+
+        def round(self, report: RoundReport) -> None:
+            super().round(report)
+            if time.monotonic() - self.told > _EVERY_S:
+                self.told = time.monotonic()
+                passed(report.round + 1)
+
+    checked, console = item.checked, Told(sys.stdout)
+    job = Job(checked.case, checked.algorithm, item.folder, source, True, checkout)
+    try:
+        if checked.case.plugin:
+            world.together(partial(refuse_unequal, checked.case, checked.algorithm))
+        return run_case(job, world, console, stop)
+    except BadInput as error:
+        if not error.agreed and world.size > 1:
+            raise
+        if world.is_root:
+            complain(str(error))
+        return error.exit_code
+
+
+def _write_into(log: Path) -> None:
+    """Send what this rank prints from now on to the end of a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    opened = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    os.dup2(opened, 1)
+    os.dup2(opened, 2)
+    os.close(opened)
+
+
+def _forget_peak_memory() -> None:
+    """Have the kernel count this process's peak memory anew: earlier cases are not this one's."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")

@@ -1,0 +1,164 @@
+"""The workers of a sweep: processes, or the ranks of one launch, that run the cases they are handed."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from fedmpi.cli.options import SuiteOptions, SweepOptions
+from fedmpi.cli.plan import Planned
+from fedmpi.comm.launch import mpiexec
+from fedmpi.errors import Interrupted
+
+_PR_SET_PDEATHSIG = 1
+_GRACE_S = 120.0
+"""How long a case may take to finish its round once it was asked to stop."""
+
+_NUMBERS = count()
+
+
+class Worker:
+    """A process group that runs one case after another; see `fedmpi.cli.handed_out` for what is said.
+
+    Parameters
+    ----------
+    suite : str
+        Path of the suite.
+    options : SweepOptions
+    folder : Path
+        Where the worker answers and what it prints between cases goes.
+
+    Attributes
+    ----------
+    item : Planned or None
+        The case that it runs.
+    rounds : int
+        What the case has finished.
+    """
+
+    def __init__(self, suite: str, options: SweepOptions, folder: Path) -> None:
+        name = f"worker-{next(_NUMBERS)}"
+        self._answers, self._log = folder / f"{name}.answers", folder / f"{name}.log"
+        self._answers.touch()
+        command = [sys.executable, "-m", "fedmpi", "run", suite, "--answers", str(self._answers)]
+        command += _words(options)
+        if options.ranks > 1:
+            command = [str(mpiexec()), "-n", str(options.ranks), *command]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=partial(_end_with_parent, os.getpid()),
+            )
+        self.item: Planned | None = None
+        self.rounds = 0
+        self._started = 0.0
+        self._asked: float | None = None
+        self._read = 0
+        self._code: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def take(self, item: Planned) -> None:
+        """Hand out a case."""
+        item.folder.mkdir(parents=True, exist_ok=True)
+        self.item, self.rounds, self._started = item, 0, time.monotonic()
+        self._tell(f"{item.number}\n")
+
+    def dismiss(self) -> None:
+        """Say that there are no more cases."""
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+    def _tell(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # it has ended or was dismissed, which `ended` will find
+            assert self._process.stdin is not None
+            self._process.stdin.write(text.encode())
+            self._process.stdin.flush()
+
+    def ask_to_stop(self) -> None:
+        """Have the case finish its round and write a checkpoint (USR1 reaches the ranks under both MPIs)."""
+        if self.alive and self._asked is None:
+            self._process.send_signal(signal.SIGUSR1)
+            self._asked = time.monotonic()
+            self.dismiss()
+
+    def kill(self) -> None:
+        """End the whole process group at once."""
+        if self.alive:
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _read_answers(self) -> None:
+        """Take in what the worker said since it was last asked: rounds, and how a case ended."""
+        with self._answers.open() as answers:
+            answers.seek(self._read)
+            text = answers.read()
+        whole = text[: text.rfind("\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            _, *said = map(int, line.split())
+            if len(said) == 1:
+                self._code = said[0]
+            else:
+                self.rounds = said[0]
+
+    def ended(self) -> tuple[Planned, int, float] | None:
+        """Return the case that ended, its exit code and seconds; None while it runs or there is none."""
+        if self._asked is not None and time.monotonic() - self._asked > _GRACE_S:
+            self.kill()
+        alive = self.alive
+        self._read_answers()
+        code, item = self._code, self.item
+        if code is None and not alive:
+            code = self._process.returncode
+            if self._asked is not None and code == -signal.SIGUSR1:
+                code = Interrupted.exit_code  # asked before it could listen: nothing was begun
+            self.dismiss()
+            self._append_log()
+        if code is None or item is None:
+            return None
+        self.item = self._code = None
+        return item, code, time.monotonic() - self._started
+
+    def _append_log(self) -> None:
+        """Put what launcher and ranks said outside of cases into the log of the case that ended with them."""
+        text = self._log.read_bytes()
+        if self.item is not None and text:
+            with (self.item.folder / "log.txt").open("ab") as log:
+                log.write(text)
+
+
+def _end_with_parent(sweep: int) -> None:
+    """Have the kernel ask this process to finish its round when the sweep itself is killed (Linux).
+
+    Runs between fork and exec: a sweep that was killed before that is not noticed by the kernel any more.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != sweep:
+        os._exit(Interrupted.exit_code)
+
+
+def _words(options: SuiteOptions) -> list[str]:
+    """Return the options that every worker gets."""
+    given: list[tuple[str, str | Path | None]] = [
+        *(("--set", each) for each in options.overrides),
+        *(("--plugin", each) for each in options.plugins),
+        *(("--out", options.out), ("--data", options.data), ("--mirror", options.mirror)),
+    ]
+    words = [word for flag, value in given if value is not None for word in (flag, str(value))]
+    return ["--resume", *words, *(["--offline"] if options.offline else [])]

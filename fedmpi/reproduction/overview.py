@@ -1,0 +1,123 @@
+"""What became of each paper in a few numbers: the first page, and its picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedmpi.analysis.cells import grouped
+from fedmpi.reproduction.cells import HEADLINE, Compared
+from fedmpi.reproduction.clusterings import judged_leads
+from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, OPEN, REFUTED
+from fedmpi.reproduction.scores import JUDGED
+from fedmpi.reproduction.tables import markdown
+from fedmpi.reproduction.verdicts import Verdict
+
+STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
+"""What can have become of a figure or claim: surely so, surely not so, neither, no runs."""
+
+_OF_STATES = {CONFIRMED: 0, REFUTED: 1, NOT_REACHED: 1, OPEN: 3}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of figures or claims of one kind under one selection rule.
+
+    Attributes
+    ----------
+    what : str
+        What was asked about, such as "claims of the text".
+    rule : str
+        The selection rule.
+    answers : tuple of (str, str)
+        What a figure or claim is called, and the judgement.
+    """
+
+    what: str
+    rule: str
+    answers: tuple[tuple[str, str], ...]
+
+    @property
+    def counts(self) -> list[int]:
+        """How many answers are in each of `STATES`; what depends on the reading is undecided."""
+        states = [_OF_STATES.get(answer, 2) for _, answer in self.answers]
+        return [states.count(place) for place in range(len(STATES))]
+
+    @property
+    def confirmed(self) -> list[str]:
+        """What the confirmed ones are called; a name that several have is there once, with their number."""
+        names = Counter(name for name, answer in self.answers if answer == CONFIRMED)
+        return [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
+
+
+def of_clients(found: Sequence[Compared], judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
+    """Return the tallies of a paper with accuracies of clients: its averages and the claims of its text."""
+    averages = [each for each in _own_reading(found) if each.published.metric == "average"]
+    reading = judged[0].first.reading if judged else ""
+    claims = [each for each in judged if (each.first.source, each.first.reading) == ("text", reading)]
+    return [
+        *(_figures("average accuracies", averages, rule) for rule in rules),
+        *(
+            Tally(
+                "claims of the text",
+                rule,
+                tuple((each.first.claim, each.judged[rule].corrected) for each in claims),
+            )
+            for rule in rules
+        ),
+    ]
+
+
+def of_clusters(found: Sequence[Compared]) -> list[Tally]:
+    """Return the tallies of a paper scored by clusters: its scores, and the leads of its method."""
+    figures = _own_reading(found)
+    families = grouped(figures, lambda each: (each.published.table, each.published.metric))
+    leads = tuple(
+        (f"over {other.row} on {other.column}", answer.corrected)
+        for members in families.values()
+        for other, answer in judged_leads(members)
+    )
+    return [
+        _figures("scores of clusters", figures, HEADLINE),
+        Tally(f"leads of {found[0].published.paper}", HEADLINE, leads),
+    ]
+
+
+def of_scores(found: Sequence[Compared]) -> list[Tally]:
+    """Return the tallies of a paper scored over all clients' test examples."""
+    figures = [each for each in _own_reading(found) if not each.published.lacks]
+    return [_figures("scores", figures, rule) for rule in JUDGED]
+
+
+def table(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> str:
+    """Return a line per paper, kind of question and selection rule.
+
+    Parameters
+    ----------
+    papers : sequence of (name, link, tallies)
+    """
+    rows = [
+        [
+            f"[{name}]({link})",
+            f"{len(tally.answers)} {tally.what}",
+            tally.rule,
+            *map(str, tally.counts),
+        ]
+        for name, link, tallies in papers
+        for tally in tallies
+    ]
+    return markdown(["paper", "what", "selection", *STATES], rows)
+
+
+def _own_reading(found: Sequence[Compared]) -> list[Compared]:
+    return [each for each in found if not each.published.reading]
+
+
+def _figures(what: str, found: Sequence[Compared], rule: str) -> Tally:
+    names = (f"{each.published.row} on {each.published.column}" for each in found)
+    return Tally(
+        what,
+        rule,
+        tuple((name, each.judged[rule].corrected) for name, each in zip(names, found, strict=True)),
+    )
