@@ -39,6 +39,8 @@ class Column(Generic[Row]):
         0: it always stays; else the higher, the sooner a narrow terminal does without it.
     pasted : bool
         Whether it is in tables to paste into a text, too.
+    unit : str
+        Of the values that it is sorted by, where entries say their own.
     """
 
     heading: str
@@ -46,6 +48,7 @@ class Column(Generic[Row]):
     meaning: str = ""
     spare: int = 0
     pasted: bool = False
+    unit: str = ""
 
 
 def filled(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:

@@ -1,14 +1,18 @@
-"""Means of independent values with their intervals."""
+"""Means of independent values with their intervals, and Holm's correction for several of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Float = npt.NDArray[np.float64]
+
+LEVEL = 0.05
+"""Of a decision: the chance of an error that intervals of 95 % leave."""
 
 
 @dataclass(frozen=True)
@@ -19,16 +23,33 @@ class Estimate:
     half: float
     count: int
 
-    def verdict(self, higher: bool = True) -> str:
-        """Return what the interval of differences from a reference says: it decides where it excludes 0.
+    @property
+    def p_value(self) -> float:
+        """Chance of a mean this far from 0, either way, if the true one is 0; NaN where nothing tells it."""
+        if math.isnan(self.half) or self.mean == self.half == 0:
+            return math.nan
+        if self.half == 0:
+            return 0.0
+        from scipy.special import stdtr
 
-        `higher` says whether more is better.
+        freedom = self.count - 1
+        return 2 * float(stdtr(freedom, -abs(self.mean) / self.half * _quantile(freedom)))
+
+    def verdict(self, higher: bool = True, p_value: float | None = None) -> str:
+        """Return what differences from a reference say: they decide where their interval excludes 0.
+
+        Parameters
+        ----------
+        higher : bool
+            Whether more is better.
+        p_value : float, optional
+            Decides in place of the interval: that of several estimates after Holm.
         """
         if self.mean == 0 and not self.half > 0:
             return "the same"
         if math.isnan(self.half):
             return "one pair only" if self.count else "no pair"
-        if abs(self.mean) <= self.half:
+        if not (abs(self.mean) > self.half if p_value is None else p_value < LEVEL):
             return "undecided"
         return "better" if higher == (self.mean > 0) else "worse"
 
@@ -39,9 +60,28 @@ def estimate(values: npt.ArrayLike) -> Estimate:
     given = given[~np.isnan(given)]
     if len(given) < 2:
         return Estimate(float(given[0]) if len(given) else math.nan, math.nan, len(given))
+    return Estimate(float(given.mean()), float(half_widths(given)), len(given))
+
+
+def half_widths(values: Float) -> Float:
+    """Return half the widths of the 95 % intervals of means over the first axis, which has two or more."""
+    return np.asarray(_quantile(len(values) - 1) * values.std(axis=0, ddof=1) / math.sqrt(len(values)))
+
+
+def _quantile(freedom: int) -> float:
     from scipy.special import stdtrit  # scipy.stats takes a second to import
 
-    quantile = float(stdtrit(len(given) - 1, 0.975))
-    return Estimate(
-        float(given.mean()), quantile * float(given.std(ddof=1)) / math.sqrt(len(given)), len(given)
-    )
+    return float(stdtrit(freedom, 0.975))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number (Holm 1979).
+
+    Rejecting those below a level keeps the chance of even one false rejection
+    among all of them below that level, however they depend on one another.
+    """
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    found = np.empty(len(order))
+    found[order] = np.maximum.accumulate(np.minimum(adjusted, 1.0))
+    return list(found.tolist())

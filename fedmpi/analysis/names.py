@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8B5A2B")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#555555", "#56B4E9", "#8B5A2B")
 """Told apart with any colour vision: seven after Okabe and Ito (2008), and a brown."""
 
 _ALGORITHMS = {
@@ -65,9 +65,22 @@ def algorithm_place(algorithm: str) -> int:
     return ORDER.index(algorithm) if algorithm in ORDER else len(ORDER)
 
 
-def algorithm_look(algorithm: str) -> int:
-    """Return the number that an algorithm's colour and dashes follow from; plug-ins share the last."""
-    return (*ORDER, *_FURTHER, algorithm).index(algorithm)
+def algorithm_looks(algorithms: Iterable[str], dashes: int) -> dict[str, int]:
+    """Return numbers from which, modulo how many there are, colours and dashes of some algorithms follow.
+
+    An algorithm has its own number where that colour is free, else that of a free colour; where there is
+    none, the dashes tell it apart.
+    """
+    known, found = (*ORDER, *_FURTHER), dict[str, int]()
+    for name in sorted(set(algorithms), key=lambda each: (*known, each).index(each)):
+        own = (*known, name).index(name)
+        taken = [(look % len(COLOURS), look % dashes) for look in found.values()]
+        looks = range(own, own + len(COLOURS) * dashes)
+        free = [look for look in looks if (look % len(COLOURS), look % dashes) not in taken]
+        colours = {colour for colour, _ in taken}
+        unused = (look for look in free if look % len(COLOURS) not in colours)
+        found[name] = next(unused, next(iter(free), own))
+    return found
 
 
 def reference_among(names: Sequence[str], wanted: str | None) -> str:

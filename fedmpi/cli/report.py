@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ import typer
 
 from fedmpi.analysis import rows
 from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import digest
-from fedmpi.analysis.page.overview import records
-from fedmpi.analysis.page.settings import Setting, settings
+from fedmpi.analysis.page.leads import records
+from fedmpi.analysis.page.settings import settings
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
@@ -169,7 +171,8 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
         raise BadInput("--machine is for the page: give --html too")
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
-    page = Page(target, read(formats.machine) if formats.machine else None, lines.reference)
+    machine = read(formats.machine) if formats.machine else None
+    page = Page(target, machine, lines.reference, _command(paths, target, lines))
     complaints: list[str] = []
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
@@ -182,6 +185,14 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
         write(formats.html, text, "--html ")
         say(f"Page: {formats.html} ({len(text.encode()) / 1e6:.1f} MB)", sys.stderr)
     return left_out(warnings)
+
+
+def _command(paths: Sequence[Path], target: float | None, lines: Lines) -> str:
+    """Return the command that shows the same on a terminal."""
+    words = ["fedmpi", "report", *map(str, paths)]
+    words += ["--target", f"{target:g}"] if target is not None else []
+    words += ["--reference", lines.reference] if lines.reference is not None else []
+    return shlex.join(words)
 
 
 def _title(page: Page) -> str:

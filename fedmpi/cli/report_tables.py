@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from fedmpi.analysis.columns import Figures, client_columns, run_columns, task_columns
 from fedmpi.analysis.entries import Column, Entry
-from fedmpi.analysis.page.overview import by_metric, columns, direction, lines
-from fedmpi.analysis.page.settings import Setting
+from fedmpi.analysis.page.cells import Setting, by_metric, direction, lines
+from fedmpi.analysis.page.overview import columns
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.metrics.metric import Metric
 
@@ -18,7 +18,7 @@ _HINT = "a wider terminal, `| less -S` or --html FILE shows them"
 _MOST_TASKS = 30
 _INTERVALS = "±: 95 % interval over seeds (Student's t)."
 _ONE_SEED = "One seed each, so no interval."
-_LEADS = "A lead is paired by seed, + is better, and undecided where its interval holds 0."
+_LEADS = "A lead is paired by seed, + is better; decided where p < 0.05 after Holm over the dataset's leads."
 
 
 def mean_tables(settings: Sequence[Setting]) -> list[PlainTable]:

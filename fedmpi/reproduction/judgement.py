@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedmpi.reproduction.statistics import Estimate, holm
+from fedmpi.analysis.estimates import holm
+from fedmpi.reproduction.statistics import Estimate
 
 LEVEL = 0.05
 """Chance of even one false confirmation, and of even one false refutation, in a family of judgements."""

@@ -1,4 +1,4 @@
-"""Estimates from a few seeds: standard errors, intervals, spreads that are alike, and Holm's correction."""
+"""Estimates from a few seeds: standard errors, intervals, and spreads that are alike."""
 
 from __future__ import annotations
 
@@ -191,16 +191,3 @@ def _distinct(estimates: Sequence[Estimate | None]) -> list[Estimate]:
 
 def _pooled_variance(estimates: Sequence[Estimate]) -> float:
     return sum(one.freedom * one.std**2 for one in estimates) / sum(one.freedom for one in estimates)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number (Holm 1979).
-
-    Rejecting those below a level keeps the chance of even one false rejection
-    among all of them below that level, however they depend on one another.
-    """
-    order = np.argsort(p_values, kind="stable")
-    adjusted = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
-    found = np.empty(len(order))
-    found[order] = np.maximum.accumulate(np.minimum(adjusted, 1.0))
-    return list(found.tolist())

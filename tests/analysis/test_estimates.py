@@ -1,10 +1,10 @@
-"""What an interval of differences decides."""
+"""What an interval of differences decides, alone and among others."""
 
 import math
 
 import pytest
 
-from fedmpi.analysis.estimates import Estimate
+from fedmpi.analysis.estimates import Estimate, estimate, holm
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,21 @@ from fedmpi.analysis.estimates import Estimate
 def test_an_interval_decides_where_it_excludes_0(mean, half, count, higher, lower):
     gap = Estimate(mean, half, count)
     assert (gap.verdict(higher=True), gap.verdict(higher=False)) == (higher, lower)
+
+
+def test_a_p_value_is_that_of_the_two_sided_t_test():
+    # t = 2.5 / (1 / sqrt(3)) = 4.330 with 2 degrees of freedom
+    assert estimate([1.5, 2.5, 3.5]).p_value == pytest.approx(0.04941, abs=1e-5)
+    assert estimate([2.0, 2.0]).p_value == 0.0
+    assert math.isnan(estimate([0.0, 0.0]).p_value) and math.isnan(estimate([1.0]).p_value)
+
+
+def test_among_several_the_corrected_p_value_decides():
+    gap = estimate([1.5, 2.5, 3.5])
+    assert (gap.verdict(), gap.verdict(p_value=0.0988)) == ("better", "undecided")
+
+
+def test_holm():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []

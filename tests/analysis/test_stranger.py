@@ -54,7 +54,7 @@ def test_page(fedmpi, runs, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert (
         "<strong>FedProx</strong> has the best test Poisson deviance in the last round, 1.2500 (lower is better), "
-        "0.2500 ahead of FedAvg (one seed: no interval). The same prediction for every example would score "
+        "+0.2500 against FedAvg: one pair only. The same prediction for every example would score "
         "4.0000 (lower is better)."
     ) in page
     assert "Test Poisson deviance, lower is better" in page and "Validation Poisson deviance" in page

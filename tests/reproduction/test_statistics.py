@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from fedmpi.reproduction.statistics import Estimate, bartlett, bootstrap, holm, mean, pool
+from fedmpi.reproduction.statistics import Estimate, bartlett, bootstrap, mean, pool
 
 
 def spread(value, std, count):
@@ -118,9 +118,3 @@ def test_methods_that_deviate_differently_keep_their_own():
 
 def test_nothing_to_pool_leaves_what_there_is():
     assert pool([None, single := Estimate(0.3, math.nan, 1, 0)]) == [None, single]
-
-
-def test_holm():
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []

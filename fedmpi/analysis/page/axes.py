@@ -132,14 +132,15 @@ class Box:
             place = float(y(value))
             parts.append(f'<path class="grid" d="M{self.left} {place:.1f}H{self.right}"/>')
             parts.append(text(self.left - 5, place + 4, shown(value), "tick end"))
+        parts.append('<g class="across">')
         for value in x.ticks() if x is not None else []:
             assert x is not None
             place = float(x(value))
             parts.append(f'<path class="axis" d="M{place:.1f} {self.bottom}v4"/>')
             parts.append(text(place, self.bottom + 15, shown(value), "tick middle"))
-        parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
         if x_label:
             parts.append(text((self.left + self.right) / 2, self.bottom + 29, x_label, "label middle"))
+        parts.append(f'</g><path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
         if y_label:
             middle = (self.top + self.bottom) / 2
             turned = f'transform="rotate(-90 10 {middle:.1f})"'
@@ -165,18 +166,14 @@ def text(x: float, y: float, content: str, kind: str) -> Markup:
 
 
 def path(x: Float, y: Float) -> str:
-    """Return the path data of a line in tenths of a unit; it breaks where a value is missing."""
+    """Return the path data of a line in tenths of a unit, through the points that have a value."""
     present = np.isfinite(x) & np.isfinite(y)
     points = np.column_stack([x, y])[present]
     if not len(points):
         return ""
     fine = np.rint(points * _FINE).astype(int)
-    steps = np.diff(fine, axis=0).tolist()
-    begins = (np.diff(np.flatnonzero(present)) > 1).tolist()
-    parts = [f"M{fine[0, 0]} {fine[0, 1]}l" if len(fine) > 1 else f"M{fine[0, 0]} {fine[0, 1]}h0"]
-    for (right, down), broken in zip(steps, begins, strict=True):
-        parts.append(f"m{right} {down}l0 0" if broken else f"{right} {down}")
-    return " ".join(parts).replace(" -", "-").replace("l ", "l")
+    steps = " ".join(f"{right} {down}" for right, down in np.diff(fine, axis=0).tolist())
+    return f"M{fine[0, 0]} {fine[0, 1]}{'l' + steps if steps else 'h0'}".replace(" -", "-")
 
 
 def area(x: Float, low: Float, high: Float) -> str:

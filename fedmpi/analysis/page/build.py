@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 import fedmpi
 from fedmpi.analysis.page import clients, cost, details
+from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import Digest, digest
 from fedmpi.analysis.page.curves import curves
-from fedmpi.analysis.page.findings import findings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.overview import overview
+from fedmpi.analysis.page.results import results
 from fedmpi.analysis.page.sections import Section
-from fedmpi.analysis.page.settings import Setting, settings
+from fedmpi.analysis.page.settings import settings
 from fedmpi.analysis.page.templates import file, template
+from fedmpi.analysis.page.tradeoff import tradeoff
 from fedmpi.store.reader import Run
 
 _ROOM_FOR_DETAILS = 4_500_000
@@ -35,11 +35,14 @@ class Page:
         Rates to set the runs' against.
     reference : str or None
         Algorithm that leads are over.
+    command : str
+        Shows the same on a terminal.
     """
 
     target: float | None = None
     machine: Machine | None = None
     reference: str | None = None
+    command: str = "fedmpi report RUNS"
 
     def __post_init__(self) -> None:
         self.digests: list[Digest] = []
@@ -85,10 +88,10 @@ class Page:
             facts=_facts(self.digests, versions),
             mixed=len(versions) > 1,
             warnings=warnings,
-            findings=findings(found) if found else Markup(""),
             sections=self._sections(found),
             style=file("style.css"),
-            script=file("page.js"),
+            scripts=[file("page.js"), file("curves.js")],
+            command=self.command,
             version=fedmpi.__version__,
         )
 
@@ -96,7 +99,7 @@ class Page:
         sections: list[Section] = []
         by_client = [each for each in found if each.metric.scope == "client"]
         if found:
-            sections.append(overview(found))
+            sections += [results(found), tradeoff(found, self.target), overview(found)]
         if any(len(each.cells) > 1 for each in by_client):
             sections.append(clients.by_client(by_client))
         if found:

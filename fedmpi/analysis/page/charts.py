@@ -29,6 +29,9 @@ from fedmpi.analysis.page.axes import (
 from fedmpi.analysis.page.templates import part
 
 _MOST_POINTS = 200
+_FAR_HIGHER = 3.0
+_ROOM_FOR_BANDS = 0.4
+"""Of the range of the lines, to each side."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Line:
     values : float64 [R]
         NaN where there is none.
     low, high : float64 [R] or None
-        A band around it.
+        A band around it; where it is far wider than the lines, the chart cuts it off.
     """
 
     series: str
@@ -75,35 +78,68 @@ def lines(axes: Axes, series: Sequence[Line], most_points: int = _MOST_POINTS) -
     box = Box()
     count = max((len(each.values) for each in series), default=1)
     x = Scale(1, max(count, 2), box.left, box.right, whole=True)
-    values = [axes.factor * each.values for each in series]
-    bands = [axes.factor * edge for each in series for edge in (each.low, each.high) if edge is not None]
-    everything = np.concatenate([*values, *bands]) if values else np.zeros(0)
-    y = scale(everything, box.bottom, box.top, axes.log)
+    y = scale(_seen(axes, series), box.bottom, box.top, axes.log)
     parts: list[Markup | str] = [box.grid(x, y, "round", axes.y_label)]
     for number in axes.marks:
         parts.append(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>')
     parts += [_band(each, x, y, axes.factor, most_points) for each in series]
-    parts += [_line(each, x, y, axes.factor, most_points) for each in series]
+    paths = [_path(each, x, y, axes.factor, most_points) for each in series]
+    for place, (each, data) in enumerate(zip(series, paths, strict=True)):
+        parts.append(_line(each, data, paths[place + 1 :].count(data)))
     ends = {name: [each.low, each.high, each.start, each.end] for name, each in (("x", x), ("y", y))}
     plot = json.dumps({**ends, "log": axes.log, "name": "round"})
     label = f"{axes.subject}: {axes.title}, {axes.y_label} by round, {len(series)} lines"
     chart = svg(joined(parts), HEIGHT, label, f'class="lines" tabindex="0" data-plot="{escape(plot)}"')
-    return panel(axes.title, chart)
+    return panel(axes.title, chart, _coinciding(series, paths))
+
+
+def _seen(axes: Axes, series: Sequence[Line]) -> Float:
+    """Return the values that the axis shows: all of the lines, and of bands what is not much further out."""
+    values = np.concatenate([axes.factor * each.values for each in series] or [np.zeros(0)])
+    edges = [axes.factor * edge for each in series for edge in (each.low, each.high) if edge is not None]
+    if axes.log or not edges or np.isnan(values).all():
+        return values
+    low, high = np.nanmin(values), np.nanmax(values)
+    room = _ROOM_FOR_BANDS * (high - low)
+    return np.concatenate([values, np.clip(np.concatenate(edges), low - room, high + room)])
+
+
+def _coinciding(series: Sequence[Line], paths: Sequence[str]) -> str:
+    """Say which lines are the same line."""
+    labels: dict[str, list[str]] = {}
+    for each, data in zip(series, paths, strict=True):
+        labels.setdefault(data, []).append(each.label)
+    return "; ".join(
+        f"{', '.join(names)} coincide" for data, names in labels.items() if data and len(names) > 1
+    )
 
 
 def _band(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:
     if each.low is None or each.high is None:
         return Markup("")
-    kept = thinned(len(each.values), most_points)
-    band = area(x(kept + 1), y(factor * each.low[kept]), y(factor * each.high[kept]))
+    kept = _kept(each, most_points)
+    low, high = (np.clip(factor * edge[kept], y.low, y.high) for edge in (each.low, each.high))
+    band = area(x(kept + 1), y(low), y(high))
     return drawn(band, f"band c{each.colour % COLOURS}", f'data-series="{escape(each.series)}"')
 
 
-def _line(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:
-    kept = thinned(len(each.values), most_points)
+def _kept(each: Line, most_points: int) -> npt.NDArray[np.int64]:
+    """Return the rounds that are drawn: at most so many of those that have a value."""
+    present = np.flatnonzero(np.isfinite(each.values))
+    return present[thinned(len(present), most_points)]
+
+
+def _path(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> str:
+    kept = _kept(each, most_points)
+    return path(x(kept + 1), y(factor * each.values[kept]))
+
+
+def _line(each: Line, data: str, covered: int) -> Markup:
+    """Return a line; one that others lie upon is wider, so that it shows."""
     kind = f"line c{each.colour % COLOURS} d{each.dash % DASHES}"
     named = f'data-series="{escape(each.series)}" data-label="{escape(each.label)}"'
-    return drawn(path(x(kept + 1), y(factor * each.values[kept])), kind, named)
+    wide = f' style="stroke-width:{1.7 + 3 * covered:.1f}"' if covered else ""
+    return drawn(data, kind, named + wide)
 
 
 def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Markup:
@@ -112,7 +148,8 @@ def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Mark
     Parameters
     ----------
     values : float64 [R, len(names)]
-        Not negative. Many rounds are joined into at most 100 intervals, each shown by its mean.
+        Not negative. Many rounds are joined into at most 100 intervals, each shown by its mean; few that take
+        far more than all others are cut off, and named.
     """
     box = Box()
     edges = thinned(len(values) + 1, 101)
@@ -120,17 +157,35 @@ def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Mark
     means = np.diff(sums[edges], axis=0) / np.diff(edges)[:, None]
     tops = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
     x = _rounds(len(values), box)
-    y = scale([0.0, float(tops.max(initial=0))], box.bottom, box.top, zero=True)
+    top = _usual_top(tops[:, -1])
+    y = scale([0.0, top], box.bottom, box.top, zero=True)
     across = np.repeat(x(edges + 0.5), 2)[1:-1]
     parts: list[Markup | str] = [box.grid(x, y, "round", y_label)]
     for place, name in enumerate(names):
-        low, high = (np.repeat(y(tops[:, place + side]), 2) for side in (0, 1))
+        low, high = (np.repeat(y(np.minimum(tops[:, place + side], y.high)), 2) for side in (0, 1))
         title_of = f"<title>{escape(name)}: {means[:, place].mean():.4g} on average</title>"
         shape = area(across, low, high)
         parts.append(
             f'<g data-series="{escape(name)}">{drawn(shape, f"fill c{place}")}{title_of}</g>' if shape else ""
         )
-    return panel(title, svg(joined(parts), HEIGHT, f"{title}: {y_label} by round, by phase"))
+    label = f"{title}: {y_label} by round, by phase"
+    return panel(title, svg(joined(parts), HEIGHT, label), _cut_off(edges, tops[:, -1], y.high))
+
+
+def _usual_top(totals: Float) -> float:
+    """Return how high an axis of totals reaches: to the highest, unless few are far higher than the rest."""
+    usual, most = float(np.quantile(totals, 0.95)), float(totals.max())
+    return most if most < _FAR_HIGHER * usual else usual
+
+
+def _cut_off(edges: npt.NDArray[np.int64], totals: Float, top: float) -> str:
+    """Say which rounds reach beyond the axis."""
+    beyond = [
+        f"round {first + 1}{f' to {last}' * (last > first + 1)} ({total:.3g})"
+        for first, last, total in zip(edges.tolist(), edges[1:].tolist(), totals, strict=False)
+        if total > top
+    ]
+    return f"Cut off: {', '.join(beyond)}" if beyond else ""
 
 
 def _rounds(count: int, box: Box) -> Scale:
@@ -186,10 +241,8 @@ def _some(names: Sequence[str]) -> str:
     return f"({', '.join(names[:4])}{more})"
 
 
-def panel(title: str, chart: Markup) -> Markup:
-    """Return a chart under its title."""
-    return (
-        Markup(f'<figure class="panel"><figcaption>{escape(title)}</figcaption>')
-        + chart
-        + Markup("</figure>")
-    )
+def panel(title: str, chart: Markup, note: str = "") -> Markup:
+    """Return a chart under its title, and below it a note."""
+    below = Markup('<p class="note">{}.</p>').format(note) if note else Markup("")
+    head = Markup('<figure class="panel"><figcaption>{}</figcaption>').format(title)
+    return head + chart + below + Markup("</figure>")

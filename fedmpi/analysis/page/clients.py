@@ -8,11 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from fedmpi.analysis.entries import Entry, number, words
+from fedmpi.analysis.page.cells import Cell, Setting
 from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
-from fedmpi.analysis.page.sections import Section, cells_legend, grid, leaders, listed, table
-from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.sections import CSV, Section, cells_legend, grid, leaders, listed, table
 from fedmpi.analysis.page.templates import part
 
 _MOST_ROWS = 200
@@ -59,7 +59,7 @@ def _client_table(setting: Setting, identifier: str) -> Markup:
     caption = f"{setting.heading}: {setting.metric.heading} by client{left_out}"
     columns = listed(["client", *(cell.label for cell in setting.cells), "best"])
     heading = Markup("<h3>{}</h3><p>Best: {}.</p>").format(setting.heading, wins(setting))
-    return heading + table(caption, columns, rows, identifier)
+    return heading + table(caption, columns, rows, identifier, CSV)
 
 
 def wins(setting: Setting) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import without
-from fedmpi.analysis.costs import by_name
+from fedmpi.analysis.costs import by_name, by_round
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
@@ -63,6 +63,8 @@ class Digest:
         The headline of each client, or of the run, by selection rule.
     curves : dict of float64 [R]
         Metrics and losses by field; means over clients where each has a value.
+    costs : dict of float64 [R]
+        Spent up to each round: `seconds`, and `megabytes` that all clients sent and received.
     phases : dict of float
         Seconds a rank spent in each phase on average, over all rounds.
     traffic : dict of float
@@ -78,6 +80,7 @@ class Digest:
     summary: dict[str, Any]
     values: dict[str, Float]
     curves: dict[str, Float]
+    costs: dict[str, Float]
     phases: dict[str, float]
     traffic: dict[str, float]
     holdings: Holdings | None
@@ -121,6 +124,7 @@ def digest(run: Run, target: float | None) -> Digest:
         summary=summarise(run, target),
         values={rule: scores.values(run, run.headline, rule) for rule in scores.rules(run.headline)},
         curves=_curves(run),
+        costs=_costs(run),
         phases=by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
         traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         holdings=_holdings(run),
@@ -133,6 +137,11 @@ def _curves(run: Run) -> dict[str, Float]:
     return {
         name: clients.mean_by_round(run.results[name]) for name in (*fields, *LOSSES) if name in run.results
     }
+
+
+def _costs(run: Run) -> dict[str, Float]:
+    spent = by_round(run)
+    return {"seconds": np.cumsum(spent.seconds), "megabytes": np.cumsum(spent.client_bytes) / 1e6}
 
 
 def _holdings(run: Run) -> Holdings | None:

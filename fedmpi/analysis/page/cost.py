@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Column, Entry, share, words
 from fedmpi.analysis.page.axes import COLOURS
+from fedmpi.analysis.page.cells import Cell, Line, Setting, lines
 from fedmpi.analysis.page.collect import Digest, Float, Holdings
 from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.marks import Bars, bars
-from fedmpi.analysis.page.overview import NAMES, Line, lines, of_runs
+from fedmpi.analysis.page.overview import NAMES, of_runs, spent
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
-from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.units import MEGABYTES, PERCENT, SECONDS, human
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES
 
@@ -42,8 +43,8 @@ def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
     for each in settings:
         notes = ["{} {:.0%}".format(*costliest(cell)) for cell in each.cells]
         values = np.array([_means(cell, "phases", PHASES) for cell in each.cells])
-        given = Bars([cell.label for cell in each.cells], PHASES, values, notes, "s")
-        charts.append(bars(f"{each.heading}: time by phase", "seconds per rank", given))
+        given = Bars([cell.label for cell in each.cells], PHASES, values, notes, SECONDS)
+        charts.append(bars(f"{each.heading}: time by phase", "time of a rank", given))
     content = part("time")() + areas_legend("Phases", PHASES) + grid(charts) + _rates(settings, machine)
     return Section("time", "Time: which phase costs the most", content)
 
@@ -56,9 +57,9 @@ def traffic(settings: Sequence[Setting]) -> Section:
     charts = []
     for each in settings:
         values = np.array([_means(cell, "traffic", names) for cell in each.cells])
-        notes = [f"{total:,.1f} MB" for total in values.sum(axis=1)]
-        given = Bars([cell.label for cell in each.cells], names, values, notes, "MB")
-        charts.append(bars(f"{each.heading}: bytes by collective", "MB", given))
+        notes = [human(total, MEGABYTES) for total in values.sum(axis=1)]
+        given = Bars([cell.label for cell in each.cells], names, values, notes, MEGABYTES)
+        charts.append(bars(f"{each.heading}: bytes by collective", "payload of all ranks", given))
     content = part("traffic")() + areas_legend("Collectives", names) + grid(charts)
     return Section("traffic", "Bytes by collective", content)
 
@@ -67,7 +68,6 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
     columns = [
         *NAMES,
         Column[Line]("ranks", lambda line: words(_ranks(line[1]))),
-        of_runs("s/round", "round_seconds_median", 3, "median over rounds, mean over seeds"),
         Column[Line]("costliest phase", lambda line: words(costliest(line[1])[0])),
         Column[Line]("its share %", lambda line: share(costliest(line[1])[1], 0)),
         of_runs(
@@ -78,8 +78,8 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
             "executed GFLOP/s", "executed_rate", 1,
             "what the chosen kernels did, per second that a rank spent in them",
         ),
-        of_runs("collective MB", "collective_megabytes", 1, "payload of all ranks' collectives"),
-        of_runs("virtual s", "virtual_seconds", 1, "modelled time of a real federation"),
+        spent("traffic of ranks", "collective_megabytes", MEGABYTES, "payload of all ranks' collectives"),
+        spent("virtual time", "virtual_seconds", SECONDS, "modelled time of a real federation"),
     ]  # fmt: skip
     if machine is not None:
         columns += _shares(machine)
@@ -133,4 +133,4 @@ def _partition(run: Digest, holdings: Holdings) -> Markup:
     more = f", the first {shown} of {len(run.clients)} clients" if shown < len(run.clients) else ""
     named = f"{setting_of(run.config, 'dataset')}, {setting_of(run.config, 'partition')}"
     title = f"{named}: EMD {holdings.emd:.3f}{more}"
-    return bars(title, "share of the client's examples (%)", Bars(rows, parts, shares, notes, "%"))
+    return bars(title, "share of the client's examples", Bars(rows, parts, shares, notes, PERCENT))

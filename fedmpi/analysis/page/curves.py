@@ -1,24 +1,29 @@
-"""The page's section on what was learned by round: every metric of the runs, and their losses."""
+"""The page's section on curves: every metric of the runs and their losses, by round, traffic or time."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import Entry, number
+from fedmpi.analysis.entries import Entry, number, words
+from fedmpi.analysis.estimates import half_widths
+from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import thinned
+from fedmpi.analysis.page.cells import Cell, Setting, direction
 from fedmpi.analysis.page.charts import Axes, Line
 from fedmpi.analysis.page.charts import lines as chart
 from fedmpi.analysis.page.collect import LOSSES, Float
-from fedmpi.analysis.page.overview import direction
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, listed, table
-from fedmpi.analysis.page.settings import Cell, Setting
 from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
 
 _PARTS = {"val": "validation"}
+_MOST_COSTS = 40
+_NAMED = ("algorithm.name", "algorithm", "plugin", "objective.name", "objective")
+"""Settings that a curve's label says."""
 
 
 def curves(settings: Sequence[Setting]) -> Section:
@@ -27,9 +32,41 @@ def curves(settings: Sequence[Setting]) -> Section:
     for place, each in enumerate(settings):
         drawn = [_scores(each, metric, part) for metric in each.metrics for part in reversed(metric.parts)]
         drawn += [_losses(each, field) for field in LOSSES]
-        parts += [Markup("<h3>{}</h3>").format(each.heading), grid(filter(None, drawn), "wide")]
-        parts.append(_in_numbers(each, f"curves-{place}"))
-    return Section("curves", "Scores and losses by round", Markup("").join(parts))
+        inside = (
+            grid(filter(None, drawn), "wide") + _differing(each, place) + _in_numbers(each, f"curves-{place}")
+        )
+        parts.append(part("curves_of")(each.heading, json.dumps(_costs(each)), inside))
+    return Section("curves", "Curves: scores and losses", Markup("").join(parts))
+
+
+def _costs(each: Setting) -> dict[str, dict[str, list[float]]]:
+    """Return what each cell spent up to some rounds, means over seeds: for axes of traffic and of time."""
+    found = {}
+    for cell in each.cells:
+        kept = thinned(min(len(run.costs["seconds"]) for run in cell.runs.values()), _MOST_COSTS)
+        spent = {
+            unit: np.mean([run.costs[name][kept] for run in cell.runs.values()], axis=0)
+            for unit, name in (("MB", "megabytes"), ("s", "seconds"))
+        }
+        rounded = {unit: [float(f"{value:.5g}") for value in values] for unit, values in spent.items()}
+        found[cell.label] = {"round": (kept + 1).tolist(), **rounded}
+    return found
+
+
+def _differing(each: Setting, place: int) -> Markup:
+    """Return the settings in which the curves' runs differ; nothing where the algorithm says all."""
+    configs = [flat(cell.config) for cell in each.cells]
+    names = dict.fromkeys(name for config in configs for name in sorted(config))
+    differing = [
+        name
+        for name in names
+        if name not in _NAMED and len({str(config.get(name)) for config in configs}) > 1
+    ]
+    rows = [[words(name), *(words(config.get(name, "")) for config in configs)] for name in differing]
+    columns = listed(["setting", *(cell.label for cell in each.cells)])
+    return (
+        table("Settings in which they differ", columns, rows, f"differ-{place}") if differing else Markup("")
+    )
 
 
 def _scores(each: Setting, metric: Metric, part: str) -> Markup | None:
@@ -66,13 +103,13 @@ def _drawable(each: Setting, field: str) -> list[Cell]:
 
 
 def _with_spread(cell: Cell, runs: Sequence[Float]) -> Line:
-    """Return the mean over seeds of values by round [R], with one standard deviation if there are several."""
+    """Return the mean over seeds of values by round [R], with its 95 % interval if there are several."""
     values = np.array(runs)
     mean = values.mean(axis=0)
     if len(values) < 2:
         return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
-    spread = values.std(axis=0, ddof=1)
-    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - spread, mean + spread)
+    half = half_widths(values)
+    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - half, mean + half)
 
 
 def _in_numbers(each: Setting, identifier: str) -> Markup:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +21,9 @@ from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
-from fedmpi.analysis.page.sections import Section, areas_legend, grid, listed, table
+from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, listed, table
 from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human, measured
 from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
 from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
@@ -67,7 +70,18 @@ def detail(run: Run) -> Detail:
     if is_together(run.config):
         reason += Markup("<p>{}</p>").format(TOGETHER)
     traffic = _collectives(run) + _secure_steps(run) if run.attempts else Markup("")
-    return Detail(name, Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + reason + grid(drawn) + traffic)
+    head = Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + _command(run)
+    return Detail(name, head + reason + grid(drawn) + traffic)
+
+
+def _command(run: Run) -> Markup:
+    """Return the command of the last attempt; nothing where the record has none."""
+    given = run.attempts[-1].provenance.get("command", []) if run.attempts else []
+    if not given:
+        return Markup("")
+    ranks = run.attempts[-1].ranks
+    launcher = f"mpiexec -n {ranks} " if ranks > 1 else ""
+    return part("command")(f"{launcher}{shlex.join(['fedmpi', *map(str, given[1:])])}")
 
 
 def _gradient_norms(run: Run) -> Markup:
@@ -116,11 +130,17 @@ def _collectives(run: Run) -> Markup:
     columns = [
         Column[str]("collective", words),
         Column[str]("calls", lambda name: number(calls[name], 0), "of the rank that makes most"),
-        Column[str]("MB", lambda name: number(sizes[name]), "payload of all ranks, over all rounds"),
         Column[str](
-            "seconds",
-            lambda name: number(seconds[name], 3),
+            "traffic",
+            lambda name: measured(sizes[name], MEGABYTES),
+            "payload of all ranks and rounds",
+            unit="MB",
+        ),
+        Column[str](
+            "time",
+            lambda name: measured(seconds[name], SECONDS),
             "of the rank that spends most in it, over all rounds; waiting for others included",
+            unit="s",
         ),
     ]
     return table("Bytes and seconds by collective", columns, list(calls), "")
@@ -131,8 +151,18 @@ def _secure_steps(run: Run) -> Markup:
     found = secure_steps(run)
     columns = [
         Column[str]("step", words),
-        Column[str]("seconds", lambda name: number(found[name][0], 3), "slowest rank of each round, summed"),
-        Column[str]("MB", lambda name: number(found[name][1] / 1e6), "payload of all ranks, over all rounds"),
+        Column[str](
+            "time",
+            lambda name: measured(found[name][0], SECONDS),
+            "slowest rank of each round, summed",
+            unit="s",
+        ),
+        Column[str](
+            "traffic",
+            lambda name: measured(found[name][1] / 1e6, MEGABYTES),
+            "payload of all ranks and rounds",
+            unit="MB",
+        ),
         Column[str]("of", lambda name: words(SECURE_STEPS[name])),
     ]
     return table("Secure sums by step", columns, list(found), "") if found else Markup("")
@@ -148,13 +178,12 @@ def all_runs(digests: Sequence[Digest]) -> Section:
     """Return the table of all runs, whatever their status."""
     rows = [each.summary for each in digests]
     columns = run_columns(rows, [metric for each in digests for metric in each.metrics])
-    return Section("runs", "All runs", table("Every run", columns, rows, "all-runs"))
+    return Section("runs", "All runs", table("Every run", columns, rows, "all-runs", BY_CASE))
 
 
 _ORIGIN = (
     "cpu_model",
     "cores",
-    "memory_bytes",
     "host",
     "platform",
     "python",
@@ -192,6 +221,7 @@ def _origin(run: Digest) -> dict[str, Any]:
         "numerics version": run.config["numerics_version"],
         "MPI": f"{mpi.get('library', '-')}, {mpi.get('size', '-')} ranks",
         "hosts": ", ".join(hosts(given)),
+        "memory": human(given.get("memory_bytes", math.nan) / 1e6, MEGABYTES),
         **{name: given[name] for name in _ORIGIN if name in given},
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }

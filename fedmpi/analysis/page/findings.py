@@ -1,4 +1,4 @@
-"""What the runs say in sentences: who is ahead and by how much, on which clients, and what cost most."""
+"""The results in sentences: who leads, what is decided, who is best on which clients, what cost most."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from fedmpi.algorithms.capabilities import Splits
 from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.page.cells import Cell, Setting, direction
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
-from fedmpi.analysis.page.overview import ahead, direction
-from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.leads import figure_of
+from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
+from fedmpi.registry.algorithms import ALGORITHMS
 
 
 def findings(settings: Sequence[Setting]) -> Markup:
@@ -23,33 +26,82 @@ def findings(settings: Sequence[Setting]) -> Markup:
         counts = sorted({len(run.clients) for cell in each.cells for run in cell.runs.values()})
         number = f", {' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
         heading = f"{each.heading.removesuffix(number)}{number}"
-        said.append((heading, (_ahead(each), _where(each), _cost(each))))
+        said.append((heading, (_ahead(each), _leads(each), _where(each), _cost(each))))
     return part("findings")(said)
 
 
 def _ahead(each: Setting) -> Markup:
-    """Say which cell leads, or which tie, and whether the gap to the next is more than the seeds' noise."""
+    """Say which cell leads, or which tie, and how the leader stands against the reference."""
     first, metric = ahead(each.cells), each.metric
     if not first:
         return Markup("")
-    second = ahead([cell for cell in each.cells if not any(cell is leader for leader in first)])
     names = [Markup("<strong>{}</strong>").format(cell.label) for cell in first]
-    figure = _figure(metric, first[0].score().mean)
-    text, *more = names
-    if more:
+    own, lead = first[0].score(), each.lead(first[0])
+    if len(names) > 1:
         tied = Markup(", ").join(names[:-1]) + " and " + names[-1]
-        text = tied + f" tie for the best {metric.label()} in the last round, {figure}"
-    elif second:
-        text += f" has the best {metric.label()} in the last round, {figure}"
+        text = tied + f" tie for the best {metric.label()} in the last round, {_figure(metric, own.mean)}"
+    elif len(each.cells) == 1:
+        text = (
+            names[0] + f" has a {metric.label()} of {_figure(metric, own.mean, own.half)} in the last round"
+        )
     else:
-        text += f" has a {metric.label()} of {figure} in the last round"
-    gap = f", {_gap(first[0], second[0])}" if second else ""
-    return text + gap + "." + _constant(first[0])
+        figure = _figure(metric, own.mean, own.half)
+        text = names[0] + f" has the best {metric.label()} in the last round, {figure}"
+        if lead is not None and lead.gap.count and lead.verdict != "the same":
+            text += f", {figure_of(metric, lead)}{metric.points} against {lead.over.label}: {lead.verdict}"
+    return text + "." + _constant(first[0])
 
 
-def _figure(metric: Metric, value: float) -> str:
-    unit = " %" if metric.percent else ""
-    return f"{metric.shown(value)}{unit}" + ("" if metric.higher else f" ({direction(metric)})")
+_VERDICTS = {
+    "better": "better",
+    "worse": "worse",
+    "undecided": "undecided",
+    "one pair only": "one seed, so undecided",
+    "no pair": "no seed in common",
+}
+
+
+def _leads(each: Setting) -> str:
+    """Say how each cell stands against the reference, and which are equal to it."""
+    over = ", ".join(dict.fromkeys(lead.over.label for _, lead in each.leads))
+    labels = {
+        said: [cell.label for cell, lead in each.leads if lead.verdict == verdict]
+        for verdict, said in _VERDICTS.items()
+    }
+    groups = "; ".join(f"{said}: {', '.join(found)}" for said, found in labels.items() if found)
+    level = _level([(cell, lead.over) for cell, lead in each.leads if lead.verdict == "the same"], over)
+    sentences = [f"Against {over} {groups}."] if groups else []
+    sentences += [f"No difference: {'; '.join(level)}."] if level else []
+    return " ".join(sentences)
+
+
+def _level(pairs: Sequence[tuple[Cell, Cell]], over: str) -> list[str]:
+    """Say which cells equal their reference, and why where the runs tell it."""
+    whole = [cell.label for cell, reference in pairs if _never_split(cell, reference)]
+    others = [cell.label for cell, _ in pairs if cell.label not in whole]
+    said = [f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every seed"] if others else []
+    if whole:
+        said.append(
+            f"{_listed(whole)} never split, so {'it equals' if len(whole) == 1 else 'they equal'} {over}"
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with commas and an "and"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _never_split(cell: Cell, reference: Cell) -> bool:
+    """Return whether a cell's groups could split and did not, which makes its algorithm FedAvg."""
+    name = cell.algorithm
+    could = name in ALGORITHMS and issubclass(ALGORITHMS[name], Splits)
+    return could and cell.mean("splits") == 0 and reference.algorithm == "fedavg"
+
+
+def _figure(metric: Metric, value: float, half: float = math.nan) -> str:
+    unit, spread = " %" if metric.percent else "", "" if math.isnan(half) else f" ± {metric.shown(half)}"
+    return f"{metric.shown(value)}{spread}{unit}" + ("" if metric.higher else f" ({direction(metric)})")
 
 
 def _constant(cell: Cell) -> str:
@@ -57,23 +109,6 @@ def _constant(cell: Cell) -> str:
     if math.isnan(value):
         return ""
     return f" The same prediction for every example would score {_figure(cell.metric, value)}."
-
-
-def _gap(first: Cell, second: Cell) -> str:
-    """Say how far ahead of the second cell the first is, over the seeds that both have."""
-    metric, gap = first.metric, first.lead(second)
-    size = metric.shown(abs(gap.mean))
-    if not gap.count:
-        return f"before {second.label} (other seeds, so not paired)"
-    if gap.mean == 0:
-        return f"level with {second.label} over the seeds that both have"
-    if gap.mean < 0:  # it leads by the mean over its own seeds
-        return f"but {size}{metric.points} behind {second.label} over the seeds that both have"
-    if gap.count < 2:
-        return f"{size}{metric.points} ahead of {second.label} (one seed: no interval)"
-    verdict = "more than" if gap.verdict() == "better" else "within"
-    half = f"{metric.shown(gap.half)}{metric.points}"
-    return f"{size} ± {half} ahead of {second.label}: {verdict} the noise of {gap.count} seeds"
 
 
 def _where(each: Setting) -> str:

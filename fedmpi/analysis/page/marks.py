@@ -25,6 +25,7 @@ from fedmpi.analysis.page.axes import (
 )
 from fedmpi.analysis.page.charts import panel
 from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.units import Unit, human, unit_of
 
 _GOLDEN = 0.618034
 """The fractional parts of its multiples fill a strip evenly, in the order of the points."""
@@ -68,7 +69,7 @@ def _violin(each: Violin, middle: float, half: float, y: Scale) -> list[Markup |
         parts.append(drawn(outline, f"band {colour}"))
     shift = ((np.arange(len(each.values)) * _GOLDEN) % 1.0 - 0.5) * half
     for name, value, right in zip(each.names, each.values, shift, strict=True):
-        parts.append(part("dot")(colour, middle + right, float(y(value)), f"{name}: {value:+.2f}"))
+        parts.append(part("dot")(f"dot {colour}", middle + right, float(y(value)), f"{name}: {value:+.2f}"))
     mean = float(each.values.mean())
     tip = f"{each.label}: mean {mean:+.2f}"
     return [*parts, part("mean")(middle - half, float(y(mean)), 2 * half, tip)]
@@ -136,13 +137,15 @@ class Bars:
     values : float64 [rows, parts]
     notes : sequence of str
         What stands behind each bar.
+    units : sequence of Unit
+        Of the values; the axis has the one that fits.
     """
 
     rows: Sequence[str]
     parts: Sequence[str]
     values: Float
     notes: Sequence[str]
-    unit: str
+    units: Sequence[Unit]
 
 
 def bars(title: str, x_label: str, given: Bars) -> Markup:
@@ -152,12 +155,14 @@ def bars(title: str, x_label: str, given: Bars) -> Markup:
     bottom = 8.0 + high * len(given.rows)
     room = 6.2 * max((len(note) for note in given.notes), default=0)
     box = Box(left=min(20 + 5.8 * longest, 146.0), right=WIDTH - 8 - room, bottom=bottom, height=bottom + 34)
-    x = scale([0.0, float(given.values.sum(axis=1).max(initial=0.0))], box.left, box.right, zero=True)
-    parts: list[Markup | str] = [box.grid(x, None, x_label)]
+    most = float(given.values.sum(axis=1).max(initial=0.0))
+    name, size = unit_of(most, given.units)
+    x = scale([0.0, most / size], box.left, box.right, zero=True)
+    parts: list[Markup | str] = [box.grid(x, None, f"{x_label} ({name})".strip())]
     for line, row in enumerate(given.rows):
         top = box.top + line * high
         parts.append(text(box.left - 5, top + high / 2 + 3.5, row, "small end"))
-        ends = x(np.concatenate([[0.0], np.cumsum(given.values[line])]))
+        ends = x(np.concatenate([[0.0], np.cumsum(given.values[line])]) / size)
         parts += _pieces(given, line, ends, top, high)
         parts.append(text(float(ends[-1]) + 4, top + high / 2 + 3.5, given.notes[line], "small"))
     label = f"{title}: {len(given.rows)} bars of {', '.join(given.parts[:8])}"
@@ -171,7 +176,7 @@ def _pieces(given: Bars, line: int, ends: Float, top: float, high: float) -> lis
         value = float(given.values[line, place])
         if not value or math.isnan(value):
             continue
-        amount = f"{value:,.4g} {given.unit}, {100 * value / total:.0f} %"
+        amount = f"{human(value, given.units)}, {100 * value / total:.0f} %"
         tip, faded = f"{given.rows[line]}, {name}: {amount}", "0.55" if place // COLOURS % 2 else ""
         kind, width = f"fill c{place % COLOURS}", max(ends[place + 1] - ends[place], 0.1)
         rect = part("rect")

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.entries import NONE, Column, Entry, filled, number, score, words
-from fedmpi.analysis.estimates import Estimate
+from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
+from fedmpi.analysis.page import leads
+from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
 from fedmpi.analysis.page.sections import Section, leaders, table
-from fedmpi.analysis.page.settings import Cell, Setting
+from fedmpi.analysis.page.units import Unit, measured
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
-
-Line = tuple[Setting, Cell]
-"""A line of a table of cells."""
 
 _MEANINGS = {
     "client": {
@@ -39,56 +34,16 @@ _MEANINGS = {
 """What a headline's value is by its scope and the rule of selection."""
 
 
-def by_metric(settings: Iterable[Setting]) -> list[list[Setting]]:
-    """Return settings in groups of one headline."""
-    return list(grouped(settings, lambda each: each.metric.name).values())
-
-
-def lines(settings: Sequence[Setting]) -> list[Line]:
-    """Return a line per dataset and algorithm."""
-    return [(each, cell) for each in settings for cell in each.cells]
-
-
-def records(settings: Sequence[Setting]) -> list[dict[str, Any]]:
-    """Return the headline's mean over seeds and its lead as JSON values, per dataset and algorithm."""
-    found = []
-    for setting, cell in lines(settings):
-        own, ahead = cell.score(), lead(setting, cell)
-        gap, reference = (Estimate(math.nan, math.nan, 0), None) if ahead is None else ahead
-        found.append(
-            {
-                "dataset": setting.heading,
-                "algorithm": cell.label,
-                "rounds": cell.config["rounds"],
-                "seeds": list(cell.runs),
-                "metric": cell.metric.name,
-                "better": cell.metric.better,
-                cell.metric.field(): own.mean,
-                "half": own.half,
-                "reference": None if reference is None else reference.label,
-                "lead": gap.mean,
-                "lead_half": gap.half,
-                "pairs": gap.count,
-                "verdict": None if reference is None else gap.verdict(),
-            }
-        )
-    return found
-
-
 def overview(settings: Sequence[Setting]) -> Section:
     """Return a table for each headline."""
     parts = []
     for place, alike in enumerate(by_metric(settings)):
         metric = alike[0].metric
         caption = f"Every dataset and algorithm by {metric.title}, {direction(metric)}"
-        parts.append(table(caption, columns(alike), lines(alike), f"cells-{place}"))
+        scores = [each for each in columns(alike) if not any(each.heading == cost.heading for cost in COSTS)]
+        parts.append(table(caption, scores, lines(alike), f"cells-{place}", ""))
         parts.append(Markup('<p class="note">{}</p>').format(note(metric)))
-    return Section("overview", "Overview", Markup("").join(parts))
-
-
-def direction(metric: Metric) -> str:
-    """Return in words which way a metric is better."""
-    return f"{metric.better} is better"
+    return Section("overview", "All scores", Markup("").join(parts))
 
 
 def note(metric: Metric) -> str:
@@ -143,7 +98,7 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     listed += [_to_target("rounds", 0, 1), _to_target("seconds", 1, 4)]
     spare = (*others, *filled(listed, rows), *COSTS)
     return [
-        *(*NAMES, last, *_leads_over(settings)),
+        *(*NAMES, last, *leads.columns(settings)),
         *(replace(each, spare=each.spare or place) for place, each in enumerate(spare, 5)),
     ]
 
@@ -159,35 +114,6 @@ def _to_target(unit: str, digits: int, spare: int) -> Column[Line]:
         return number(float(np.mean(values)) if values else None, digits)
 
     return Column(f"{'s' if unit == 'seconds' else unit} to target", entry, "mean over seeds", spare)
-
-
-def lead(setting: Setting, cell: Cell) -> tuple[Estimate, Cell] | None:
-    """Return how far a cell is ahead of its reference, and that; None where it is the reference."""
-    reference = setting.reference(cell, setting.against)
-    return None if reference is None or reference is cell else (cell.lead(reference), reference)
-
-
-def _leads_over(settings: Sequence[Setting]) -> list[Column[Line]]:
-    """Return the columns of leads, none where nothing can lead."""
-    found = [each for line in lines(settings) if (each := lead(*line)) is not None]
-    over = {reference.label.partition(", ")[0] for _, reference in found}
-
-    def entry(line: Line) -> Entry:
-        ahead = lead(*line)
-        return score(line[1].metric, None if ahead is None else ahead[0], sign="+")
-
-    def verdict(line: Line) -> Entry:
-        ahead = lead(*line)
-        alone = NONE if len(line[0].cells) == 1 else "reference"
-        return words(alone if ahead is None else ahead[0].verdict())
-
-    title = f"lead over {over.pop() if len(over) == 1 else 'the reference'}"
-    meaning = f"{settings[0].metric.points} by which it is better, over the seeds that both have"
-    listed = [
-        Column(title, entry, f"{meaning.strip()}, ± 95 % interval of the differences by seed", pasted=True),
-        Column("verdict", verdict, "undecided: the interval of the lead holds 0", pasted=True),
-    ]
-    return listed if found else []
 
 
 def _headline(metric: Metric, rule: str) -> Column[Line]:
@@ -280,6 +206,12 @@ def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool 
         Whether it is in Markdown and LaTeX, too.
     """
     return Column(title, lambda line: number(line[1].mean(name), digits), meaning, pasted=pasted)
+
+
+def spent(title: str, name: str, units: Sequence[Unit], meaning: str) -> Column[Line]:
+    """Return the column of a cost of the runs in human units, its mean over seeds; for the page alone."""
+    base = next(unit for unit, size in units if size == 1)
+    return Column(title, lambda line: measured(line[1].mean(name), units), meaning, unit=base)
 
 
 NAMES = (

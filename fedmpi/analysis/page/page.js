@@ -1,5 +1,6 @@
 "use strict";
-// The page works without this script but for: sorting, hiding series, values under the pointer, choosing a run.
+// The page reads and prints without scripts; they sort, filter and copy tables, hide series and choose a run.
+document.documentElement.classList.add("scripted");
 
 // Tables: a heading sorts by its column; numbers by value, largest first, and what has none stays last.
 function sortBy(table, column, heading) {
@@ -21,6 +22,67 @@ function sortBy(table, column, heading) {
   heading.setAttribute("aria-sort", down ? "descending" : "ascending");
 }
 
+// Tables as files: what ± says stands in a column of its own, and no text passes for a formula.
+function csvOf(table) {
+  const text = (cell) => cell.textContent.replace(/[★▲▼]/g, "").trim();
+  const heads = [...table.tHead.rows[0].cells];
+  const rows = [...table.tBodies[0].rows];
+  const spread = heads.map((_, place) => rows.some((row) => text(row.cells[place]).includes("±")));
+  const head = heads.flatMap((cell, place) => {
+    const name = text(cell) + (cell.dataset.unit ? ` (${cell.dataset.unit})` : "");
+    return spread[place] ? [name, `${name} ±`] : [name];
+  });
+  const body = rows.map((row) =>
+    [...row.cells].flatMap((cell, place) => {
+      const value = cell.classList.contains("number") && cell.dataset.value ? cell.dataset.value : guarded(text(cell));
+      return spread[place] ? [value, (text(cell).match(/± ([\d.,]+)/)?.[1] ?? "").replaceAll(",", "")] : [value];
+    }),
+  );
+  const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  return [head, ...body].map((line) => line.map(quoted).join(",") + "\n").join("");
+}
+
+function guarded(text) {
+  return /^[=+\-@']/.test(text) && text !== "-" ? `'${text}` : text;
+}
+
+function save(table) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv" }));
+  link.download = `${table.id || "table"}.csv`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.body.appendChild(document.createElement("textarea"));
+    area.value = text;
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  const before = button.textContent;
+  button.textContent = "copied";
+  setTimeout(() => (button.textContent = before), 1500);
+}
+
+// A filter shows what has all its words: rows of the table below it, or series of charts and of legends.
+function filter(input) {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (text) => words.every((word) => text.toLowerCase().includes(word));
+  const table = input.closest(".table")?.querySelector("table");
+  for (const row of table?.tBodies[0].rows ?? []) row.classList.toggle("filtered", !fits(row.textContent));
+  if (table) return;
+  for (const block of input.closest("section").querySelectorAll("[data-costs]")) {
+    const series = [...block.querySelectorAll("[data-series]")];
+    for (const each of series) each.classList.toggle("filtered", !fits(`${block.dataset.name} ${each.dataset.series}`));
+    block.classList.toggle("filtered", series.every((each) => each.classList.contains("filtered")));
+  }
+}
+
 // Legends: a button hides or shows its series in all charts of its section.
 function applyLegend(section) {
   const hidden = new Set();
@@ -30,98 +92,6 @@ function applyLegend(section) {
   for (const series of section.querySelectorAll("[data-series]")) {
     series.classList.toggle("off", hidden.has(series.dataset.series));
   }
-}
-
-// Line charts: the values at the round under the pointer, or chosen with the arrow keys.
-const charts = new WeakMap();
-
-function chartOf(svg) {
-  if (!charts.has(svg)) {
-    const plot = JSON.parse(svg.dataset.plot);
-    const lines = [...svg.querySelectorAll(".line")].map((path) => ({ path, points: pointsOf(path.getAttribute("d")) }));
-    charts.set(svg, { plot, lines, at: plot.x[0] });
-  }
-  return charts.get(svg);
-}
-
-function pointsOf(data) {
-  const points = [];
-  let [x, y] = [0, 0];
-  for (const [, command, numbers] of data.matchAll(/([MlmhHvV])([^MlmhHvVz]*)/g)) {
-    const values = (numbers.match(/-?\d+/g) || []).map(Number);
-    if (command === "h") continue;
-    for (let place = 0; place + 1 < values.length; place += 2) {
-      x = command === "M" ? values[place] : x + values[place];
-      y = command === "M" ? values[place + 1] : y + values[place + 1];
-      points.push([x / 10, y / 10]);
-    }
-  }
-  return points;
-}
-
-function valueOf([low, high, start, end], place, log) {
-  const share = (place - start) / (end - start);
-  return log ? low * (high / low) ** share : low + share * (high - low);
-}
-
-function showValues(svg, x, clientX, clientY) {
-  const { plot, lines } = chartOf(svg);
-  const rows = [];
-  let cross = null;
-  for (const { path, points } of lines) {
-    if (path.closest(".off") || !points.length) continue;
-    const nearest = points.reduce((best, point) => (Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best));
-    if (Math.abs(nearest[0] - x) > 12) continue;
-    cross = cross ?? nearest[0];
-    rows.push({ label: path.dataset.label, kind: path.getAttribute("class"), y: nearest[1] });
-  }
-  hideValues();
-  if (!rows.length) return;
-  rows.sort((a, b) => a.y - b.y);
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  line.setAttribute("class", "cross");
-  line.setAttribute("d", `M${cross} ${plot.y[3]}V${plot.y[2]}`);
-  svg.append(line);
-  const tip = document.getElementById("tip");
-  tip.replaceChildren(tipTable(plot, cross, rows));
-  tip.hidden = false;
-  const left = clientX + 14 + tip.offsetWidth > innerWidth ? clientX - 14 - tip.offsetWidth : clientX + 14;
-  tip.style.left = `${Math.max(4, left)}px`;
-  tip.style.top = `${Math.max(4, Math.min(clientY + 10, innerHeight - tip.offsetHeight - 4))}px`;
-}
-
-function tipTable(plot, cross, rows) {
-  const table = document.createElement("table");
-  table.createCaption().textContent = `${plot.name} ${Math.round(valueOf(plot.x, cross, false))}`;
-  for (const { label, kind, y } of rows.slice(0, 16)) {
-    const row = table.insertRow();
-    const chip = document.createElement("i");
-    chip.className = [...kind.split(" ")].filter((name) => /^c\d$/.test(name)).join(" ");
-    row.insertCell().append(chip);
-    row.insertCell().textContent = label;
-    row.insertCell().textContent = Number(valueOf(plot.y, y, plot.log).toPrecision(4)).toString();
-  }
-  if (rows.length > 16) table.insertRow().insertCell().textContent = `and ${rows.length - 16} more`;
-  return table;
-}
-
-function hideValues() {
-  document.getElementById("tip").hidden = true;
-  for (const line of document.querySelectorAll(".cross")) line.remove();
-}
-
-function step(svg, event) {
-  const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (!direction) return;
-  event.preventDefault();
-  const chart = chartOf(svg);
-  const points = chart.lines.find(({ points }) => points.length)?.points ?? [];
-  const place = Math.max(0, points.findIndex(([x]) => x >= chart.at));
-  const next = points[Math.min(points.length - 1, Math.max(0, place + direction))];
-  if (!next) return;
-  chart.at = next[0];
-  const frame = svg.getBoundingClientRect();
-  showValues(svg, next[0], frame.left + (next[0] / svg.viewBox.baseVal.width) * frame.width, frame.top + 20);
 }
 
 // One run at a time: the others wait in templates.
@@ -146,21 +116,18 @@ document.addEventListener("click", (event) => {
   }
   const heading = event.target.closest(".sortable thead th");
   if (heading) sortBy(heading.closest("table"), heading.cellIndex, heading);
+  const table = event.target.closest(".table")?.querySelector("table");
+  if (event.target.matches("[data-csv]")) save(table);
+  if (event.target.matches("[data-options]")) {
+    copy(document.getElementById("command").textContent + event.target.dataset.options, event.target);
+  }
+  if (event.target.matches("[data-copy]")) copy(event.target.closest(".command").querySelector("code").textContent, event.target);
   if (event.target.id === "run-before") chooseRun(Number(document.getElementById("run-menu").value) - 1);
   if (event.target.id === "run-after") chooseRun(Number(document.getElementById("run-menu").value) + 1);
 });
 document.addEventListener("change", (event) => {
   if (event.target.id === "run-menu") chooseRun(Number(event.target.value));
 });
-document.addEventListener("pointermove", (event) => {
-  const svg = event.target.closest?.("svg.lines");
-  if (!svg) return hideValues();
-  const frame = svg.getBoundingClientRect();
-  const x = ((event.clientX - frame.left) / frame.width) * svg.viewBox.baseVal.width;
-  showValues(svg, x, event.clientX, event.clientY);
+document.addEventListener("input", (event) => {
+  if (event.target.matches("[data-filter]")) filter(event.target);
 });
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") hideValues();
-  if (event.target.matches?.("svg.lines")) step(event.target, event);
-});
-document.addEventListener("focusout", hideValues);

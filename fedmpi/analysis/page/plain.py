@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedmpi.analysis.page.overview import COSTS, by_metric, columns, direction, lines
-from fedmpi.analysis.page.settings import Setting
+from fedmpi.analysis.page.cells import Setting, by_metric, direction, lines
+from fedmpi.analysis.page.overview import COSTS, columns
 
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 _TEX |= {letter: f"\\{letter}" for letter in "&%$#_{}"}

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Column, Entry
 from fedmpi.analysis.page.axes import COLOURS
-from fedmpi.analysis.page.settings import Cell
+from fedmpi.analysis.page.cells import Cell
 from fedmpi.analysis.page.templates import part
 
 T = TypeVar("T")
@@ -64,8 +64,14 @@ def cells_legend(cells: Sequence[Cell]) -> Markup:
     return part("legend")("Algorithms", chips)
 
 
-def table(caption: str, columns: Sequence[Column[Row]], rows: Sequence[Row], identifier: str) -> Markup:
-    """Return a sortable table; below it, folded, what its columns mean.
+PAGE, BY_CASE, CSV = " --html page.html", " --by case", " --csv rows.csv"
+"""What a command of `fedmpi report` has further, to show what a table holds."""
+
+
+def table(
+    caption: str, columns: Sequence[Column[Row]], rows: Sequence[Row], identifier: str, options: str = PAGE
+) -> Markup:
+    """Return a sortable table; below it buttons for a file and a command, and, folded, what columns mean.
 
     Parameters
     ----------
@@ -76,9 +82,12 @@ def table(caption: str, columns: Sequence[Column[Row]], rows: Sequence[Row], ide
         What the columns take their entries from.
     identifier : str
         Of the table's element.
+    options : str
+        Of the command that shows the same.
     """
     entries = [[column.entry(row) for column in columns] for row in rows]
-    return part("table")(caption, columns, entries, identifier)
+    numeric = [any(row[place].is_number for row in entries) for place in range(len(columns))]
+    return part("table")(caption, columns, entries, identifier, numeric, options)
 
 
 def listed(names: Sequence[str]) -> list[Column[Sequence[Entry]]]:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fedmpi.analysis import cells
 from fedmpi.analysis.cells import key, titles
-from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.names import (
-    algorithm_look,
+    algorithm_looks,
     algorithm_name,
     algorithm_place,
     dataset_name,
@@ -23,79 +18,13 @@ from fedmpi.analysis.names import (
     unsupervised_name,
 )
 from fedmpi.analysis.page.axes import COLOURS, DASHES
-from fedmpi.analysis.page.collect import Digest, Float
-from fedmpi.analysis.scores import LAST
+from fedmpi.analysis.page.cells import Cell, Setting
+from fedmpi.analysis.page.collect import Digest
 from fedmpi.analysis.summary import setting
 from fedmpi.errors import BadInput
-from fedmpi.metrics import clients
-from fedmpi.metrics.metric import Metric
 
 _LONGEST_HEADING = 80
 """Runs that differ in more than a heading can say are numbered; the page lists their settings at its end."""
-
-
-@dataclass(frozen=True)
-class Cell(cells.Cell[Digest]):
-    """A cell, and how it looks in charts."""
-
-    label: str
-    colour: int
-    dash: int
-
-    def values(self, rule: str = LAST, seeds: Sequence[int] | None = None) -> Float:
-        """Return the headline [seeds, clients], or [seeds, 1] where clients have no value of their own."""
-        return np.array([self.runs[seed].values[rule] for seed in (self.runs if seeds is None else seeds)])
-
-    def score(self, rule: str = LAST) -> Estimate:
-        """Return the mean over seeds of the headline, over clients where each has a value."""
-        return estimate([clients.mean(run.values[rule]) for run in self.runs.values() if rule in run.values])
-
-    def lead(self, other: Cell) -> Estimate:
-        """Return how much better it is than another, by the headline, paired by the seeds that both have."""
-        seeds = [seed for seed in self.runs if seed in other.runs]
-        own, others = (
-            [clients.mean(cell.runs[seed].values[LAST]) for seed in seeds] for cell in (self, other)
-        )
-        return estimate(self.metric.sign * np.subtract(own, others))
-
-    def figure(self, name: str) -> Estimate:
-        """Return the mean over seeds of a figure of the runs' summaries."""
-        return estimate([run.summary.get(name, np.nan) for run in self.runs.values()])
-
-    def mean(self, name: str) -> float:
-        """Return that mean alone; NaN where a run lacks the figure."""
-        return float(np.mean([run.summary.get(name, np.nan) for run in self.runs.values()]))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Cells that can be compared: alike in all but algorithm and rounds, or but the unsupervised method.
-
-    `clients` are those of the first; of all, where the headline is one by client. Leads are over the
-    algorithm `against`.
-    """
-
-    heading: str
-    clients: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    against: str
-
-    @property
-    def metric(self) -> Metric:
-        """The headline of the runs."""
-        return self.cells[0].metric
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """All metrics of the runs, the headline first."""
-        runs = [run for cell in self.cells for run in cell.runs.values()]
-        return list({metric.name: metric for run in runs for metric in run.metrics}.values())
-
-    def reference(self, cell: Cell, algorithm: str) -> Cell | None:
-        """Return an algorithm's cell that another is set against: of as many rounds, else of the most."""
-        found = [each for each in self.cells if each.algorithm == algorithm]
-        same = [each for each in found if each.config["rounds"] == cell.config["rounds"]]
-        return max(same or found, key=lambda each: int(each.config["rounds"]), default=None)
 
 
 def settings(digests: Sequence[Digest], complaints: list[str], reference: str | None = None) -> list[Setting]:
@@ -135,6 +64,8 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None) -> 
     firsts = [next(iter(alike[0].values())) for alike in found]
     configs = [run.setting() for run in firsts]
     names = _names([run.config for run in firsts])
+    present = [next(iter(seeds.values())) for alike in found for seeds in alike]
+    looks = algorithm_looks((str(setting(run.config, "algorithm")) for run in present), DASHES)
     headings = [
         heading if len(heading) <= _LONGEST_HEADING else f"{name}, setting {place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
@@ -145,7 +76,7 @@ def _named(found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None) -> 
     ]
     return [
         Setting(heading, run.clients, drawn, reference_among([cell.algorithm for cell in drawn], wanted))
-        for heading, run, drawn in zip(marked, firsts, map(_cells, found), strict=True)
+        for heading, run, drawn in zip(marked, firsts, [_cells(alike, looks) for alike in found], strict=True)
     ]
 
 
@@ -161,7 +92,7 @@ def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{dataset}, {model}" if len(models[dataset]) > 1 else dataset for dataset, model in pairs]
 
 
-def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
+def _cells(found: Sequence[dict[int, Digest]], looks: Mapping[str, int]) -> tuple[Cell, ...]:
     ordered = sorted(found, key=lambda seeds: _order(next(iter(seeds.values()))))
     firsts = [next(iter(seeds.values())) for seeds in ordered]
     configs = [run.repeated() for run in firsts]
@@ -169,7 +100,7 @@ def _cells(found: Sequence[dict[int, Digest]]) -> tuple[Cell, ...]:
     algorithms = [str(setting(config, "algorithm")) for config in configs]
     drawn = []
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
-        colour, repeat = algorithm_look(algorithms[place]), algorithms[:place].count(algorithms[place])
+        colour, repeat = looks[algorithms[place]], algorithms[:place].count(algorithms[place])
         dash = (colour + 2 * repeat) % DASHES
         if known_objective(
             _objective(firsts[place])

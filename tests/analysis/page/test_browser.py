@@ -44,6 +44,7 @@ def _record(folder, algorithm, seed, generator):
             measured["round_seconds"][()] = 1.0
             measured["virtual_seconds"][()] = 1.0
             measured["collective_bytes"][:] = 1000
+            results["client_bytes_up"][:] = 250_000
             record.write_round(index, results, measured)
         record.finish("complete", "")
 
@@ -112,23 +113,97 @@ def test_another_run_is_chosen_from_the_menu(tab, page):
     assert "Clusters: who was with whom" in tab.run("document.getElementById('run-shown').textContent")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_screen(tab, page, width):
-    tab.open(page, width=width)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1300])
+def test_nothing_is_wider_than_the_screen_in_light_and_dark(tab, page, width, dark):
+    tab.open(page, width=width, dark=dark)
     assert tab.run("document.documentElement.scrollWidth") <= width
-    assert (
-        tab.run(
-            "Math.max(...[...document.querySelectorAll('.panel')].map(p => p.scrollWidth - p.clientWidth))"
+    wider = "[...document.querySelectorAll('.panel')].filter(p => p.scrollWidth > p.clientWidth).length"
+    assert tab.run(wider) == 0
+    paper = "rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)"
+    assert tab.run("getComputedStyle(document.documentElement).backgroundColor") == paper
+    assert tab.errors == []
+
+
+def test_curves_go_by_traffic_and_time_by_key_and_back(tab, page):
+    tab.open(page)
+    label = "document.querySelector('#curves svg.lines .across .label').textContent"
+    line = "document.querySelector('#curves svg.lines .line[data-series=GCFL]').getBoundingClientRect()"
+    whole = tab.run(f"(r => [r.x, r.width])({line})")
+    assert tab.run(label) == "round"
+    tab.run("document.querySelector('[data-axis=MB]').focus()")
+    for kind in ("keyDown", "keyUp"):
+        tab.call(
+            "Input.dispatchKeyEvent",
+            type=kind,
+            key="Enter",
+            code="Enter",
+            text="\r",
+            windowsVirtualKeyCode=13,
         )
-        <= 0
+    assert tab.run(label) == "traffic of all clients (MB)"
+    left, width = tab.run(f"(r => [r.x, r.width])({line})")
+    # 12 rounds of 1 MB each: the first ends at a twelfth of the axis, where rounds begin at its start
+    assert width == pytest.approx(whole[1] * 11 / 12, rel=0.01) and left > whole[0]
+    tab.run("document.querySelector('[data-axis=s]').click()")
+    assert tab.run(label) == "time (s)"
+    tab.run("document.querySelector('[data-axis=round]').click()")
+    assert tab.run(label) == "round"
+    assert tab.run(f"(r => [r.x, r.width])({line})") == pytest.approx(whole, abs=0.2)
+    assert tab.errors == []
+
+
+def test_smoothing_says_so(tab, page):
+    tab.open(page)
+    choose = "(s => { s.value = '5'; s.dispatchEvent(new Event('change', {bubbles: true})) })(document.querySelector('[data-smooth]'))"
+    height = "document.querySelector('#curves svg.lines .line').getBoundingClientRect().height"
+    rough = tab.run(height)
+    tab.run(choose)
+    assert tab.run(height) < rough
+    said = "getComputedStyle(document.querySelector('#curves figcaption'), '::after').content"
+    assert tab.run(said) == '" (smoothed: mean of 5 points)"'
+
+
+def test_a_filter_keeps_lines_and_rows_that_have_its_words(tab, page):
+    tab.open(page)
+    write = "(i => {{ i.value = '{}'; i.dispatchEvent(new Event('input', {{bubbles: true}})) }})(document.querySelector('{}'))"
+    shown = "new Set([...document.querySelectorAll('#curves [data-series]')].filter(p => p.getBoundingClientRect().width).map(p => p.dataset.series))"
+    tab.run(write.format("proteins self", "#curves [data-filter]"))
+    assert tab.run(f"[...{shown}]") == ["self-train"]
+    tab.run(write.format("nci1", "#curves [data-filter]"))
+    assert tab.run(f"[...{shown}]") == []
+
+
+def test_a_table_as_csv_has_the_halves_of_intervals_in_columns_of_their_own(tab, page):
+    tab.open(page)
+    first, second, *_ = tab.run("csvOf(document.getElementById('matrix-0'))").splitlines()
+    assert first == "algorithm,PROTEINS,PROTEINS ±"
+    name, mean, half = second.split(",")
+    shown = tab.run("document.querySelector('#matrix-0 td').textContent.replace(/[★▲▼]/g, '').trim()")
+    assert name == "FedAvg" and f"{float(mean):.2f} ± {half}" == shown
+    header = tab.run("csvOf(document.querySelector('#costs-0'))").splitlines()[0]
+    assert "time (s)" in header and "traffic (MB)" in header
+
+
+def test_commands_are_there_to_be_copied(tab, page):
+    tab.open(page)
+    tab.run(
+        "window.copied = []; Object.defineProperty(navigator, 'clipboard', {value: {writeText: async t => copied.push(t)}})"
     )
+    tab.run("document.querySelector('#runs [data-options]').click()")
+    assert tab.run("copied[0].endsWith('/runs --by case') && copied[0].startsWith('fedmpi report ')")
 
 
-def test_it_is_dark_where_the_reader_wants_it_dark(tab, page):
-    tab.open(page, dark=True)
-    assert tab.run("getComputedStyle(document.documentElement).backgroundColor") == "rgb(20, 24, 29)"
-    tab.open(page, dark=False)
-    assert tab.run("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+def test_it_reads_and_prints_without_script(tab, page):
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    tab.call("Page.navigate", url=page.resolve().as_uri())
+    while tab.run("document.readyState + Boolean(document.querySelector('#tip'))") != "completetrue":
+        pass
+    assert tab.run("getComputedStyle(document.querySelector('.tools')).display") == "none"
+    assert tab.run("document.querySelectorAll('#results svg .line').length") == 2
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    assert tab.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert len(tab.call("Page.printToPDF", printBackground=True)["data"]) > 10_000
 
 
 def test_what_a_screen_reader_needs_is_there(tab, page):

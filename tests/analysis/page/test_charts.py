@@ -4,9 +4,12 @@ import re
 import numpy as np
 import pytest
 
+from fedmpi.analysis.names import ORDER, algorithm_looks
 from fedmpi.analysis.page.axes import path, scale, shown, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.marks import Bars, Violin, bars, heat_map, violins
+from fedmpi.analysis.page.scatter import Point, Scatter, scatter
+from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human
 
 
 def test_ticks_are_round_and_within_the_range():
@@ -22,11 +25,20 @@ def test_a_scale_of_nothing_and_of_one_value():
     assert float(one(3.0)) == pytest.approx(50)
 
 
-def test_a_path_is_relative_in_tenths_and_breaks_where_a_value_is_missing():
+def test_a_path_is_relative_in_tenths_and_goes_through_what_has_a_value():
     x, nan = np.arange(4.0), float("nan")
     assert path(x, np.array([1.0, 2, 2, 0])) == "M0 10l10 10 10 0 10-20"
-    assert path(x, np.array([1.0, nan, 2, 2])) == "M0 10lm20 10l0 0 10 0"
+    assert path(x, np.array([1.0, nan, 2, 2])) == "M0 10l20 10 10 0"
     assert path(x, np.full(4, nan)) == ""
+    assert path(x, np.array([nan, 1.0, nan, nan])) == "M10 10h0"
+
+
+def test_a_line_evaluated_in_few_of_many_rounds_has_all_of_their_points():
+    values = np.full(1000, np.nan)
+    values[9::10] = np.linspace(0.5, 0.7, 100)
+    chart = str(lines(Axes("A", "P", "a"), [Line("F", "F", 0, 0, values)]))
+    steps = re.search(r'class="line.*? d="M[0-9 ]+l([^"]*)"', chart).group(1)
+    assert len(re.findall(r"-?[0-9]+", steps)) == 2 * 99
 
 
 def test_thinning_keeps_both_ends():
@@ -68,5 +80,67 @@ def test_marks_say_their_numbers():
     assert "<title>a: +1.00</title>" in violin and "<title>F: mean +0.25</title>" in violin
     heat = heat_map("Ranks", "s", ["rank 0", "rank 1"], ["train"], np.array([[1.0], [2.0]]))
     assert "<title>rank 1, train: 2 s</title>" in heat
-    stacked = bars("Time", "s", Bars(["F"], ["train", "wait"], np.array([[3.0, 1.0]]), ["train 75%"], "s"))
-    assert "<title>F, train: 3 s, 75 %</title>" in stacked
+    stacked = bars(
+        "Time", "s", Bars(["F"], ["train", "wait"], np.array([[180.0, 60.0]]), ["train 75%"], SECONDS)
+    )
+    assert "<title>F, train: 3.00 min, 75 %</title>" in stacked and ">s (min)</text>" in stacked
+
+
+def test_lines_that_coincide_are_named_and_the_covered_one_is_wider():
+    same, other = np.array([0.5, 0.6]), np.array([0.5, 0.7])
+    drawn = [
+        Line(name, name, place, 0, values)
+        for place, (name, values) in enumerate(zip("ABC", (same, other, same), strict=True))
+    ]
+    chart = str(lines(Axes("Accuracy", "P", "accuracy"), drawn))
+    assert '<p class="note">A, C coincide.</p>' in chart
+    widths = re.findall(r'data-series="(.)"[^>]*?style="stroke-width:([0-9.]+)"', chart)
+    assert widths == [("A", "4.7")]
+
+
+def test_a_band_far_wider_than_the_lines_leaves_them_their_room():
+    mean = np.array([0.5, 0.6])
+    chart = html.unescape(str(lines(Axes("A", "P", "a"), [Line("F", "F", 0, 0, mean, mean - 3, mean + 3)])))
+    low, high = map(float, re.search(r'"y": \[([-0-9.e]+), ([0-9.e]+)', chart).groups())
+    assert 0.44 < low < 0.5 and 0.6 < high < 0.66
+
+
+def test_a_round_that_takes_far_longer_than_all_others_is_cut_off_and_named():
+    seconds = np.full((40, 1), 0.02)
+    seconds[0] = 5.0
+    chart = str(stack("Time", "seconds", ["train"], seconds))
+    assert '<p class="note">Cut off: round 1 (5).</p>' in chart
+    ticks = [float(tick) for tick in re.findall(r'class="tick end"[^>]*>([0-9.]+)<', chart)]
+    assert max(ticks) == 0.02
+
+
+def test_units_that_people_say():
+    assert [human(value, SECONDS) for value in (0.0352, 9.5, 90, 5400, 200_000)] == [
+        "35.2 ms", "9.50 s", "1.50 min", "1.50 h", "2.31 d"
+    ]  # fmt: skip
+    assert [human(value, MEGABYTES) for value in (0.0, 0.012, 999.9, 1234)] == [
+        "0",
+        "12.0 kB",
+        "1,000 MB",
+        "1.23 GB",
+    ]
+
+
+def test_points_on_the_front_are_joined_and_points_below_others_are_larger():
+    points = [
+        Point("A", 0, 10.0, 70.0, (69.0, 71.0), True),
+        Point("B", 1, 10.0, 70.0, (69.0, 71.0), True),
+        Point("C", 2, 3000.0, 80.0, (80.0, 80.0), True),
+        Point("D", 3, 4000.0, 75.0, (75.0, 75.0), False),
+    ]
+    chart = str(scatter(Scatter("Score against traffic", "sent", "accuracy %", MEGABYTES), points))
+    assert chart.count("on-front") == 3 and chart.count('class="front"') == 1
+    assert "<title>C: 80, 3.00 GB, on the front</title>" in chart and ">sent (GB)</text>" in chart
+    assert re.findall(r'r="([0-9.]+)"', chart) == ["6.5", "4.0", "4.0", "4.0"]
+
+
+def test_algorithms_that_share_a_page_have_colours_of_their_own():
+    looks = algorithm_looks(["scaffold", "fedavg", "ditto", "centralised"], 5)
+    assert looks["fedavg"] == 0 and len({look % 8 for look in looks.values()}) == 4
+    everyone = algorithm_looks([*ORDER, "median", "krum", "ditto", "my-own", "your-own"], 5)
+    assert len({(look % 8, look % 5) for look in everyone.values()}) == len(ORDER) + 5

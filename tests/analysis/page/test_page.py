@@ -78,8 +78,8 @@ def test_settings_are_named_by_their_model_where_a_dataset_has_several(tmp_path,
 @pytest.mark.parametrize(
     ("name", "title", "values", "best", "way"),
     [
-        ("rmse", "RMSE", (0.7, 0.8), "0.7000 (lower is better), 0.1000 ahead of centralised", "lower"),
-        ("roc_auc", "ROC-AUC", (0.8, 0.7), "0.8000, 0.1000 ahead of centralised", "higher"),
+        ("rmse", "RMSE", (0.7, 0.8), "0.7000 (lower is better)", "lower"),
+        ("roc_auc", "ROC-AUC", (0.8, 0.7), "0.8000", "higher"),
     ],
 )
 def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
@@ -98,7 +98,8 @@ def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
     assert f"by {title}, {way} is better</caption>" in rows
     leading = re.findall(r'class="[^"]*best"[^>]*>([0-9.]+)<', rows)
     assert leading[0] == best[:6]
-    assert f"has the best test {title} in the last round, {best} (one seed: no interval)" in html
+    assert f"has the best test {title} in the last round, {best}. " in html.replace("</li>", " ")
+    assert "Against FedAvg one seed, so undecided: centralised." in html
     assert "in no table by client and in no gain" in html
     assert 'id="clients-0"' not in html and 'id="gains"' not in html
     assert "BBBP, 1 or 2 clients" in html
@@ -120,7 +121,7 @@ def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run
     assert overview.count("★") == 4  # of two algorithms, by two rules
 
 
-def test_what_is_the_same_as_printed_ties_and_the_next_is_the_first_that_is_not(tmp_path, make_run):
+def test_what_is_the_same_as_printed_ties(tmp_path, make_run):
     page = Page()
     runs = [
         make_run(tmp_path / "a", [[0.90001]]),
@@ -130,7 +131,8 @@ def test_what_is_the_same_as_printed_ties_and_the_next_is_the_first_that_is_not(
     page.digests = [digest(load_run(run), None) for run in runs]
     html = page.html("page", [])
     assert "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best" in html
-    assert "90.00 %, 10.00 points ahead of self-train (one seed: no interval)." in html
+    assert "in the last round, 90.00 %." in html
+    assert "Against FedAvg one seed, so undecided: FedProx, self-train." in html
 
 
 def test_the_title_is_what_the_runs_are_of_and_never_a_path(tmp_path, make_run):
@@ -154,7 +156,8 @@ def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(tmp_path, m
         make_run(tmp_path / "c", [[0.9]], seed=42, settings=fedprox),
     ]
     page.digests = [digest(load_run(run), None) for run in runs]
-    assert "but 10.00 points behind FedAvg over the seeds that both have" in page.html("page", [])
+    assert "<strong>FedProx</strong> has the best test accuracy" in (html := page.html("page", []))
+    assert "%, -10.00 points against FedAvg: one pair only." in html
 
 
 def test_markdown(tmp_path, make_run, capsys):
@@ -283,3 +286,68 @@ def test_shares_of_the_machine_are_given_for_its_processor_and_the_roofline_for_
     assert machine.dense_share([other], 10.0) is None and machine.roofline_share([other]) is None
     work = replace(run, config={**run.config, "dataset": "NCI1"})
     assert machine.roofline_share([work]) is None
+
+
+def leads_of(tmp_path, make_run, accuracies, settings=None):
+    """Return the setting of runs of FedAvg, which has 0.7, and of others by name: an accuracy per seed."""
+    for name, values in {"fedavg": [0.7] * 3, **accuracies}.items():
+        for seed, value in enumerate(values):
+            chosen = {"algorithm": name, **(settings or {})}
+            make_run(tmp_path / f"{name}-{seed}", [[value]], seed=seed, settings=chosen)
+    (found,), _ = settings_of(tmp_path)
+    return found
+
+
+def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, make_run):
+    ahead = [0.718, 0.720, 0.735]  # p = 0.046 alone
+    alone = leads_of(tmp_path / "alone", make_run, {"fedprox": ahead})
+    assert [lead.verdict for _, lead in alone.leads] == ["better"]
+    two = leads_of(tmp_path / "two", make_run, {"fedprox": ahead, "self-train": [0.6, 0.7, 0.8]})
+    assert [(cell.label, lead.verdict) for cell, lead in two.leads] == [
+        ("FedProx", "undecided"),
+        ("self-train", "undecided"),
+    ]
+
+
+def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
+    equal = {"fedprox": [0.7] * 3, "gcfl": [0.7] * 3, "self-train": [0.6] * 3}
+    for name in ("A", "B"):
+        leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
+    page = Page()
+    page.add(each_run([tmp_path], []))
+    html = page.html("page", [])
+    said = "No difference: FedProx equals FedAvg in every seed; GCFL never split, so it equals FedAvg."
+    assert html.count(said) == 2
+    assert html.count("<strong>FedAvg</strong>, <strong>FedProx</strong> and <strong>GCFL</strong> tie") == 2
+    matrix = re.search(r'<table id="matrix-0".*?</table>', html, re.DOTALL).group()
+    page.reference = "fedprox"
+    other = page.html("page", [])
+    assert other.count("No difference: FedAvg and GCFL equal FedProx in every seed.") == 2
+    assert matrix.count("★") == 6 and matrix.count("▼") == 2
+    assert re.findall(r">([0-9.]+)</td></tr>", matrix) == ["2.00", "2.00", "2.00", "4.00"]
+
+
+def test_the_front_holds_what_no_other_beats(tmp_path, make_run):
+    from fedmpi.analysis.page.tradeoff import TIME, front
+
+    for name, accuracy, slowness in (("fedavg", 0.7, 1), ("gcfl", 0.8, 2), ("fedprox", 0.7, 3)):
+        make_run(tmp_path / name, [[accuracy]] * 2, settings={"algorithm": name}, slowness=slowness)
+    (setting,), _ = settings_of(tmp_path)
+    assert [cell.label for cell in front(setting.cells, TIME)] == ["FedAvg", "GCFL"]
+
+
+def test_costs_to_a_target_are_those_up_to_its_first_round_on_validation_data(tmp_path, make_run):
+    make_run(tmp_path / "a", [[0.5], [0.6], [0.7]])
+    make_run(tmp_path / "b", [[0.7], [0.7], [0.6]], settings={"algorithm": "fedprox"})
+    make_run(tmp_path / "c", [[0.7], [0.7], [0.6]], settings={"algorithm": "gcfl"}, seed=10)
+    make_run(tmp_path / "d", [[0.6], [0.6], [0.6]], settings={"algorithm": "gcfl"}, seed=11)
+    page = Page()
+    page.add(each_run([tmp_path], []))
+    costs = re.search(r'<table id="costs-0".*?</table>', page.html("page", []), re.DOTALL).group()
+    rows = [re.findall(r">([^<>]+)</td>", row)[-4:] for row in costs.split("</tr>")[1:-1]]
+    # rounds take 1, 2 and 3 s and 1.5 MB; FedAvg's last validation accuracy is the target
+    assert rows == [
+        ["70.00", "3", "6.00 s", "4.50 MB"],
+        ["70.00", "1", "1.00 s", "1.50 MB"],
+        ["70.00", "1 of 2 runs", "1 of 2 runs", "1 of 2 runs"],
+    ]

@@ -1,0 +1,147 @@
+"""Cells of the page, the leads of one over another, and settings: cells that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fedmpi.analysis.cells import Cell as GeneralCell
+from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.estimates import Estimate, estimate, holm
+from fedmpi.analysis.page.collect import Digest, Float
+from fedmpi.analysis.scores import LAST
+from fedmpi.metrics import clients
+from fedmpi.metrics.metric import Metric
+
+
+@dataclass(frozen=True)
+class Cell(GeneralCell[Digest]):
+    """A cell, and how it looks in charts."""
+
+    label: str
+    colour: int
+    dash: int
+
+    def values(self, rule: str = LAST, seeds: Sequence[int] | None = None) -> Float:
+        """Return the headline [seeds, clients], or [seeds, 1] where clients have no value of their own."""
+        return np.array([self.runs[seed].values[rule] for seed in (self.runs if seeds is None else seeds)])
+
+    def score(self, rule: str = LAST) -> Estimate:
+        """Return the mean over seeds of the headline, over clients where each has a value."""
+        return estimate([clients.mean(run.values[rule]) for run in self.runs.values() if rule in run.values])
+
+    def lead(self, other: Cell) -> Estimate:
+        """Return how much better it is than another, by the headline, paired by the seeds that both have."""
+        seeds = [seed for seed in self.runs if seed in other.runs]
+        own, others = (
+            [clients.mean(cell.runs[seed].values[LAST]) for seed in seeds] for cell in (self, other)
+        )
+        return estimate(self.metric.sign * np.subtract(own, others))
+
+    def figure(self, name: str) -> Estimate:
+        """Return the mean over seeds of a figure of the runs' summaries."""
+        return estimate([run.summary.get(name, np.nan) for run in self.runs.values()])
+
+    def mean(self, name: str) -> float:
+        """Return that mean alone; NaN where a run lacks the figure."""
+        return float(np.mean([run.summary.get(name, np.nan) for run in self.runs.values()]))
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far a cell is ahead of the reference.
+
+    Attributes
+    ----------
+    gap : Estimate
+        Of the differences by seed, positive where the cell is better.
+    over : Cell
+        The reference.
+    p_value : float
+        After Holm over all leads of the setting; NaN where there is no interval, or no difference.
+    """
+
+    gap: Estimate
+    over: Cell
+    p_value: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is decided: better, worse, undecided, the same."""
+        return self.gap.verdict(p_value=self.p_value)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Cells that can be compared: alike in all but algorithm and rounds, or but the unsupervised method.
+
+    `clients` are those of the first; of all, where the headline is one by client. Leads are over the
+    algorithm `against`.
+    """
+
+    heading: str
+    clients: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    against: str
+
+    @property
+    def metric(self) -> Metric:
+        """The headline of the runs."""
+        return self.cells[0].metric
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All metrics of the runs, the headline first."""
+        runs = [run for cell in self.cells for run in cell.runs.values()]
+        return list({metric.name: metric for run in runs for metric in run.metrics}.values())
+
+    def reference(self, cell: Cell, algorithm: str) -> Cell | None:
+        """Return an algorithm's cell that another is set against: of as many rounds, else of the most."""
+        found = [each for each in self.cells if each.algorithm == algorithm]
+        same = [each for each in found if each.config["rounds"] == cell.config["rounds"]]
+        return max(same or found, key=lambda each: int(each.config["rounds"]), default=None)
+
+    @property
+    def leads(self) -> list[tuple[Cell, Lead]]:
+        """The cells that are set against a reference, with their leads over it."""
+        return [(cell, lead) for cell, lead in zip(self.cells, self._leads, strict=True) if lead is not None]
+
+    def lead(self, cell: Cell) -> Lead | None:
+        """Return how far a cell is ahead of its reference; None where it is the reference."""
+        return next((lead for each, lead in self.leads if each is cell), None)
+
+    @cached_property
+    def _leads(self) -> list[Lead | None]:
+        over = [self.reference(cell, self.against) for cell in self.cells]
+        gaps = [
+            None if other is None or other is cell else cell.lead(other)
+            for cell, other in zip(self.cells, over, strict=True)
+        ]
+        tested = {place: gap.p_value for place, gap in enumerate(gaps) if gap and not np.isnan(gap.p_value)}
+        corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
+        return [
+            None if gap is None or other is None else Lead(gap, other, corrected.get(place, np.nan))
+            for place, (gap, other) in enumerate(zip(gaps, over, strict=True))
+        ]
+
+
+Line = tuple[Setting, Cell]
+"""A line of a table of cells."""
+
+
+def by_metric(settings: Iterable[Setting]) -> list[list[Setting]]:
+    """Return settings in groups of one headline."""
+    return list(grouped(settings, lambda each: each.metric.name).values())
+
+
+def lines(settings: Sequence[Setting]) -> list[Line]:
+    """Return a line per dataset and algorithm."""
+    return [(each, cell) for each in settings for cell in each.cells]
+
+
+def direction(metric: Metric) -> str:
+    """Return in words which way a metric is better."""
+    return f"{metric.better} is better"

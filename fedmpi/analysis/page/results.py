@@ -1,0 +1,84 @@
+"""The top of the page: algorithms by datasets, leads over the reference, and both in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from markupsafe import Markup
+
+from fedmpi.analysis.entries import NONE, Column, Entry, number, score, words
+from fedmpi.analysis.page.cells import Cell, Setting, by_metric, direction
+from fedmpi.analysis.page.findings import findings
+from fedmpi.analysis.page.leads import forest
+from fedmpi.analysis.page.overview import ahead
+from fedmpi.analysis.page.sections import Section, grid, table
+from fedmpi.analysis.page.templates import part
+
+
+def results(settings: Sequence[Setting]) -> Section:
+    """Return what came out: a matrix for each headline, leads with intervals, sentences."""
+    parts = []
+    for place, alike in enumerate(by_metric(settings)):
+        metric = alike[0].metric
+        caption = f"{metric.label(unit=True)} in the last round, {direction(metric)}"
+        matrix = table(caption, _columns(alike), _labels(alike), f"matrix-{place}", "")
+        plots = [forest(each) for each in alike if any(lead.gap.count for _, lead in each.leads)]
+        if len(alike) == 1:
+            parts.append(grid([Markup("<div>{}</div>").format(matrix), *plots]))
+        else:
+            parts += [matrix, grid(plots)]
+    parts += [part("results")(any(each.leads for each in settings)), findings(settings)]
+    return Section("results", "Results", Markup("").join(parts))
+
+
+def _labels(settings: Sequence[Setting]) -> list[str]:
+    whole_first = sorted(settings, key=lambda each: -len(each.cells))
+    return list(dict.fromkeys(cell.label for each in whole_first for cell in each.cells))
+
+
+def _columns(settings: Sequence[Setting]) -> list[Column[str]]:
+    """Return a column per dataset over rows of algorithms, and the average rank where there are several."""
+    rank = Column[str]("average rank", lambda label: number(_average_rank(settings, label), 2), _RANK)
+    names = Column[str]("algorithm", lambda label: words(label, "name"))
+    whole = [each for each in settings if len(each.cells) == len(_labels(settings)) > 1]
+    return [names, *map(_of_setting, settings), *([rank] if len(whole) > 1 else [])]
+
+
+_RANK = "1: best; mean over the datasets that have every algorithm; ties as printed share their ranks"
+
+
+def _of_setting(setting: Setting) -> Column[str]:
+    cells = {cell.label: cell for cell in setting.cells}
+    most = max(len(cell.runs) for cell in setting.cells)
+    best = {cell.label for cell in ahead(setting.cells)} if len(cells) > 1 else set()
+
+    def entry(label: str) -> Entry:
+        if label not in cells:
+            return words(NONE)
+        lead = setting.lead(cells[label])
+        verdict = lead.verdict if lead is not None and lead.verdict in ("better", "worse") else ""
+        kinds = " ".join(filter(None, ("best" if label in best else "", verdict)))
+        shown = score(setting.metric, cells[label].score())
+        seeds = f" ({len(cells[label].runs)} of {most} seeds)" if len(cells[label].runs) < most else ""
+        return replace(shown, text=shown.text + seeds, kind=kinds)
+
+    return Column(setting.heading, entry)
+
+
+def _average_rank(settings: Sequence[Setting], label: str) -> float:
+    labels = _labels(settings)
+    whole = [each for each in settings if len(each.cells) == len(labels)]
+    return float(np.mean([_ranks(each.cells)[label] for each in whole]))
+
+
+def _ranks(cells: Sequence[Cell]) -> dict[str, float]:
+    """Return the rank of each cell by label, 1 for the best; ties as printed share theirs."""
+    metric = cells[0].metric
+    values = np.array([metric.sign * float(metric.shown(cell.score().mean)) for cell in cells])
+    better, level = (values > values[:, None]).sum(axis=1), (values == values[:, None]).sum(axis=1)
+    return {
+        cell.label: float(above + (alike + 1) / 2)
+        for cell, above, alike in zip(cells, better, level, strict=True)
+    }
