@@ -24,7 +24,7 @@ def pytest_addoption(parser):
     parser.addoption("--fuzz-keep", default="", help="folder that inputs which fail are copied into")
 
 
-LONG = ("slurm", "mpi", "cli", "benchmarks", "comm")
+LONG = ("mpi", "slurm", "cli", "benchmarks", "comm")
 """Folders of tests that take seconds each, the longest first."""
 
 SINGLY = tuple(f"tests/mpi/test_{name}.py" for name in ("checkpoints", "extend", "kill", "sessions"))

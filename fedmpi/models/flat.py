@@ -98,9 +98,20 @@ class FlatModel:
         for number, (name, layer) in enumerate(layers):
             with torch.random.fork_rng(devices=[]):
                 of = 0 if name.startswith(FROZEN) else owner
-                torch.manual_seed(key(seed, Purpose.INIT, of, number))
+                _seed(key(seed, Purpose.INIT, of, number), self.parameters.device)
                 layer.reset_parameters()
         return self.parameters.clone()
+
+
+def _seed(seed: int, device: torch.device) -> None:
+    """Seed the generator that initialises layers on a device.
+
+    ``torch.manual_seed`` also notes a call, with its traceback, for each kind of device that is not there.
+    """
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def _aligned(size: int) -> int:

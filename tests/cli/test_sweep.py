@@ -77,6 +77,7 @@ import os
 from fedmpi.algorithms.base import Algorithm
 
 class Leaves(Algorithm):
+    "FedAvg that ends its process."
     name = "leaves"
 
     def update(self, round, model, mean):

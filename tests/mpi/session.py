@@ -9,6 +9,7 @@ not well.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -32,6 +33,7 @@ from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
+from fedmpi.datasets.families import synthetic  # noqa: E402
 from fedmpi.engine import clients  # noqa: E402
 from fedmpi.engine.run import Job, run  # noqa: E402
 from fedmpi.engine.signals import StopRequest  # noqa: E402
@@ -47,6 +49,8 @@ from tests.mpi.calls import (  # noqa: E402
 )
 from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
+
+synthetic.generate = functools.cache(synthetic.generate)  # most cases have the same graphs
 
 SUITE = Path(__file__).parent / "suite.toml"
 INTERRUPTED = (

@@ -65,6 +65,7 @@ from mpi4py import MPI
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import LocalPenalty
 class Full(LocalPenalty, Algorithm):
+    "FedAvg on a disk that fills up."
     name = "full"
     calls = 0
     def penalty(self, parameters, reference, gradient):
