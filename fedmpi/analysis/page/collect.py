@@ -17,6 +17,7 @@ from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
+from fedmpi.store.schema import SECURE_STEPS
 
 Float = npt.NDArray[np.float64]
 
@@ -67,6 +68,8 @@ class Digest:
         Spent up to each round: `seconds`, and `megabytes` that all clients sent and received.
     phases : dict of float
         Seconds a rank spent in each phase on average, over all rounds.
+    secure : dict of float
+        Seconds a rank spent in each step of secure sums on average, over all rounds; empty without.
     traffic : dict of float
         MB of payload by collective, all ranks and rounds.
     """
@@ -82,6 +85,7 @@ class Digest:
     curves: dict[str, Float]
     costs: dict[str, Float]
     phases: dict[str, float]
+    secure: dict[str, float]
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
@@ -126,10 +130,22 @@ def digest(run: Run, target: float | None) -> Digest:
         curves=_curves(run),
         costs=_costs(run),
         phases=by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
+        secure=_secure(run),
         traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         holdings=_holdings(run),
         provenance=run.attempts[-1].provenance if run.attempts else {},
     )
+
+
+def _secure(run: Run) -> dict[str, float]:
+    """Return the seconds of each step of secure sums by name, over all attempts."""
+    found: dict[str, float] = {}
+    for attempt in run.attempts:
+        for name in SECURE_STEPS:
+            if f"{name}_seconds" in attempt.measurements:
+                seconds = attempt.measurements[f"{name}_seconds"].sum(axis=0).mean()
+                found[name] = found.get(name, 0.0) + float(seconds)
+    return found
 
 
 def _curves(run: Run) -> dict[str, Float]:

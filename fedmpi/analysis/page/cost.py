@@ -18,7 +18,7 @@ from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
 from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.page.units import MEGABYTES, PERCENT, SECONDS, human
 from fedmpi.analysis.summary import setting as setting_of
-from fedmpi.store.schema import PHASES
+from fedmpi.store.schema import PHASES, SECURE_STEPS
 
 _MOST_CLIENTS = 60
 
@@ -31,7 +31,7 @@ def costliest(cell: Cell) -> tuple[str, float]:
 
 
 def _means(cell: Cell, kind: str, names: Sequence[str]) -> Float:
-    """Return the means over seeds of what a run's `phases` or `traffic` has by name [names]."""
+    """Return the means over seeds of what a run's `phases`, `secure` or `traffic` has by name [names]."""
     found = [[getattr(run, kind).get(name, 0.0) for name in names] for run in cell.runs.values()]
     means: Float = np.array(found).reshape(len(found), len(names)).mean(axis=0)
     return means
@@ -45,8 +45,22 @@ def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
         values = np.array([_means(cell, "phases", PHASES) for cell in each.cells])
         given = Bars([cell.label for cell in each.cells], PHASES, values, notes, SECONDS)
         charts.append(bars(f"{each.heading}: time by phase", "time of a rank", given))
-    content = part("time")() + areas_legend("Phases", PHASES) + grid(charts) + _rates(settings, machine)
+    content = part("time")() + areas_legend("Phases", PHASES) + grid(charts) + _secure(settings)
+    content += _rates(settings, machine)
     return Section("time", "Time: which phase costs the most", content)
+
+
+def _secure(settings: Sequence[Setting]) -> Markup:
+    """Return the steps of secure sums, a picture per setting that has some."""
+    steps, charts = tuple(SECURE_STEPS), []
+    for each in settings:
+        cells = [cell for cell in each.cells if any(run.secure for run in cell.runs.values())]
+        if cells:
+            values = np.array([_means(cell, "secure", steps) for cell in cells])
+            notes = [human(total, SECONDS) for total in values.sum(axis=1)]
+            given = Bars([cell.label for cell in cells], steps, values, notes, SECONDS)
+            charts.append(bars(f"{each.heading}: secure sums by step", "time of a rank", given))
+    return areas_legend("Steps of a secure sum", steps) + grid(charts) if charts else Markup("")
 
 
 def traffic(settings: Sequence[Setting]) -> Section:

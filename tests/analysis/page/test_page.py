@@ -351,3 +351,12 @@ def test_costs_to_a_target_are_those_up_to_its_first_round_on_validation_data(tm
         ["70.00", "1", "1.00 s", "1.50 MB"],
         ["70.00", "1 of 2 runs", "1 of 2 runs", "1 of 2 runs"],
     ]
+
+
+def test_secure_sums_have_a_picture_of_their_steps(fedmpi, tiny_suite, tmp_path):
+    for reduction in ("fixed32", "secagg"):
+        options = ("--case", "0", "--set", f"reduction={reduction}", "--out", reduction)
+        assert fedmpi("run", tiny_suite, *options).returncode == 0
+        assert fedmpi("report", reduction, "--html", f"{reduction}.html").returncode == 0
+        page = (tmp_path / f"{reduction}.html").read_text()
+        assert ("secure sums by step" in page) == (reduction == "secagg")
