@@ -58,10 +58,8 @@ analyse_app = commands(
 )
 bench_app = commands(
     {
-        **{
-            name: f"bench.{name}"
-            for name in ("train", "cores", "ranks", "start", "comm", "record", "data", "peers", "sums")
-        },
+        **{name: f"bench.{name}" for name in ("train", "cores", "comm", "record", "data", "peers", "sums")},
+        **{name: f"bench_launched.{name}" for name in ("ranks", "start")},
         "secure": "bench_secure.secure",
     },
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",

@@ -197,6 +197,7 @@ def test_models_without_counted_bytes_have_rates_but_no_roofline(fedmpi):
         (["comm", "--size", "many"], "'--size'"),
         (["peers", "--settings", ""], "there is no ''"),
         (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
+        (["start", *TINY, "--ranks", "5000"], "--ranks 5000: at most"),
         (["ranks", *TINY, "--ranks", "2"], "--ranks 2: give different numbers of ranks, two at least"),
         (
             ["ranks", *TINY, "--ranks", "2,x"],
