@@ -47,7 +47,7 @@ def run_handed_out(
         All cases that may be handed out.
     source : DataSource
     answers : Path
-        File that rank 0 answers in.
+        File that rank 0 answers in; another rank's machine may lack its folder.
     world : World
     stop : StopRequest
         A case that is running then ends after its round, and the worker with it.
@@ -55,7 +55,7 @@ def run_handed_out(
         Git state of the source.
     """
     numbered = {item.number: item for item in plan}
-    with answers.open("a", buffering=1) as answered:
+    with (answers if world.is_root else Path(os.devnull)).open("a", buffering=1) as answered:
         while (number := world.agree(_next)) is not None:
             item = numbered[number]
             _write_into(item.folder / "log.txt")

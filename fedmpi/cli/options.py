@@ -41,6 +41,10 @@ Runs = Annotated[
 Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="What is set against; default FedAvg, else the first.")
 ]
+Cases = Annotated[
+    Path | None,
+    typer.Option("--cases", metavar="FILE", help="Only the cases that this file names, one a line."),
+]
 OneCase = Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
 Image = Annotated[
@@ -92,6 +96,23 @@ class SweepOptions(SuiteOptions):
 
     workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1
     ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which part of a suite a sweep takes, and how it starts the ranks: for the tasks of an array."""
+
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T/N", help="Only the cases T, T+N, T+2N, ...: one of N sweeps that share a suite."
+        ),
+    ] = None
+    cases: Cases = None
+    launch: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="In place of mpiexec and fedmpi: 'srun --mpi=pmi2 fedmpi'."),
+    ] = None
 
 
 @dataclass(frozen=True)

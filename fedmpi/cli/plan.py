@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from fedmpi.comm import launch
 from fedmpi.config import locations, modes
 from fedmpi.config.documents import short
 from fedmpi.config.suite import Suite
+from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import Checked, check_stored, check_suite
@@ -73,6 +75,43 @@ def plan_suite(
             done, other = False, error.file
         plan.append(Planned(checked.number, checked, folder, done, other))
     return plan
+
+
+def only_named(plan: Sequence[Planned], file: Path | None) -> list[Planned]:
+    """Return the cases that a file names, one a line, in its order; all without a file.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read or names a case that is not in the plan.
+    """
+    if file is None:
+        return list(plan)
+    by_name = {item.checked.case.name: item for item in plan}
+    try:
+        names = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"--cases {file}: {getattr(error, 'strerror', 'not a text file')}") from error
+    for name in names:
+        if name not in by_name:
+            raise BadInput(f"--cases {file}: {short(name)} is no case of the suite{closest(name, by_name)}")
+    return [by_name[name] for name in names]
+
+
+def shared(plan: Sequence[Planned], share: str | None) -> list[Planned]:
+    """Return the part of a plan that "T/N" means: its cases T, T + N, T + 2 N, ...
+
+    Raises
+    ------
+    BadInput
+        Not two numbers, the first below the second.
+    """
+    if share is None:
+        return list(plan)
+    matched = re.fullmatch(r"(\d{1,9})/(\d{1,9})", share)
+    if matched is None or int(matched[1]) >= int(matched[2]):
+        raise BadInput(f"--share {short(share)}: give T/N with T from 0 to N-1, such as 0/4")
+    return list(plan[int(matched[1]) :: int(matched[2])])
 
 
 def refuse_other_versions(plan: Sequence[Planned]) -> None:

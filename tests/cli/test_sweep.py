@@ -112,3 +112,77 @@ def attempt_of(folder):
     """Return the process of rank 0 of a run's one attempt."""
     (attempt,) = load_run(folder).attempts
     return attempt.provenance["mpi"]["ranks"][0]["pid"]
+
+
+def test_shares_divide_a_suite_and_a_list_of_its_cases(fedmpi, tiny_suite, tmp_path):
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--share", "1/2")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 cases, 0 complete, 1 to run")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedprox"]
+    (tmp_path / "list").write_text("self-train\nfedprox\nfedavg\n")
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--cases", "list", "--share", "0/2")
+    assert done.stdout.splitlines()[0] == "2 cases, 0 complete, 2 to run"
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["fedavg", "fedprox", "self-train"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--share", "2/2"), "--share 2/2: give T/N with T from 0 to N-1, such as 0/4"),
+        (("--share", "half"), "--share half: give T/N with T from 0 to N-1, such as 0/4"),
+        (("--cases", "none"), "--cases none: No such file or directory"),
+        (("--cases", "list"), '--cases list: fedavgg is no case of the suite; did you mean "fedavg"?'),
+        (("--launch", "nothing-of-this-name fedmpi"), "nothing-of-this-name fedmpi: no such program"),
+        (("--launch", "srun 'fedmpi"), "--launch srun 'fedmpi: No closing quotation"),
+    ],
+)
+def test_a_share_or_launcher_that_cannot_be_is_said_in_one_line(fedmpi, tiny_suite, tmp_path, given, said):
+    (tmp_path / "list").write_text("fedavgg\n")
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", *given)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture
+def launcher(tmp_path):
+    """Return a function that makes a launcher of lines of bash; ``$n`` is how often it was called before."""
+
+    def make(body):
+        path = tmp_path / "launcher"
+        count = tmp_path / "count"
+        path.write_text(
+            f"#!/usr/bin/env bash\nn=$(cat {count} 2>/dev/null || echo 0); echo $((n + 1)) >{count}\n"
+            f'{body}\nexec {sys.executable} -m fedmpi "$@"\n'
+        )
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+def test_a_case_whose_launcher_fails_before_an_event_starts_once_more(fedmpi, tiny_suite, tmp_path, launcher):
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--launch", launcher("[ $n = 0 ] && exit 134"))
+    assert done.returncode == 0
+    assert "fedavg: code 134 before an event was written; it is started once more" in done.stdout
+    assert (tmp_path / "count").read_text() == "2\n"
+    assert not [path for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")]
+
+
+def test_a_case_is_not_started_a_third_time(fedmpi, tiny_suite, tmp_path, launcher):
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--launch", launcher("[ $n -lt 2 ] && exit 134"))
+    assert done.returncode == 1
+    assert "[0/3] fedavg: ended with code 134" in done.stdout
+    assert "[2/3] self-train: complete" in done.stdout
+    assert (tmp_path / "count").read_text() == "3\n"
+
+
+def test_ranks_that_were_asked_to_stop_end_a_launched_sweep(fedmpi, tiny_suite, tmp_path, launcher):
+    asks = f"(until [ -e {tmp_path}/runs/fedavg/checkpoints/manifest ]; do sleep 0.1; done; kill -TERM $$) &"
+    suite = tmp_path / "long.toml"
+    suite.write_text(
+        tiny_suite.read_text().replace("rounds = 4", "rounds = 100000\ncheckpoint_seconds = 0.1")
+    )
+    done = fedmpi("sweep", suite, "--out", "runs", "--launch", launcher(asks))
+    assert done.returncode == 75
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg"]
+    assert load_run(tmp_path / "runs" / "fedavg").status == "interrupted"

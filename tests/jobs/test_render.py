@@ -95,13 +95,11 @@ def test_a_gpu_job_never_hides_gpus_from_a_rank(fedmpi, tiny_suite):
 def test_a_container_stands_between_launcher_and_program(fedmpi, tiny_suite, system):
     command = 'container = "apptainer exec --nv /shared/fedmpi.sif"\n'
     system.write_text(system.read_text().replace("[launch]\n", f"[launch]\n{command}"))
-    for template in ("container", "sweep"):
+    starts = "srun -K0 -W15 --mpi=pmi2 apptainer exec --nv /shared/fedmpi.sif fedmpi"
+    for template, words in {"container": f"{starts} run ", "sweep": f"--launch '{starts}' &"}.items():
         paths = render(fedmpi, tiny_suite, system, "--template", template)
         (script,) = [path for path in paths if path.name == f"{template}-4.sbatch"]
-        assert (
-            "srun -K0 -W15 --mpi=pmi2 apptainer exec --nv /shared/fedmpi.sif fedmpi run "
-            in script.read_text()
-        )
+        assert words in script.read_text()
 
 
 def test_one_job_for_a_suite_has_one_number_of_ranks(fedmpi):
@@ -140,6 +138,6 @@ def test_nothing_left_is_said(fedmpi, tiny_suite, system):
 def test_a_mode_has_a_script_and_a_folder_for_each_number_of_ranks(fedmpi, tmp_path):
     paths = {path.name: path.read_text() for path in render(fedmpi, "scaling/weak", "generic-cpu")}
     assert paths["cases-3.txt"].splitlines()[0] == "a-clients10"
-    assert f"folder={tmp_path}/results/runs/scaling/weak/ranks3/${{names[next]}}" in paths["sweep-3.sbatch"]
-    assert f"--out {tmp_path}/results/runs/scaling/weak \\" in paths["sweep-3.sbatch"]
+    assert f"--cases {tmp_path}/to/cases-3.txt --ranks 3 " in paths["sweep-3.sbatch"]
+    assert f"--out {tmp_path}/results/runs/scaling/weak --share" in paths["sweep-3.sbatch"]
     assert f"root={tmp_path}/results/runs/scaling/weak\n" in paths["report.sbatch"]
