@@ -6,7 +6,7 @@ Each command returns its exit code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -159,7 +159,9 @@ def leakage(
     found = []
     for each in wanted:
         raws = _load(data, each.dataset)
-        found.append((each, find_leakage(make(each.partition, raws).clients, raws)))
+        partition = make(each.partition, raws)
+        result = find_leakage(partition.trained, raws)
+        found.append((each, replace(result, clients=result.clients[: len(partition.clients)])))
     if as_json:
         return print_json({"leakage": [_leakage_record(each, result) for each, result in found]})
     return show(*(_leakage_table(each, result) for each, result in found))

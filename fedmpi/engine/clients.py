@@ -75,9 +75,14 @@ class Client(ClientState):
     passes : Passes or None
         Its training graphs, and its validation graphs followed by its test graphs; None for a member
         of a `ClientGroup`, which holds them.
+
+    drawn : int64 [num_train] or None
+        Its training graphs of this round among those of `passes`, where its place stands for other clients
+        in every round; None: all of them.
     """
 
     passes: Passes | None = None
+    drawn: Int | None = None
 
     def batch_numbers(self, case: Case, round: int, epoch: int) -> Iterator[Int | None]:
         """Yield the numbers of each batch's training graphs; None for a client whose graphs fit one batch.
@@ -85,12 +90,13 @@ class Client(ClientState):
         A last batch with fewer graphs than the objective can use is left out.
         """
         if self.num_train <= case.batch_size:
-            yield None
+            yield self.drawn
             return
         stream = key(case.seed, Purpose.SHUFFLE, self.id, round, epoch)
         order = permutation(stream, self.num_train)
         for cut in range(0, len(order) - case.objective.smallest_batch + 1, case.batch_size):
-            yield order[cut : cut + case.batch_size]
+            numbers = order[cut : cut + case.batch_size]
+            yield numbers if self.drawn is None else self.drawn[numbers]
 
     def train_locally(self, case: Case, algorithm: Hooks, round: int) -> Training:
         """Run the round's local epochs on `row` and return what they did."""

@@ -86,7 +86,7 @@ class Federation:
 
     @property
     def num_clients(self) -> int:
-        """Number of clients."""
+        """Number of clients; with a population, of those in a round."""
         return len(self.partition.clients)
 
     def hosts(self, case: Case, workers: Sequence[int]) -> Ints:
@@ -110,15 +110,20 @@ class Federation:
         raw = self.raws[split.dataset]
         if split.nodes is not None:
             return part_data(case, raw, split)
-        held_out = np.concatenate([split.val, split.test])
-        parts = [_built(case, raw, graphs) for graphs in (split.train, held_out)]
-        if isinstance(case.model, FedStarOptions):
-            sizes = (case.model.walks, case.model.degrees)
-            parts = [replace(part, structure=structure_encoding(part.topology, *sizes)) for part in parts]
+        parts = [_encoded(case, raw, graphs) for graphs in (split.train, split.held_out)]
         if case.model.own_head:
             known = np.unique(raw.labels[split.train])
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
         return parts[0], parts[1]
+
+    def pool(self, case: Case) -> GraphSet:
+        """Return the training graphs that the clients of a population draw from."""
+        assert self.partition.population is not None
+        return _encoded(case, self.raws[0], self.partition.population.pool)
+
+    def held_out(self, case: Case, place: int) -> GraphSet:
+        """Return the validation and then the test graphs of a place of a round, with a population."""
+        return _encoded(case, self.raws[0], self.partition.clients[place].held_out)
 
     def views(self, case: Case, client: int) -> tuple[ViewedGraphs, ViewedGraphs]:
         """Return a client's training graphs, and all its graphs, with their diffused view."""
@@ -135,6 +140,14 @@ class Federation:
 def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     """Return graphs with the features that the case asks for."""
     return build(raw, graphs, case.dataset.features, scaling=case.dataset.scaling)
+
+
+def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
+    """Return graphs with their features and the structure encodings that the model reads."""
+    built = _built(case, raw, graphs)
+    if not isinstance(case.model, FedStarOptions):
+        return built
+    return replace(built, structure=structure_encoding(built.topology, case.model.walks, case.model.degrees))
 
 
 def _task_of(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:

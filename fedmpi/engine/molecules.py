@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,12 @@ class MoleculePasses(Supervised):
     ) -> None:
         self._kernels, self._flops, self._task = kernels, flops, task
         self._train, self._held_out = self._part(train), self._part(held_out)
+
+    def with_held_out(self, graphs: GraphSet) -> Self:
+        """Return passes that share the training graphs and have other held-out ones."""
+        other = copy(self)
+        other._held_out = self._part(graphs)
+        return other
 
     def _part(self, graphs: GraphSet) -> _Part:
         labels = graphs.labels if graphs.labels.ndim == 2 else graphs.labels[:, None]

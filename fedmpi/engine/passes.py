@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +110,12 @@ class CompiledPasses(Supervised):
         self._training: _Levels = []
         self._held_out = self._levels(held_out)
 
+    def with_held_out(self, graphs: GraphSet) -> Self:
+        """Return passes that share the training graphs and have other held-out ones."""
+        other = copy(self)
+        other._held_out = self._levels(graphs)
+        return other
+
     def _levels(self, graphs: GraphSet) -> _Levels:
         parts = _parts(graphs)
         return [(self._kernels.levels(part), part.labels, _counts(part.topology)) for part in parts]
@@ -172,6 +179,12 @@ class TorchPasses(Supervised):
         self._single: dict[int, Batch] = {}
         self._held_out_batches: list[Batch] = []
         self._training_batches: list[Batch] = []
+
+    def with_held_out(self, graphs: GraphSet) -> Self:
+        """Return passes that share the training graphs and have other held-out ones."""
+        other = copy(self)
+        other._held_out, other._held_out_batches = graphs, []
+        return other
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs on the device; single graphs are prepared once, up to `_MOST_SINGLE`."""

@@ -38,7 +38,7 @@ from fedmpi.engine.updates import Updates
 from fedmpi.engine.weighing import weighted
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.heterogeneity.agreement import domains_of
-from fedmpi.store.schema import SECURE_STEPS
+from fedmpi.store.schema import CLIENT_ID, SECURE_STEPS
 
 if TYPE_CHECKING:
     from fedmpi.engine.key_ring import KeyRing
@@ -80,6 +80,8 @@ class Rounds:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
         self.clients, self.samples = states.clients, federation.weights
         self.weights = algorithm.weights(self.samples)
+        population = federation.partition.population
+        self._population = None if population is None else population.size
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
         algorithm.begin(states.trained, federation.num_clients)
@@ -102,11 +104,18 @@ class Rounds:
         scored = self._make_figures(evaluation.FIGURES)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
         self._totals: list[int] | None = None
+        self._sampled: Ints | None = None
 
     def _make_privacy(self) -> Privacy:
         num_clients = len(self.names)
         sampled = len(self.algorithm.participants(self.case.seed, 0, num_clients, self.case.participation))
-        return Privacy(self.case, self.states.trained, num_clients, sampled, is_root=self.world.is_root)
+        return Privacy(
+            self.case,
+            self.states.trained,
+            self._population or num_clients,
+            sampled,
+            is_root=self.world.is_root,
+        )
 
     def _exchange(self) -> Exchange:
         collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
@@ -201,6 +210,7 @@ class Rounds:
             On every rank, if the case asks for it.
         """
         self.algorithm.where.round = round
+        self._sampled = self.states.draw(self.case.seed, round)
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation
         )
@@ -403,6 +413,7 @@ class Rounds:
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
         results |= self._attackers.rows() | self._privacy.rows(round)
+        results |= {} if self._sampled is None else {CLIENT_ID.name: self._sampled}
         measured = record_rows.measurements(trained, self.case.link, traffic)
         kept = round + 1 in self.case.evaluation.embeddings
         embeddings = task.embeddings(closing.flags) if kept else {}

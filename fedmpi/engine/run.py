@@ -47,7 +47,7 @@ from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
-from fedmpi.store.schema import Field, secure_fields
+from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 from fedmpi.store.transcript import Transcript
 
 
@@ -154,7 +154,11 @@ def _run(
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        own = (*attacks.fields_of(case), *privacy.fields_of(case))
+        own = (
+            *attacks.fields_of(case),
+            *privacy.fields_of(case),
+            *((CLIENT_ID,) if federation.partition.population else ()),
+        )
         fields = (*hooks.fields(), *task.fields, *own, *_reduction_fields(case, federation.num_clients))
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
@@ -256,11 +260,17 @@ def _stored_partition(
     federation: Federation, table: PartitionTable, digests: Mapping[str, str]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
-    twins = leakage(federation.partition.clients, federation.raws).clients
+    twins = leakage(federation.partition.trained, federation.raws).clients[: federation.num_clients]
+    population = federation.partition.population
     refused = federation.raws[0].refused
     return {
         **table.arrays(),
         **({"refused": np.array(refused)} if refused else {}),
+        **(
+            {}
+            if population is None
+            else {"population": np.array(population.size), "pool_index": population.pool}
+        ),
         **federation.task.partition(),
         "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
         "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
@@ -315,6 +325,11 @@ def _announce(
     participants = hooks.participants(job.case.seed, 0, len(table.sizes), job.case.participation)
     if remark := hooks.remark(len(participants), bool(one_step)):
         observer.note(f"{job.algorithm.name}: {remark}")
+    if (population := table.partition.population) is not None:
+        observer.note(
+            f"each round samples {len(table.sizes):,} of {population.size:,} clients; a row stands for a "
+            "place of the round, and client_id in the record says who had it"
+        )
     if facts["model_flops"] == COUNTED:
         observer.note(f"model FLOPs are {COUNTED}: {job.case.model.name} brings no formula for them")
     for member in job.source.members(job.case.dataset.name):

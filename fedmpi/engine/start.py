@@ -24,7 +24,7 @@ from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN, FlatModel
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
-from fedmpi.store.schema import MEASUREMENTS, RESULTS
+from fedmpi.store.schema import CLIENT_ID, MEASUREMENTS, RESULTS
 from fedmpi.tasks.base import Task
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     """
     mine = world.together(partial(_answers, case, hooks, federation))
     own = {field.name for field in hooks.fields()}
-    others = (*federation.task.fields, *attacks.fields_of(case), *privacy.fields_of(case))
+    others = (*federation.task.fields, CLIENT_ID, *attacks.fields_of(case), *privacy.fields_of(case))
     if taken := sorted(own & {field.name for field in others}):
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
@@ -114,6 +114,12 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     parameters = dict(module.named_parameters())
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
+    kept = sorted(_floats(module).keys() - shared.keys())
+    if federation.partition.population is not None and kept:
+        raise BadInput(
+            f'partition "population": {kept[0]} stays on a client, which is gone after its round: use '
+            'share = "all" and an algorithm that shares every tensor'
+        )
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
 
 
@@ -127,7 +133,7 @@ def _predicted(federation: Federation) -> list[object]:
 
 def _refuse_fields(task: Task) -> None:
     """Raise BadInput where a field of a task is not the only one of its name."""
-    taken = {field.name for field in (*RESULTS, *MEASUREMENTS, attacks.ATTACKER, privacy.EPSILON)}
+    taken = {field.name for field in (*RESULTS, *MEASUREMENTS, CLIENT_ID, attacks.ATTACKER, privacy.EPSILON)}
     for field in task.fields:
         if field.name in taken:
             raise BadInput(f'task {task.name}: two fields of a record are named "{field.name}": rename one')

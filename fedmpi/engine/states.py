@@ -13,7 +13,7 @@ from fedmpi.case.schema import Case
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.engine.client_state import state_size
-from fedmpi.engine.clients import Client
+from fedmpi.engine.clients import Classifying, Client
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.fitting import StateLayout
@@ -26,6 +26,7 @@ from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.personal import Personal
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
@@ -74,6 +75,8 @@ class States:
         self._optimizers: dict[Shape, AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
         self._encoders: dict[Shape, FastEncoder] = {}
+        self._population = federation.partition.population
+        self._pool: Classifying | None = None
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
@@ -133,11 +136,21 @@ class States:
     def _passes(self, case: Case, federation: Federation, number: int) -> Passes | None:
         if case.kernels == "grouped":
             return None
-        shape = self._shapes[number]
         if not case.objective.supervised:
             return self._unsupervised(case, federation, number)
+        if self._population is None:
+            return self._supervised(case, federation, number, *federation.data(case, number))
+        held_out = federation.held_out(case, number)
+        if self._pool is None:
+            self._pool = self._supervised(case, federation, number, federation.pool(case), held_out)
+            return self._pool
+        return self._pool.with_held_out(held_out)
+
+    def _supervised(
+        self, case: Case, federation: Federation, number: int, train: GraphSet, held_out: GraphSet
+    ) -> Classifying:
+        shape = self._shapes[number]
         flops = federation.flops[shape]
-        train, held_out = federation.data(case, number)
         if case.kernels == "compiled":
             kernels = self._compiled(case, federation, shape)
             if isinstance(kernels, FastMolecules):
@@ -220,6 +233,15 @@ class States:
         lengths = [model.length for model in models]
         sizes, per_client = self._sizes().tolist(), [1 + self._personal] * len(models)
         return [StateLayout(*each) for each in zip(sizes, lengths, steps, per_client, strict=True)]
+
+    def draw(self, seed: int, round: int) -> Ints | None:
+        """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""
+        if self._population is None:
+            return None
+        chosen = self._population.sampled(seed, round, len(self.hosts))
+        for number, client in self.clients.items():
+            client.drawn = self._population.drawn(int(chosen[number]))
+        return chosen
 
     def saved(self) -> dict[int, Row]:
         """Return the state of each hosted client."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedmpi.config.options import Options
 from fedmpi.errors import BadInput
@@ -255,6 +255,33 @@ class FedGraphNN(OneDataset):
     ("label"); or equal shares."""
     split: Literal["random", "stratified", "scaffold"] = "random"
     """"random" 80/10/10 as for molecules, "stratified" 81/9/10 as for TU datasets, or by "scaffold"."""
+
+
+class PopulationOptions(OneDataset):
+    """Cross-device setting: each round samples clients of a population, whose graphs are drawn when sampled.
+
+    The dataset is split 80/10/10 once. A client's training graphs are a function of its number. Held-out
+    graphs score the server's model; they belong to nobody. Clients keep nothing from round to round.
+    """
+
+    maker: ClassVar[str] = "fedmpi.partition.partition:of_population"
+
+    name: Literal["population"] = "population"
+    clients: int = Field(default=100, ge=1)
+    """Clients sampled in each round."""
+    population: int = Field(default=1_000_000, ge=1, lt=2**53)
+    """Number of clients."""
+    graphs: int = Field(default=12, ge=1)
+    """Training graphs of a client, drawn with replacement."""
+    alpha: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["iid"] = "iid"
+    """"iid": classes as in the dataset; a number: shares drawn from a Dirichlet distribution of alpha times
+    the dataset's, the smaller the more uneven (Hsu et al. 2019)."""
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if self.clients > self.population:
+            raise ValueError(f"clients = {self.clients} of a population of {self.population}: use fewer")
+        return self
 
 
 def _refuse_misfit(kind: type[PartitionOptions]) -> None:

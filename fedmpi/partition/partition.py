@@ -11,7 +11,16 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs, example_numbers, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition import fedgraphnn
-from fedmpi.partition.options import PARTITIONS, FedGraphNN, OneDataset, PartitionOptions, Parts, PerDataset
+from fedmpi.partition.options import (
+    PARTITIONS,
+    FedGraphNN,
+    OneDataset,
+    PartitionOptions,
+    Parts,
+    PerDataset,
+    PopulationOptions,
+)
+from fedmpi.partition.population import Population, places
 from fedmpi.partition.splits import Split, split, subsample
 
 Int = npt.NDArray[np.int64]
@@ -57,6 +66,11 @@ class ClientSplit:
         return len(self.train) if self.nodes is None else 1
 
     @property
+    def held_out(self) -> Int:
+        """Validation graphs, then test graphs."""
+        return np.concatenate([self.val, self.test])
+
+    @property
     def graphs(self) -> Int:
         """All graphs of the client: training, validation, test."""
         return np.concatenate([self.train, self.val, self.test])
@@ -64,9 +78,19 @@ class ClientSplit:
 
 @dataclass(frozen=True)
 class Partition:
-    """All clients, in client order."""
+    """All clients, in client order; with a population they are the places of a round."""
 
     clients: tuple[ClientSplit, ...]
+    population: Population | None = None
+
+    @property
+    def trained(self) -> list[ClientSplit]:
+        """Clients as what they train on leaks: of a population, one more that has all training graphs."""
+        if self.population is None:
+            return list(self.clients)
+        nothing = np.zeros(0, np.int64)
+        everybody = replace(self.clients[0], train=self.population.pool, val=nothing, test=nothing)
+        return [*(replace(client, train=nothing) for client in self.clients), everybody]
 
 
 def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
@@ -143,6 +167,17 @@ def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
     return found.astype(np.int64)
 
 
+def of_population(options: PopulationOptions, raws: Sequence[RawGraphs]) -> Partition:
+    """Return the places of a round, and the population that their clients are sampled from."""
+    population, held = places(options, raws)
+    names = _names(len(held), "place")
+    clients = (
+        ClientSplit(name, 0, train, val, test, stratified=False)
+        for name, (train, val, test) in zip(names, held, strict=True)
+    )
+    return Partition(tuple(clients), population)
+
+
 def split_then_dealt(options: FedGraphNN, raws: Sequence[RawGraphs]) -> Partition:
     """Return clients of FedGraphNN's setting, whose parts were split before they were dealt out."""
     parts = fedgraphnn.deal(options, raws[0])
@@ -154,9 +189,9 @@ def split_then_dealt(options: FedGraphNN, raws: Sequence[RawGraphs]) -> Partitio
     )
 
 
-def _names(count: int) -> list[str]:
+def _names(count: int, kind: str = "client") -> list[str]:
     width = max(2, len(str(count - 1)))
-    return [f"client-{client:0{width}d}" for client in range(count)]
+    return [f"{kind}-{client:0{width}d}" for client in range(count)]
 
 
 def pooled(partition: Partition) -> Partition:

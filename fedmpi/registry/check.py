@@ -29,6 +29,7 @@ from fedmpi.kinds import Kind, UnknownName, settled
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
+from fedmpi.registry import population
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.needs import unmet
 from fedmpi.registry.objectives import misfit
@@ -157,7 +158,8 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
         case: Case = _validated(Case, values, "", able)
         _fits(case)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
-        if (wrong := unmet(algorithm, case) or unfit(algorithm, case)) is not None:
+        wrong = unmet(algorithm, case) or unfit(algorithm, case) or population.misfit(algorithm, case)
+        if wrong is not None:
             raise _Refused(*wrong)
     return Checked(case, algorithm)
 

@@ -27,6 +27,8 @@ PARTITION: dict[str, tuple[str, str]] = {
         "1 where the client's own training set holds an isomorphic twin of the test graph, or the test node "
         "or edge itself",
     ),
+    "population": ("1", "clients that the round's are sampled from"),
+    "pool_index": ("1", "training graphs of the dataset, from which clients of the population draw"),
     "test_twin_other": ("1", "1 where another client's training set holds it"),
     **{
         f"{part}_{kind}": meaning

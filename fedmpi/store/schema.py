@@ -108,6 +108,17 @@ RESULTS = _results(
 """What every run has by client; losses and scores are its task's."""
 
 
+CLIENT_ID = Field(
+    "client_id",
+    ("round", "client"),
+    "i8",
+    "1",
+    "number in the population of the client that had this place in the round",
+    "result",
+)
+"""What runs with a population record beside."""
+
+
 def training_loss(unit: str) -> Field:
     """Return the field of the training loss."""
     return _results(("train_loss", "f8", unit, "running mean of the loss over the round's batches", "lower"))[

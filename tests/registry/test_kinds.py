@@ -130,8 +130,8 @@ def test_an_unknown_name_lists_the_valid_ones(tmp_path):
         check_suite(read(path))
     assert str(error.value) == (
         f'{path}: case.partition: there is no "idd"; did you mean "iid"? (valid: chunks, dirichlet-label, '
-        "dirichlet-quantity, dominant-share, fedgraphnn, iid, louvain, metadata, metis, per-dataset; "
-        "own ones need --plugin)"
+        "dirichlet-quantity, dominant-share, fedgraphnn, iid, louvain, metadata, metis, per-dataset, "
+        "population; own ones need --plugin)"
     )
 
 
