@@ -9,11 +9,11 @@ from fedmpi.datasets.source import DataSource
 
 LIMITS_S = {
     "device": 30.0,
-    "agreement": 120.0,
+    "agreement": 110.0,
     "rounds": 45.0,
-    "profile": 25.0,
-    "resume": 80.0,
-    "ranks": 90.0,
+    "profile": 35.0,
+    "resume": 70.0,
+    "ranks": 70.0,
 }
 """Seconds after which a part is ended, in the order in which they run; see `PER_SETTING`."""
 

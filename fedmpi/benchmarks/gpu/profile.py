@@ -16,8 +16,8 @@ from fedmpi.benchmarks.peers import Pair
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.start import load_world
 
-_WARMUP = 3
-"""Rounds before the one that is profiled; the second captures a GPU's graphs at the latest."""
+_WARMUP = 2
+"""Rounds before the one that is profiled; the first captures a GPU's graphs."""
 
 _LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch")
 _SYNCHRONISATIONS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
