@@ -10,8 +10,11 @@ from torch.autograd import DeviceType
 from fedmpi.benchmarks.gpu import agreement, driver, plan, profile
 from fedmpi.benchmarks.gpu.part import packed, unpacked
 from fedmpi.cli.bench_gpu_tables import BEGIN, END, placed
+from fedmpi.config.locations import find
+from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
 
 
 @pytest.fixture
@@ -128,13 +131,26 @@ def test_differences_are_shares_of_the_largest_value_and_counts_must_be_equal():
     assert agreement.compare(arrays(), arrays(gradient=[0.5, np.nan]))["gradient"] == np.inf
 
 
-def event(key, count, device=DeviceType.CPU, host_us=0.0, device_us=0.0):
+@pytest.mark.parametrize(
+    ("change", "wrong"), [("model.dropout=0.4", "gradient"), ("optimizer.lr=0.01", "rounds")]
+)
+def test_other_kernels_would_be_seen(change, wrong, source, world):
+    (checked,), (other,) = (
+        check_suite(read(find("gpu/checks"), ["case=gin", *more])) for more in ((), (change,))
+    )
+    found = agreement.compare(*(agreement._run(each, source, world) for each in (checked, other)))
+    assert found["forward"] == 0.0
+    assert found[wrong] > agreement.LIMITS[wrong]
+
+
+def event(key, count, device=DeviceType.CPU, host_us=0.0, device_us=0.0, label=False):
     return SimpleNamespace(
         key=key,
         count=count,
         device_type=device,
         self_cpu_time_total=host_us,
         self_device_time_total=device_us,
+        is_user_annotation=label,
     )
 
 
@@ -144,6 +160,8 @@ def test_a_profile_counts_kernels_launches_copies_and_synchronisations():
         event("cudaLaunchKernel", 5, host_us=20.0),
         event("cudaGraphLaunch", 2, host_us=30.0),
         event("cudaStreamSynchronize", 3, host_us=400.0),
+        event("cudaDeviceSynchronize", 2, host_us=10.0),
+        event("Optimizer.step#Adam.step", 9, DeviceType.CUDA, device_us=500.0, label=True),
         event("gemm", 40, DeviceType.CUDA, device_us=600.0),
         event("Memcpy HtoD (Pinned -> Device)", 4, DeviceType.CUDA, device_us=10.0),
     ]

@@ -20,7 +20,9 @@ _WARMUP = 2
 """Rounds before the one that is profiled; the first captures a GPU's graphs."""
 
 _LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch")
-_SYNCHRONISATIONS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
+_SYNCHRONISATIONS = ("cudaStreamSynchronize", "cudaEventSynchronize")
+"""What both programs wait by; ``cudaDeviceSynchronize`` is this module's, and the profiler's own."""
+
 _COPIES = ("Memcpy", "Memset")
 
 
@@ -55,7 +57,8 @@ def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
     Parameters
     ----------
     events : sequence
-        With `key`, `count`, `device_type`, `self_cpu_time_total` and `self_device_time_total` (microseconds).
+        With `key`, `count`, `device_type`, `is_user_annotation`, `self_cpu_time_total` and
+        `self_device_time_total` (microseconds).
     wall_s : float
         Seconds of the round.
 
@@ -66,7 +69,7 @@ def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
         `copies`, of `synchronisations` of the host; `launch_share` and `device_share` of the time in which
         the host launched and in which a kernel ran.
     """
-    on_device = [each for each in events if each.device_type == DeviceType.CUDA]
+    on_device = [each for each in events if each.device_type == DeviceType.CUDA and not _is_label(each)]
     host = [each for each in events if each.device_type == DeviceType.CPU]
     kernels = [each for each in on_device if not each.key.startswith(_COPIES)]
     launches = [each for each in host if each.key.startswith(_LAUNCHES)]
@@ -80,6 +83,11 @@ def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
         "launch_share": 1e-6 * sum(each.self_cpu_time_total for each in launches) / wall_s,
         "device_share": 1e-6 * sum(each.self_device_time_total for each in kernels) / wall_s,
     }
+
+
+def _is_label(event: Any) -> bool:
+    """Return whether an event names a stretch of time, such as an optimizer's step, and is no kernel."""
+    return bool(event.is_user_annotation)
 
 
 def _total(events: Iterator[Any] | Sequence[Any]) -> int:
