@@ -19,15 +19,15 @@ from fedmpi.store import events
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 
-RANKS = 3
+RANKS = 2
 _RESUMED = ("grouped", "csr")
 """Cases of the suite `RESUME` in their order."""
 
 _STRUCK_AFTER = 5
 """Rounds that a run has recorded when it is killed."""
 
-_SHORT = ("rounds=10", "group_size=2")
-"""Settings of the case "grouped" on several ranks."""
+_SHORT = ("rounds=10", "group_size=2", "server=shared")
+"""Settings of the case "grouped" on several ranks: each trains a group, so that sums travel."""
 
 
 def resume(request: Request) -> Iterator[Mapping[str, Any]]:
