@@ -25,7 +25,7 @@ def markdown(report: Report) -> str:
     try:
         tables = [_origin(report), _agreement(report), _rounds(report), _profile(report), _runs(report)]
         return "\n\n".join(text for text in (*tables, _left_out(report)) if text)
-    except (KeyError, TypeError, IndexError) as error:
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise BadInput(f"not a report of fedmpi bench gpu: {type(error).__name__} {error}") from error
 
 

@@ -178,6 +178,16 @@ def test_a_page_without_both_marks_is_refused(page):
         placed(page, "tables")
 
 
+@pytest.mark.parametrize(
+    "parts", ["[]", '["x"]', '[{"part": "device"}]', '[{"part": "device", "findings": [3]}]']
+)
+def test_other_json_is_refused_in_one_line(fedmpi, tmp_path, parts):
+    (tmp_path / "other.json").write_text(f'{{"benchmark": "gpu", "parts": {parts}}}')
+    done = fedmpi("bench", "gpu", "--from", "other.json")
+    assert done.returncode == 2
+    assert "not a report of fedmpi bench gpu" in done.stderr
+
+
 def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
     for options, line in (
         (("--device", "tpu"), "--device tpu: cuda or cpu"),
