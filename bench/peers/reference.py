@@ -27,6 +27,7 @@ from torch_geometric.utils import one_hot
 from fedmpi.datasets.features import feature_width
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
+from fedmpi.graphs.packed import dense
 from fedmpi.partition.partition import ClientSplit, Partition
 
 HIDDEN = 64
@@ -50,21 +51,39 @@ class GIN(Module):
         self.readout = Linear(HIDDEN, classes)
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
-        """Return log-probabilities [B, C] of the B graphs of a batch."""
+        """Return logits [B, C] of the B graphs of a batch."""
         x = self.pre(x)
         for conv in self.convs:
             x = conv(x, edge_index).relu()
             x = F.dropout(x, DROPOUT, self.training)
         x = self.post(global_add_pool(x, batch)).relu()
         x = F.dropout(x, DROPOUT, self.training)
-        return F.log_softmax(self.readout(x), dim=1)
+        return self.readout(x)
+
+
+def loss_of(scores: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
+    """Return the cross-entropy of classes [B], or of several binary labels [B, C], some NaN where unknown."""
+    if labels.dim() == 1:
+        return F.cross_entropy(scores, labels, reduction=reduction)
+    known = ~labels.isnan()
+    return F.binary_cross_entropy_with_logits(scores[known], labels[known], reduction=reduction)
+
+
+def hits_of(scores: Tensor, labels: Tensor) -> float:
+    """Return how many predictions are right; of several labels, the share of each graph's."""
+    if labels.dim() == 1:
+        return int((scores.argmax(dim=1) == labels).sum())
+    return int(((scores > 0) == (labels > 0.5)).sum()) / labels.shape[1]
 
 
 class Client:
-    """A model with its loaders, and an Adam that attempts as long as the client."""
+    """A model on a device with its loaders, and an Adam that lives as long as the client."""
 
-    def __init__(self, train: list[Data], val: list[Data], test: list[Data], classes: int) -> None:
-        self.model = GIN(train[0].num_features, classes)
+    def __init__(
+        self, train: list[Data], val: list[Data], test: list[Data], classes: int, device: torch.device | str
+    ) -> None:
+        self.device = device
+        self.model = GIN(train[0].num_features, classes).to(device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY
         )
@@ -76,26 +95,28 @@ class Client:
     def train_epoch(self) -> tuple[float, float]:
         """Train for one epoch; return the running means of loss and accuracy."""
         self.model.train()
-        loss_sum, correct = 0.0, 0
+        loss_sum, correct = 0.0, 0.0
         for data in self.train_loader:
+            data = data.to(self.device)
             self.optimizer.zero_grad()
             scores = self.model(data.x, data.edge_index, data.batch)
-            loss = F.nll_loss(scores, data.y)
+            loss = loss_of(scores, data.y)
             loss.backward()
             self.optimizer.step()
             loss_sum += loss.item() * data.num_graphs
-            correct += int((scores.argmax(dim=1) == data.y).sum())
+            correct += hits_of(scores, data.y)
         return loss_sum / self.num_train, correct / self.num_train
 
     @torch.no_grad()
     def evaluate(self, loader: DataLoader) -> tuple[float, float]:
         """Return mean loss and accuracy over a loader's graphs."""
         self.model.eval()
-        loss_sum, correct = 0.0, 0
+        loss_sum, correct = 0.0, 0.0
         for data in loader:
+            data = data.to(self.device)
             scores = self.model(data.x, data.edge_index, data.batch)
-            loss_sum += F.nll_loss(scores, data.y, reduction="sum").item()
-            correct += int((scores.argmax(dim=1) == data.y).sum())
+            loss_sum += loss_of(scores, data.y, reduction="sum").item()
+            correct += hits_of(scores, data.y)
         return loss_sum / len(loader.dataset), correct / len(loader.dataset)
 
 
@@ -144,7 +165,12 @@ class FedAvg:
 
 
 def node_features(raw: RawGraphs) -> Tensor:
-    """Return the one-hot node labels of a dataset, or one-hot degrees where it has none, float32 [N, d]."""
+    """Return the features of a dataset's nodes, float32 [N, d].
+
+    Attributes of atoms where it has names for them, else one-hot node labels, else one-hot degrees.
+    """
+    if raw.attribute_names and raw.node_attributes is not None:
+        return torch.from_numpy(np.array(dense(raw.node_attributes)))
     if raw.node_labels is None:
         degrees = np.bincount(raw.topology.columns, minlength=raw.topology.num_nodes)
         return one_hot(torch.from_numpy(degrees), feature_width(raw, "degree"))
@@ -169,7 +195,9 @@ def data_list(raw: RawGraphs) -> list[Data]:
     return graphs
 
 
-def federation(raws: Sequence[RawGraphs], partition: Partition, seed: int) -> FedAvg:
+def federation(
+    raws: Sequence[RawGraphs], partition: Partition, seed: int, device: torch.device | str = "cpu"
+) -> FedAvg:
     """Return FedAvg over the clients of a partition, models and order of batches drawn from `seed`."""
     torch.manual_seed(seed)
     graphs = [data_list(raw) for raw in raws]
@@ -177,10 +205,10 @@ def federation(raws: Sequence[RawGraphs], partition: Partition, seed: int) -> Fe
     def client(split: ClientSplit) -> Client:
         held = graphs[split.dataset]
         train, val, test = ([held[int(n)] for n in part] for part in (split.train, split.val, split.test))
-        return Client(train, val, test, raws[split.dataset].num_classes)
+        return Client(train, val, test, raws[split.dataset].num_classes, device)
 
     clients = [client(split) for split in partition.clients]
-    return FedAvg(clients, GIN(graphs[0][0].num_features, raws[0].num_classes))
+    return FedAvg(clients, GIN(graphs[0][0].num_features, raws[0].num_classes).to(device))
 
 
 def main() -> None:

@@ -46,10 +46,13 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         _number("model GFLOP", "model_gflop", 2, 17),
         _number("client MB", "client_megabytes", 2, 18),
         _number("virtual s", "virtual_seconds", 1, 19),
+        *filled([_number("J", "joules", 0, 18)], rows),
         *filled([_number(f"{name} s", f"{name}_seconds", 3, 20) for name in SECURE_STEPS], rows),
     ]
     if any("target" in row for row in rows):
         listed += [_to_target("rounds", 0, 1), _to_target("seconds", 1, 5)]
+        if any("joules" in (row["to_target"] or {}) for row in rows):
+            listed.append(_to_target("joules", 0, 6))
     return listed
 
 
@@ -148,6 +151,9 @@ def _number(title: str, name: str, digits: int, spare: int) -> Column[Figures]:
 def _to_target(unit: str, digits: int, spare: int) -> Column[Figures]:
     def entry(row: Figures) -> Entry:
         reached = row["to_target"]
-        return words("never") if reached is None else number(reached[unit], digits)
+        return words("never") if reached is None else number(reached.get(unit), digits)
 
-    return Column(f"{'s' if unit == 'seconds' else unit} to target", entry, spare=spare)
+    return Column(f"{_SHORT.get(unit, unit)} to target", entry, spare=spare)
+
+
+_SHORT = {"seconds": "s", "joules": "J"}

@@ -1,4 +1,4 @@
-"""What a run cost: seconds, work, bytes and memory."""
+"""What a run cost: seconds, work, bytes, memory and energy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fedmpi.analysis import energy
 from fedmpi.analysis.scores import is_together
 from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
@@ -25,6 +26,7 @@ def by_round(run: Run) -> Cost:
         virtual_seconds=run.measured("virtual_seconds"),
         client_bytes=(results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=1),
         model_flops=results["model_flops"].sum(axis=1),
+        joules=energy.by_round(run),
     )
 
 
@@ -51,6 +53,7 @@ def figures(run: Run) -> dict[str, float]:
         "virtual_seconds": float(cost.virtual_seconds.sum()),
         **{f"{name}_seconds": seconds for name, (seconds, _) in secure_steps(run).items()},
         **{f"{name}_megabytes": sent / 1e6 for name, (_, sent) in secure_steps(run).items()},
+        **energy.figures(run),
     }
 
 

@@ -236,7 +236,8 @@ def _times(run: Run) -> Columns:
 def _ranks(run: Run) -> Columns:
     pieces: list[Columns] = []
     for attempt, kept in run.kept_rounds():
-        found = {name: attempt.measurements[name][kept] for name in _BY_RANK}
+        measured = [name for name in (*_BY_RANK, *_JOULES) if name in attempt.measurements]
+        found = {name: attempt.measurements[name][kept] for name in measured}
         phases = attempt.measurements["phase_seconds"][kept]
         columns = _crossed(round=kept + attempt.first_round + 1, rank=np.arange(attempt.ranks))
         columns |= {
@@ -247,6 +248,8 @@ def _ranks(run: Run) -> Columns:
 
 
 _BY_RANK = ("cpu_seconds", "executed_flops", "peak_host_bytes", "peak_device_bytes")
+_JOULES = ("host_joules", "device_joules")
+"""Of runs with counters of energy."""
 
 
 def _collectives(run: Run) -> Columns:

@@ -172,7 +172,8 @@ def _target_figures(run: Run, target: float) -> dict[str, Any]:
     figures: dict[str, Any] = {"target": target}
     for label, part in (("to_target", "val"), ("to_target_on_test_data", "test")):
         reached = targets.to_target(scores.curve(run.results, metric, part), target, cost, metric.higher)
-        figures[label] = asdict(reached) if reached else None
+        counted = asdict(reached).items() if reached else ()
+        figures[label] = {name: value for name, value in counted if value is not None} or None
     return figures
 
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
+from fedmpi.benchmarks.machine import synchronise
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, median_with_interval, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
@@ -43,7 +44,8 @@ class Pair:
         case = self.prepared.case
         raws, partition = self.prepared.raws, self.prepared.partition
         if raws[0].examples == "graph":
-            self.peer = load_reference().federation(raws, partition, case.seed)
+            device = self.prepared.rounds.states.device
+            self.peer = load_reference().federation(raws, partition, case.seed, device)
         else:
             self.peer = load_reference("networks").federation(raws, partition, case)
         self._stop = StopRequest()
@@ -87,7 +89,7 @@ def compare_times(
     statements = []
     for checked in cases:
         name = checked.case.name
-        peer, own = _times(Pair(checked, source, world), repetitions, warmup)
+        peer, own = times_in_turn(Pair(checked, source, world), repetitions, warmup)
         pairs = {key.replace("seconds", "ratio"): ratios(peer[key], own[key]) for key in _SCALED}
         measurements.append(Measurement({"setting": name, "program": "peer"}, peer))
         measurements.append(Measurement({"setting": name, "program": "fedmpi"}, own))
@@ -98,16 +100,19 @@ def compare_times(
     return Report("peers", settings, measurements, results, statements)
 
 
-def _times(pair: Pair, repetitions: int, warmup: int) -> tuple[dict[str, Samples], dict[str, Samples]]:
+def times_in_turn(pair: Pair, repetitions: int, warmup: int) -> tuple[dict[str, Samples], dict[str, Samples]]:
     """Return wall-clock and CPU seconds of peer and engine, a round of each in turn."""
     for _ in range(warmup):
         pair.peer_round()
         pair.own_round()
     taken: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
+    device = pair.prepared.rounds.states.device
     for _ in range(repetitions):
         for action, (wall, cpu) in zip((pair.peer_round, pair.own_round), taken, strict=True):
+            synchronise(device)
             watch = Stopwatch()
             action()
+            synchronise(device)
             wall.append(watch.wall)
             cpu.append(watch.cpu)
     peer, own = (

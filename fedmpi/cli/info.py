@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fedmpi import NUMERICS_VERSION, __version__
+from fedmpi import NUMERICS_VERSION, __version__, energy
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.settings import advice
@@ -47,7 +47,7 @@ def _facts() -> int:
             versions[package] = "not installed"
     facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions}
     facts |= {"found": {kind.title: list(kind) for kind in KINDS}}
-    facts |= {"settings": advice(os.environ, "", []), **collect()}
+    facts |= {"settings": advice(os.environ, "", []), "energy": energy.host().describe(), **collect()}
     sys.stdout.write(json.dumps(facts, indent=2, default=str) + "\n")
     return 0
 

@@ -61,6 +61,7 @@ bench_app = commands(
         **{name: f"bench.{name}" for name in ("train", "cores", "comm", "record", "data", "peers", "sums")},
         **{name: f"bench_launched.{name}" for name in ("ranks", "start")},
         "secure": "bench_secure.secure",
+        "gpu": "bench_gpu.gpu",
     },
     help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
 )

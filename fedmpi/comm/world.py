@@ -41,7 +41,8 @@ class World:
         local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
         self.local_rank: int = local.rank
         threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
-        places = local.allgather({"host": "", "cores": sorted(os.sched_getaffinity(0))})
+        places = local.allgather({"rank": self.rank, "host": "", "cores": sorted(os.sched_getaffinity(0))})
+        self.node_ranks: list[int] = [place["rank"] for place in places]
         local.Free()
         shared = bool(self.comm.allreduce(int(bool(crowded(places, threads))), op=MPI.MAX))
         self.collectives = Collectives(self.comm, shared)

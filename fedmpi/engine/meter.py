@@ -13,6 +13,8 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.comm.collectives import NAMES, Collectives
+from fedmpi.engine.energy import Energy
+from fedmpi.engine.joules import Joules
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.store.schema import PHASES
 
@@ -30,6 +32,8 @@ class Meter:
     steps : tuple of str, optional
         Parts of a secure sum, whose seconds and bytes are counted apart; what comes before the first
         round is in its row.
+    energy : Energy, optional
+        Counters of this node, where the record holds some.
 
     Attributes
     ----------
@@ -37,12 +41,19 @@ class Meter:
         CPU seconds of each step since the start; in no row.
     """
 
-    def __init__(self, collectives: Collectives, where: Whereabouts, steps: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        collectives: Collectives,
+        where: Whereabouts,
+        steps: tuple[str, ...] = (),
+        energy: Energy | None = None,
+    ) -> None:
         self._collectives, self._where = collectives, where
         self._phases = dict.fromkeys(PHASES, 0.0)
         self._steps = {name: [0.0, 0.0] for name in steps}
         self.steps_cpu = dict.fromkeys(steps, 0.0)
         self.executed_flops = 0
+        self._joules = Joules(energy)
         self._cpu = time.process_time()
         self._round = time.perf_counter()
         self._seen = self._counters()
@@ -50,7 +61,7 @@ class Meter:
     @property
     def width(self) -> int:
         """Numbers of a snapshot."""
-        return len(PHASES) + 3 * len(NAMES) + 5 + 2 * len(self._steps)
+        return len(PHASES) + 3 * len(NAMES) + 5 + 2 * len(self._steps) + self._joules.width
 
     def start_count(self) -> None:
         """Let the first round's counts start now."""
@@ -59,6 +70,7 @@ class Meter:
     def start_clock(self) -> None:
         """Let the first round's times start now; its counts hold what was sent before, the initial model."""
         self._cpu, self._round = time.process_time(), time.perf_counter()
+        self._joules.restart()
 
     def _counters(self) -> npt.NDArray[np.float64]:
         c = self._collectives
@@ -68,6 +80,7 @@ class Meter:
     def phase(self, name: str) -> Iterator[None]:
         """Add the time spent inside to a phase, and take it from the phase around it."""
         start, before = time.perf_counter(), self._where.phase
+        joules = self._joules.host()
         self._where.phase = name
         try:
             yield
@@ -77,6 +90,7 @@ class Meter:
             self._phases[name] += spent
             if before:
                 self._phases[before] -= spent
+            self._joules.add(name, before, joules)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -96,7 +110,8 @@ class Meter:
         end = time.perf_counter()
         own = [end - self._round, cpu - self._cpu, float(self.executed_flops)]
         steps = [value for pair in self._steps.values() for value in pair]
-        row = np.concatenate([list(self._phases.values()), now - self._seen, own, _peak_memory(), steps])
+        counts = [list(self._phases.values()), now - self._seen, own, _peak_memory(), steps]
+        row = np.concatenate([*counts, self._joules.row()])
         self._phases = dict.fromkeys(PHASES, 0.0)
         self._steps = {name: [0.0, 0.0] for name in self._steps}
         self._seen, self._cpu, self._round, self.executed_flops = now, cpu, end, 0
@@ -121,6 +136,7 @@ class Meter:
                 f"{name}_bytes": own[:, 6 + 2 * place].astype(np.int64)
                 for place, name in enumerate(self._steps)
             },
+            **self._joules.table(own[:, 5 + 2 * len(self._steps) :]),
         }
 
 

@@ -21,6 +21,7 @@ from fedmpi.engine.attacks import Attackers
 from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.checkpoints import Saved
 from fedmpi.engine.dropouts import Dropouts, Step
+from fedmpi.engine.energy import Energy
 from fedmpi.engine.evaluation import Evaluator
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.federation import Federation
@@ -72,10 +73,18 @@ class Rounds:
         All clients.
     states : States
         Those that this rank hosts.
+    energy : Energy, optional
+        Measured where it is given.
     """
 
     def __init__(
-        self, case: Case, algorithm: Hooks, world: World, federation: Federation, states: States
+        self,
+        case: Case,
+        algorithm: Hooks,
+        world: World,
+        federation: Federation,
+        states: States,
+        energy: Energy | None = None,
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
         self.clients, self.samples = states.clients, federation.weights
@@ -89,7 +98,7 @@ class Rounds:
         self._domains = domains_of(datasets)
         algorithm.where.names = self.names
         steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
-        self.meter = Meter(world.collectives, algorithm.where, steps)
+        self.meter = Meter(world.collectives, algorithm.where, steps, energy)
         self._dropouts = Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
         self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
         self._privacy = self._make_privacy()

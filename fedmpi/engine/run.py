@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ from fedmpi.datasets.views import view_of
 from fedmpi.engine import attacks, privacy
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.dropouts import Dropouts
+from fedmpi.engine.energy import find as find_energy
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rounds import RoundReport, Rounds
@@ -154,12 +155,10 @@ def _run(
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        own = (
-            *attacks.fields_of(case),
-            *privacy.fields_of(case),
-            *((CLIENT_ID,) if federation.partition.population else ()),
-        )
-        fields = (*hooks.fields(), *task.fields, *own, *_reduction_fields(case, federation.num_clients))
+        own = (*attacks.fields_of(case), *privacy.fields_of(case), *_place_fields(federation))
+        energy = find_energy(case, world)
+        added = (*_reduction_fields(case, federation.num_clients), *energy.fields)
+        fields = (*hooks.fields(), *task.fields, *own, *added)
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -168,10 +167,10 @@ def _run(
         _compile(case, world, observer)
         states = world.together(partial(States, case, hooks, world, federation))
         _test_buffers(case, world, states, observer)
-        rounds = Rounds(case, hooks, world, federation, states)
+        rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
         saved = run_folder.find_checkpoint(rounds)
         if saved is not None:
-            opening = Opening(saved.rounds, True, opening.notice)
+            opening = replace(opening, first_round=saved.rounds, from_checkpoint=True)
         if opening.first_round >= case.rounds:  # killed after its last checkpoint
             run_folder.finish("complete")
             return
@@ -180,7 +179,7 @@ def _run(
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
-        facts = {**_facts(world, federation, states), "datasets": digests}
+        facts = {**_facts(world, federation, states), "energy": energy.describe(), "datasets": digests}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
@@ -192,6 +191,11 @@ def _run(
             _announce(job, hooks, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, run_folder, stop, observer, opening.first_round)
+
+
+def _place_fields(federation: Federation) -> tuple[Field, ...]:
+    """Return the field that says who had a place, where clients are sampled from a population."""
+    return () if federation.partition.population is None else (CLIENT_ID,)
 
 
 def _reduction_fields(case: Case, num_clients: int) -> tuple[Field, ...]:

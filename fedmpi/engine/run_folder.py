@@ -34,11 +34,15 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Opening:
-    """Where a run starts: its first round (0-based), and whether from a checkpoint."""
+    """Where a run starts: its first round (0-based), and whether from a checkpoint.
+
+    `fields` names those of the record beyond the common ones.
+    """
 
     first_round: int
     from_checkpoint: bool
     notice: str
+    fields: frozenset[str] = frozenset()
 
 
 class RunFolder:
@@ -147,7 +151,7 @@ class RunFolder:
             )
             held.keep(record)
             self._held = held
-            return Opening(0, False, "")
+            return Opening(0, False, "", frozenset(field.name for field in fields))
         if not resume:
             raise BadInput(
                 f"{self._folder} holds an unfinished run; add --resume to continue it, "
@@ -161,7 +165,7 @@ class RunFolder:
             return Opening(self._case.rounds, False, record.notice or meanwhile)
         _refuse_other_data(record, partition, self._folder)
         self._held = held
-        return Opening(0, False, record.notice or "")
+        return Opening(0, False, record.notice or "", frozenset(field.name for field in record.start.extra))
 
     def find_checkpoint(self, rounds: Rounds) -> Saved | None:
         """Return the checkpoint that the run goes on from, if there is one (a collective call)."""

@@ -18,8 +18,9 @@ SCHEMA_VERSION = 4
 STATUSES = ("running", "complete", "interrupted", "diverged", "failed")
 PHASES = ("train", "evaluate", "wait", "communicate", "server", "record")
 
-MOST = {"s": 1e9, "B": 1e18, "FLOP": 1e18}
-"""Largest measurement of one round by unit: 30 years, an exabyte, an hour of a machine of 300 TFLOP/s."""
+MOST = {"s": 1e9, "B": 1e18, "FLOP": 1e18, "J": 1e15}
+"""Largest measurement of one round by unit: 30 years, an exabyte, an hour of a machine of 300 TFLOP/s, 30
+years at a megawatt."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,13 @@ MEASUREMENTS: tuple[Field, ...] = (
     _measured("virtual_seconds", "", "f8", "s", "virtual federated time: slowest client and link"),
 )
 
+
+HOST_ENERGY = (
+    _measured("host_joules", "rank", "f8", "J", "energy of the processors and memory of the rank's node"),
+    _measured("phase_joules", "rank phase", "f8", "J", "the same while the rank was in each phase"),
+)
+DEVICE_ENERGY = (_measured("device_joules", "rank", "f8", "J", "energy of the GPUs of the rank's node"),)
+"""Measurements of runs that found counters of energy when they began; NaN on ranks that do not read them."""
 
 SECURE_STEPS = {
     "keys": "making and relaying the clients' key pairs; those of the run are in its first round",

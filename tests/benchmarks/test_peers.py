@@ -9,6 +9,7 @@ from fedmpi.benchmarks.cases import choose
 from fedmpi.benchmarks.peer_accuracy import compare_accuracies, compare_curves
 from fedmpi.benchmarks.peers import Pair, compare_times, load_reference
 from fedmpi.case.schema import Case
+from fedmpi.datasets.source import DataSource
 from fedmpi.graphs.batch import Batch
 
 
@@ -75,7 +76,7 @@ def test_same_parameters_give_the_same_logits(pair):
     data = PygBatch.from_data_list(list(peer.train_loader.dataset))
     client.model.parameters.copy_(client.row)
     with torch.no_grad():
-        ours = client.model.module(Batch.of(train), None).log_softmax(dim=1)
+        ours = client.model.module(Batch.of(train), None)
         theirs = peer.model(data.x, data.edge_index, data.batch)
     assert torch.allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
@@ -87,7 +88,7 @@ def test_same_parameters_give_the_same_loss_of_every_held_out_graph(pair):
             data = PygBatch.from_data_list(list(loader.dataset))
             with torch.no_grad():
                 scores = peer.model(data.x, data.edge_index, data.batch)
-            losses = torch.nn.functional.nll_loss(scores, data.y, reduction="none").numpy()
+            losses = torch.nn.functional.cross_entropy(scores, data.y, reduction="none").numpy()
             assert np.allclose(ours.losses, losses, rtol=1e-5, atol=1e-6)
 
 
@@ -96,7 +97,8 @@ def test_same_parameters_give_the_same_loss_and_gradient(make_pair, kernels):
     pair = make_pair(f"kernels={kernels}")
     for client, peer in zip(pair.prepared.rounds.clients.values(), pair.peer.clients, strict=True):
         data = PygBatch.from_data_list(list(peer.train_loader.dataset))
-        loss = torch.nn.functional.nll_loss(peer.model(data.x, data.edge_index, data.batch), data.y)
+        scores = peer.model(data.x, data.edge_index, data.batch)
+        loss = torch.nn.functional.cross_entropy(scores, data.y)
         loss.backward()
         done = client.train_locally(pair.prepared.case, pair.prepared.rounds.algorithm, 0)
         assert done.loss == pytest.approx(loss.item(), rel=1e-5)
@@ -120,6 +122,25 @@ def test_a_round_without_dropout_has_the_same_losses_and_models(tiny, source, wo
         updated = torch.cat([p.detach().flatten() for p in peer.model.convs.parameters()])
         assert torch.allclose(client.shared.pack(client.row), updated, atol=2e-5)
     assert ours["test_accuracy"].mean() == pytest.approx(pair.peer.test_accuracy())
+
+
+def test_molecules_with_several_labels_have_the_same_losses_and_gradient(world, real_data, reference):
+    chosen = ["setting=sider", "model.dropout=0", "batch_size=1000"]
+    pair = Pair(choose("gpu/rounds", chosen), DataSource.from_environment(), world)
+    client, peer = pair.prepared.rounds.clients[0], pair.peer.clients[0]
+    copy_parameters(client, peer.model)
+    peer.model.eval()
+    data = PygBatch.from_data_list(list(peer.test_loader.dataset))
+    with torch.no_grad():
+        losses = reference.loss_of(peer.model(data.x, data.edge_index, data.batch), data.y, "none")
+    losses = losses.view(len(data.y), -1)
+    assert np.allclose(client.evaluate().test.losses, losses.sum(dim=1), rtol=1e-4)
+    data = PygBatch.from_data_list(list(peer.train_loader.dataset))
+    reference.loss_of(peer.model(data.x, data.edge_index, data.batch), data.y).backward()
+    client.train_locally(pair.prepared.case, pair.prepared.rounds.algorithm, 0)
+    for slot, parameter in zip(client.model.slots, peer.model.parameters(), strict=True):
+        ours = client.model.gradient[slot.start : slot.stop].view(slot.shape)
+        assert (ours - parameter.grad).abs().max() <= 1e-5 * max(1.0, parameter.grad.abs().max()), slot
 
 
 def test_a_round_of_the_peer_takes_as_many_steps_on_as_many_graphs(tiny, source, world):

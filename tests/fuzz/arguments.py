@@ -16,7 +16,9 @@ LEFT_OUT = {"sweep", "paper system", "bench train", "bench cores", "bench ranks"
             "bench data", "bench peers"}  # fmt: skip
 """Commands that start MPI or train."""
 
-ALWAYS = {"run": ("--list",), "plot": ("losses",), "watch": ("--once",)}
+ALWAYS = {
+    "run": ("--list",), "plot": ("losses",), "watch": ("--once",), "bench gpu": ("--from", "rows.csv"),
+}  # fmt: skip
 """Options without which a command would train or never end."""
 
 NEVER = {"paper select": {"--rerun"}, "info": {"--mpi"}}

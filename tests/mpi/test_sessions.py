@@ -82,6 +82,7 @@ def tables(run, ranks, weighted=False):
     columns, closing, phases, names = 11 + weighted, 8, 6, 6
     hosted = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
+    header += (1 + phases) * ("host_joules" in attempt.measurements)  # a machine whose counters may be read
     tested = np.bincount(attempt.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
     return 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
 

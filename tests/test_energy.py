@@ -1,0 +1,121 @@
+"""Counters of energy in made folders, their wrap-around, and who may not read them."""
+
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from fedmpi import energy
+
+
+@pytest.fixture
+def powercap(tmp_path):
+    """Return a function that makes a domain, or sets its counter."""
+
+    def write(domain, name, microjoules, largest=1000):
+        folder = tmp_path / domain
+        folder.mkdir(exist_ok=True)
+        for file, text in (("name", name), ("energy_uj", microjoules), ("max_energy_range_uj", largest)):
+            (folder / file).write_text(f"{text}\n")
+
+    write.folder = tmp_path
+    return write
+
+
+def test_packages_and_their_memory_are_added(powercap):
+    powercap("intel-rapl:0", "package-0", 100)
+    powercap("intel-rapl:0:0", "core", 50)
+    powercap("intel-rapl:0:1", "dram", 10)
+    powercap("intel-rapl:1", "package-1", 7)
+    powercap("intel-rapl:2", "psys", 500)
+    powercap("intel-rapl-mmio:0", "package-0", 100)
+    found = energy.host(powercap.folder)
+    assert found.describe() == "package-0, dram, package-1"
+    assert found.joules() == 0.0
+    powercap("intel-rapl:0", "package-0", 400)
+    powercap("intel-rapl:0:0", "core", 150)
+    powercap("intel-rapl:0:1", "dram", 30)
+    powercap("intel-rapl:1", "package-1", 8)
+    assert found.joules() == pytest.approx(321e-6)
+
+
+def test_a_counter_that_starts_again_from_zero_goes_on(powercap):
+    powercap("intel-rapl:0", "package-0", 900)
+    found = energy.host(powercap.folder)
+    powercap("intel-rapl:0", "package-0", 200)
+    assert found.joules() == pytest.approx(300e-6)
+    powercap("intel-rapl:0", "package-0", 950)
+    assert found.joules() == pytest.approx(1050e-6)
+    powercap("intel-rapl:0", "package-0", 0)
+    assert found.joules() == pytest.approx(1100e-6)
+
+
+def test_without_rapl_it_is_not_available(tmp_path):
+    assert energy.host(tmp_path / "none").describe() == "not available (no RAPL)"
+    assert math.isnan(energy.host(tmp_path / "none").joules())
+
+
+def test_one_counter_that_may_not_be_read_makes_all_unavailable(powercap, monkeypatch):
+    powercap("intel-rapl:0", "package-0", 1)
+    powercap("intel-rapl:1", "package-1", 1)
+    original = energy.RaplDomain
+
+    def refuse(folder):
+        if folder.name.endswith("1"):
+            raise PermissionError(13, "Permission denied")
+        return original(folder)
+
+    monkeypatch.setattr(energy, "RaplDomain", refuse)
+    assert energy.host(powercap.folder).describe() == "not available (Permission denied)"
+
+
+def test_a_counter_that_fails_later_gives_nan_from_then_on(powercap):
+    powercap("intel-rapl:0", "package-0", 1)
+    found = energy.host(powercap.folder)
+    (powercap.folder / "intel-rapl:0" / "energy_uj").write_text("")
+    assert math.isnan(found.joules())
+    powercap("intel-rapl:0", "package-0", 5)
+    assert math.isnan(found.joules())
+
+
+class NvmlError(Exception):
+    pass
+
+
+@pytest.fixture
+def nvml(monkeypatch):
+    """NVML with two GPUs, whose counters are in millijoules."""
+    counters = {"GPU-a": 5000, "GPU-b": 100}
+
+    def handle(uuid):
+        if uuid not in counters:
+            raise NvmlError("Not Found")
+        return uuid
+
+    module = SimpleNamespace(
+        NVMLError=NvmlError,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByUUID=handle,
+        nvmlDeviceGetTotalEnergyConsumption=counters.__getitem__,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    return counters
+
+
+def test_gpus_are_added_from_when_they_were_found(nvml):
+    found = energy.gpus(["GPU-a", "GPU-b"])
+    assert found.joules() == 0.0
+    nvml["GPU-a"] += 2500
+    nvml["GPU-b"] += 1
+    assert found.joules() == pytest.approx(2.501)
+
+
+def test_a_gpu_that_nvml_does_not_know_is_not_available(nvml):
+    assert energy.gpus(["GPU-c"]).describe() == "not available (Not Found)"
+    assert energy.gpus([]).describe() == "not available (no GPU)"
+
+
+def test_without_nvml_the_reason_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert energy.gpus(["GPU-a"]).describe() == "not available (no NVML: pip install nvidia-ml-py)"
