@@ -20,7 +20,7 @@ _end_process = os._exit
 
 _COURTESY_S = 5.0
 """Seconds that other ranks wait for rank 0 to end the job."""
-_FORWARD_S = 0.1
+_FORWARD_S = 0.3
 """Seconds that the launcher has to forward rank 0's line before the job ends."""
 
 
