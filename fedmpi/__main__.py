@@ -8,11 +8,12 @@ def main() -> None:
     """Run the command line."""
     gc.set_threshold(100_000, 20, 20)  # while torch and numba are imported, there is no garbage to look for
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until there is a handler
-    from fedmpi.comm.interrupt import leave
+    from fedmpi.comm.interrupt import leave, release, several_ranks
 
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if not several_ranks():  # of several, once MPI has started (`fedmpi.comm.world`)
+        release()
     from fedmpi.cli.main import main as run
 
     run()

@@ -109,7 +109,7 @@ def compare(
     Returns
     -------
     DataFrame
-        A row per other, case and figure: medians of both sides, their ratio or difference and its 95 %
+        A row per other, case and figure: means of both sides, their ratio or difference and its 95 %
         interval, number of pairs, and what it decides.
 
     Raises

@@ -36,7 +36,8 @@ _CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
 _STYLES = {"running": "green", "complete": "green", "waiting": "", "interrupted": "yellow", "stale": "yellow"}
 _LOOK_FOR_OTHERS_S = 10.0
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_HEAD_LINES = 10
+_LEAST_CLIENTS = 3
+"""Lines of clients that even a low terminal has."""
 _LONGEST_S = 1e9
 """A run that would take 30 years has no end that is worth a date."""
 _NUMBERS_WIDTH = 52
@@ -180,7 +181,7 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
     parts: list[RenderableType] = [
         plain(progress.title + more, "bold"),
         _state(watched),
-        _pace(progress),
+        _pace(watched),
     ]
     bar = Table.grid()
     bar.add_row(ProgressBar(total=progress.planned, completed=progress.current, width=min(60, screen.width)))
@@ -190,30 +191,40 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
         if is_together(progress.config):
             parts.append(plain(TOGETHER))
         else:
-            parts.append(_clients(progress, height - _HEAD_LINES, screen.width))
+            parts.append(_clients_that_fit(progress, parts, screen, height))
     return Group(*parts)
 
 
 def _state(watched: Watch) -> Text:
     progress = watched.progress
-    ranks = f"{progress.ranks} rank{'s' * (progress.ranks != 1)}"
+    ranks = f" on {progress.ranks} rank{'s' * (progress.ranks != 1)}" if progress.ranks else ""
     attempts = f", start {progress.attempts}" if progress.attempts > 1 else ""
     count = len(progress.clients)
-    size = f"{count} client{'s' * (count != 1)} on {ranks}{attempts}"
-    text = f"{_status_line(watched)}; {size}; last event {progress.last_time}"
+    size = f"{count} client{'s' * (count != 1)}{ranks}{attempts}"
+    last = datetime.fromisoformat(progress.last_time).astimezone()
+    text = f"{_status_line(watched)}; {size}; last event {last:%Y-%m-%d %H:%M:%S}"
     return plain(text, _STYLES.get(watched.status, "red"))
 
 
-def _pace(progress: RunProgress) -> Text:
+def _pace(watched: Watch) -> Text:
+    progress = watched.progress
     pace = progress.seconds_per_round
     text = f"round {progress.current} of {progress.planned}; {_duration(progress.seconds)} so far"
     if math.isfinite(pace) and pace > 0:
         text += f"; {1 / pace:.3g} rounds/s"
         known = 0 <= progress.seconds_left < _LONGEST_S
         if known and progress.status == "running" and progress.current < progress.planned:
-            end = datetime.now() + timedelta(seconds=progress.seconds_left)
-            text += f"; {_duration(progress.seconds_left)} left, done about {end:%a %H:%M:%S}"
+            text += f"; {_duration(progress.seconds_left)} left, end {_end(progress.seconds_left)}"
+    if not watched.single and progress.status in _CODES:
+        text += "; waiting for another run"
     return Text(text)
+
+
+def _end(seconds: float) -> str:
+    """Return when so many seconds have passed, with the day where that is not today."""
+    now = datetime.now()
+    end = now + timedelta(seconds=seconds)
+    return f"{end:%H:%M}" if end.date() == now.date() else f"{end:%a %H:%M}"
 
 
 def _duration(seconds: float) -> str:
@@ -250,10 +261,21 @@ def _clusters(progress: RunProgress) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def _clients(progress: RunProgress, room: float, width: int) -> PlainTable:
-    """Return a line per client, as many as there is room for."""
+def _clients_that_fit(
+    progress: RunProgress, parts: Sequence[RenderableType], screen: Console, height: float
+) -> PlainTable:
+    """Return as many clients as fit below the other parts of the screen."""
+    least = _clients(progress, _LEAST_CLIENTS, screen.width)
+    free = height - len(screen.render_lines(Group(*parts, least)))
+    count, shown = len(progress.clients), least.row_count
+    if count - shown <= free + 1:  # without the line that counts the others
+        return _clients(progress, count, screen.width)
+    return _clients(progress, shown + max(0, int(free)), screen.width)
+
+
+def _clients(progress: RunProgress, count: int, width: int) -> PlainTable:
+    """Return a line for each of the first `count` clients."""
     blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
-    count = int(min(len(progress.clients), max(3.0, room - 4)))
     own = [metric for metric in progress.metrics if metric.scope == "client"]
     losses, group = progress.history("train_loss"), progress.history("group")
     traced, of = (progress.history(own[0].field()), own[0].label()) if own else (losses, "train loss")
@@ -272,8 +294,8 @@ def _clients(progress: RunProgress, room: float, width: int) -> PlainTable:
             number(_last(losses[:, place]), 4).text,
             *(score(metric, value).text for (metric, _), value in zip(scores, last, strict=True)),
         )
-    if count < len(progress.clients):
-        table.caption = f"and {len(progress.clients) - count} more clients"
+    if more := len(progress.clients) - table.row_count:
+        table.caption = f"and {more} more client{'s' * (more != 1)}"
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,9 @@ _end_process = os._exit
 """The original function: in a run ``os._exit`` raises (`fedmpi.exits`)."""
 
 _COURTESY_S = 5.0
-"""Seconds that other ranks wait for rank 0's message; the launcher ends the job when any rank exits."""
+"""Seconds that other ranks wait for rank 0 to end the job."""
+_FORWARD_S = 0.3
+"""Seconds that the launcher has to forward rank 0's line before the job ends."""
 
 
 class Stopped(BaseException):
@@ -28,17 +31,40 @@ class Stopped(BaseException):
     """
 
 
+def several_ranks() -> bool:
+    """Return whether this process is one rank of several."""
+    return (launch.expected_size() or 1) > 1
+
+
+def release() -> None:
+    """Let INT come, also one that is pending.
+
+    `fedmpi.__main__` blocks it. In a job of several ranks it stays blocked until MPI has started on all of
+    them: a rank that left before would leave the others waiting in `MPI_Init`, where no handler runs.
+    """
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def leave(*_: object) -> NoReturn:
-    """End this process at once, in one line of rank 0 and with the exit code of an interrupted command.
+    """End this process and all ranks at once, in one line and with the exit code of an interrupted command.
 
     As a handler of INT while there is nothing yet to finish: an exception would come up in the midst of
     imports, some of which turn it into another one or lose it.
     """
     if launch.rank() == 0:
         os.write(2, f"fedmpi: {LINE}\n".encode())
-    elif launch.expected_size() is not None:
+    elif several_ranks():
         time.sleep(_COURTESY_S)
+    if several_ranks() and "mpi4py.MPI" in sys.modules:
+        _abort()
     _end_process(Interrupted.exit_code)
+
+
+def _abort() -> None:
+    """End all ranks by MPI, which gives the launcher the exit code; what MPI says of it is dropped."""
+    time.sleep(_FORWARD_S)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(Interrupted.exit_code)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from mpi4py import MPI
 
 from fedmpi.comm import alarm, launch
 from fedmpi.comm.collectives import Collectives
-from fedmpi.comm.interrupt import Stopped, leave
+from fedmpi.comm.interrupt import Stopped, leave, release
 from fedmpi.comm.settings import crowded
 from fedmpi.errors import BadInput, FedmpiError, RankFailed
 from fedmpi.visible import complain, visible_lines
@@ -46,6 +46,7 @@ class World:
         local.Free()
         shared = bool(self.comm.allreduce(int(bool(crowded(places, threads))), op=MPI.MAX))
         self.collectives = Collectives(self.comm, shared)
+        release()
 
     @property
     def is_root(self) -> bool:

@@ -141,7 +141,7 @@ def submit(script: Path, *, name: str, options: Sequence[str] = ()) -> str:
             return done.stdout.strip().splitlines()[-1].partition(";")[0]
         message = _message(done)
         if wait is None or not is_transient(message):
-            raise BadInput(f"sbatch refuses {script}: {message}")
+            raise _refusal(script, message)
         time.sleep(wait)
         if found := {task.job for task in queue(names=[name])}:
             return found.pop()
@@ -158,8 +158,15 @@ def test(script: Path, options: Sequence[str] = ()) -> str:
     """
     done = _run(["sbatch", "--test-only", *options, str(script)], _clean_environment())
     if done.returncode != 0:
-        raise BadInput(f"sbatch refuses {script}: {_message(done)}")
+        raise _refusal(script, _message(done))
     return _message(done)
+
+
+def _refusal(script: Path, message: str) -> BadInput:
+    advice = ""
+    if "Requested node configuration is not available" in message:
+        advice = "; compare cores, memory_per_rank and nodes of the system file with `sinfo -Nl`"
+    return BadInput(f"sbatch refuses {script}: {message}{advice}")
 
 
 def _clean_environment() -> dict[str, str]:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text().partition("## Load")[2]
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+TEXT = PAGE.partition("## Read records")[2].partition("## Draw")[0]
 EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 

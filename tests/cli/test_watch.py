@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from fedmpi.cli.watch import sparkline
+from fedmpi.cli.watch import Watch, _view, sparkline
 from fedmpi.store.record import RunRecord
 
 LONG = ["--case", "fedavg", "--set", "rounds=4000", "--set", "dataset.synthetic.graphs=20"]
@@ -75,6 +76,23 @@ def test_once_shows_where_it_is(fedmpi, tiny_suite):
     assert "tiny/self-train: self-train on synthetic   (newest of 3 runs)" in done.stdout
     assert "round 4 of 4" in done.stdout and "complete; 3 clients on 1 rank" in done.stdout
     assert "synthetic-2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("height", "clients", "last"), [(24, 9, "and 3 more clients"), (40, 12, "synthetic-11")]
+)
+def test_a_screen_has_as_many_clients_as_fit(fedmpi, tiny_suite, tmp_path, height, clients, last):
+    options = ["--case", "fedavg", "--set", "dataset.synthetic.domains=12", "--out", "runs"]
+    assert fedmpi("run", tiny_suite, *options).returncode == 0
+    watched, screen = Watch(tmp_path / "runs"), Console(width=80, height=height)
+    watched.look()
+    with screen.capture() as captured:
+        screen.print(_view(watched, screen, height))
+    lines = captured.get().splitlines()
+    assert len(lines) <= height and max(map(len, lines)) <= 80
+    assert sum(line.startswith("synthetic-") for line in lines) == clients
+    assert lines[-2].startswith(last)
+    assert lines[2].endswith("waiting for another run")
 
 
 def test_a_diverged_run_is_told_by_the_exit_code(fedmpi, tiny_suite, tmp_path):

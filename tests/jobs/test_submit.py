@@ -65,6 +65,12 @@ def test_a_refusal_leaves_nothing_behind(submit, fake, tmp_path):
     assert not list(root(tmp_path).rglob("*.*"))
 
 
+def test_a_node_that_the_site_does_not_have_leads_to_the_system_file(submit, fake):
+    words = "allocation failure: Requested node configuration is not available"
+    fake.answer("sbatch", f'echo "{words}" >&2; exit 1')
+    assert refused(submit(), words, "compare cores, memory_per_rank and nodes of the system file")
+
+
 def test_what_was_submitted_before_a_refusal_is_named(submit, fake, tmp_path):
     body = (
         "[[ $* == *--test-only* ]] && exit 0; [[ $* == *report* ]] && { echo denied >&2; exit 1; }; echo 55"

@@ -44,3 +44,25 @@ def test_the_job_ends_and_says_why(act, line, tiny_suite, tmp_path):
     run = load_run(folder)
     assert (run.status, run.reason) == ("failed", said[0])
     assert run.rounds_completed < 4
+
+
+INTERRUPTED = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r} and int(os.environ["PMI_RANK"]) in {ranks}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["fedmpi", "run", {suite!r}, "--out", "runs"]
+from fedmpi.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("ranks", [(0, 1, 2), (0,)])
+@pytest.mark.parametrize("module", ["fedmpi.cli.main", "fedmpi.comm.world", "fedmpi.engine.run"])
+def test_ctrl_c_before_the_first_round_is_one_line_of_the_job(module, ranks, tiny_suite, tmp_path):
+    """Before MPI starts, as it starts, and after; the other ranks may be elsewhere."""
+    code = INTERRUPTED.format(module=module, ranks=ranks, suite=str(tiny_suite))
+    assert find("mpich").run(3, "-c", code, cwd=tmp_path, timeout=120) == (75, "fedmpi: interrupted\n")
+    assert not (tmp_path / "runs").exists()
