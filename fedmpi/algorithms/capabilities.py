@@ -98,6 +98,39 @@ class ControlVariates(Capability):
         """
 
 
+class ClientVector(Capability):
+    """A vector of each client, as long as the shared parameters, that never leaves it (FedDyn).
+
+    It is zero at the start, and changes in the rounds in which the client takes part.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def linear_term(self, own: Any) -> Any:
+        """Return what is added to the gradient of the shared parameters in every local step.
+
+        Parameters
+        ----------
+        own : float32 [trained], torch
+            The client's vector.
+        """
+
+    @abstractmethod
+    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
+        """Return the client's vector after local training.
+
+        Parameters
+        ----------
+        own : float32 [trained], torch
+        moved : float32 [trained], torch
+            Shared parameters after the round's local steps minus those before.
+        steps : int
+        lr : float
+            Length of a local step.
+        """
+
+
 class PersonalModel(Capability):
     """A second model of each client, which never leaves it (Ditto).
 

@@ -27,6 +27,7 @@ _ALGORITHMS = {
     "fednova": "FedNova",
     "q-fedavg": "q-FedAvg",
     "krum": "Krum",
+    "feddyn": "FedDyn",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -45,6 +46,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
+    "feddyn",
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

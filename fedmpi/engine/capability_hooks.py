@@ -60,6 +60,18 @@ class ControlVariates(CapabilityHooks):
         return self._calls.ask("renewed", (own, server, moved, steps, lr), checks.like, own)
 
 
+class ClientVector(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def linear_term(self, own: Any) -> Any:
+        """Return what a client's vector adds to the gradient of a local step."""
+        return self._calls.ask("linear_term", (own,), checks.like, own)
+
+    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
+        """See `capabilities.ClientVector.next_vector`."""
+        return self._calls.ask("next_vector", (own, moved, steps, lr), checks.like, own)
+
+
 class RowAggregate(CapabilityHooks):
     """Checked hooks of the capability."""
 

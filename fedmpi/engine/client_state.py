@@ -1,9 +1,9 @@
-"""What a client keeps: its models, optimizer states, control variates; in memory and in checkpoints."""
+"""What a client keeps: models, optimizer states, vectors of the algorithm; in memory and in checkpoints."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,8 @@ class ClientState:
         For an algorithm that has any.
     personal : Personal or None
         The client's own model, for an algorithm that has one; it is evaluated in place of `row`.
+    kept : dict of str to float32 [*]
+        What else the algorithm has the client keep: see `fedmpi.engine.kept`.
     """
 
     id: int
@@ -58,6 +60,7 @@ class ClientState:
     last: Tensor | None = None
     controls: Controls | None = None
     personal: Personal | None = None
+    kept: dict[str, Tensor] = field(default_factory=dict)
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the server's control variate where it follows."""
@@ -88,7 +91,7 @@ class ClientState:
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return each model with its optimizer's state if that is `kept`, `last`, and control variates.
+        """Return each model with its optimizer's state if that is `kept`, `last`, control variates, others.
 
         All one float32 vector.
         """
@@ -99,6 +102,7 @@ class ClientState:
             vectors.append(self.last)
         if self.controls is not None:
             vectors.append(self.controls.state())
+        vectors += self.kept.values()
         return np.concatenate([vector.cpu().numpy() for vector in vectors])
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
@@ -118,6 +122,8 @@ class ClientState:
             self.last.copy_(take(len(self.last)))
         if self.controls is not None:
             self.controls.restore(take(2 * len(self.controls.own)).numpy())
+        for vector in self.kept.values():
+            vector.copy_(take(len(vector)))
 
 
 def two_norm(values: Tensor) -> float:
@@ -125,7 +131,7 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: int, models: int = 1) -> int:
+def state_size(length: int, trained: int, *, kept: bool, last: bool, rest: int, models: int = 1) -> int:
     """Return the floats of a client's state; see `Client.state`.
 
     Parameters
@@ -134,9 +140,9 @@ def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: i
         Of its model's vector, and of what the optimizer moves of it.
     kept, last : bool
         Whether the optimizer's state and the model of the last round are in it.
-    controls : int
-        Floats of its control variates.
+    rest : int
+        Floats of its control variates and of what else the algorithm has it keep.
     models : int
         2 with a personal model.
     """
-    return models * (length + (2 * trained + 2 if kept else 0)) + (length if last else 0) + controls
+    return models * (length + (2 * trained + 2 if kept else 0)) + (length if last else 0) + rest

@@ -17,6 +17,7 @@ from fedmpi.clock import Stopwatch
 from fedmpi.engine.capability_hooks import PersonalModel
 from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.kept import VECTOR
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
@@ -113,9 +114,7 @@ class Client(ClientState):
         report, lost = self._report(case, algorithm, round, work)
         if self.last is not None:
             self.last.copy_(model.parameters)
-        if self.controls is not None and algorithm.controls:
-            moved = self.shared.pack(self.row) - received
-            self.controls.renew(algorithm.controls, moved, steps, case.optimizer.lr)
+        self._renew_vectors(case, algorithm, received, steps)
         if self.personal is not None and algorithm.personal:
             work += self._train_personal(case, algorithm.personal, round, received, steps)
         graphs = sum(len(each.outcome.losses) for each in done)
@@ -147,7 +146,8 @@ class Client(ClientState):
     def _change(self, algorithm: Hooks, received: Tensor) -> Change | None:
         """Return what the algorithm does to the gradient in each step, if anything."""
         penalty, own, controls = algorithm.penalty, self.controls, algorithm.controls
-        if penalty is None and own is None:
+        vector, trained = algorithm.vector, slice(self.shared.trained)
+        if penalty is None and own is None and vector is None:
             return None
 
         def change(gradient: Tensor) -> None:
@@ -155,8 +155,21 @@ class Client(ClientState):
                 penalty.penalty(self.shared.pack(self.model.parameters), received, gradient)
             if own is not None and controls:
                 own.correct(controls, gradient)
+            if vector:
+                gradient[trained] += vector.linear_term(self.kept[VECTOR])
 
         return change
+
+    def _renew_vectors(self, case: Case, algorithm: Hooks, received: Tensor, steps: int) -> None:
+        """Replace the client's control variate, or its vector, after training."""
+        if not algorithm.controls and not algorithm.vector:
+            return
+        moved, lr = self.shared.pack(self.row) - received, case.optimizer.lr
+        if self.controls is not None and algorithm.controls:
+            self.controls.renew(algorithm.controls, moved, steps, lr)
+        if algorithm.vector:
+            own = self.kept[VECTOR]
+            own.copy_(algorithm.vector.next_vector(own, moved[: self.shared.trained], steps, lr))
 
     def _train_personal(
         self, case: Case, hooks: PersonalModel, round: int, received: Tensor, step: int

@@ -20,6 +20,7 @@ from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.kept import kept_at_start
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
@@ -77,6 +78,7 @@ class States:
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
+        self._kept_at_start = partial(kept_at_start, algorithm)
         first = self._shared[federation.shapes[0]]
         self._controls, self._personal = algorithm.controls is not None, algorithm.personal is not None
         self.size, self.trained = first.size * (2 if self._controls else 1), first.trained
@@ -103,6 +105,7 @@ class States:
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
             personal=Personal(model.parameters.clone(), self._adam(shape)) if self._personal else None,
+            kept=self._kept_at_start(model, shared),
         )
 
     def _adam(self, shape: Shape) -> AdamState:
@@ -206,7 +209,7 @@ class States:
                 model.trained,
                 kept=kept,
                 last=last,
-                controls=controls,
+                rest=controls + sum(map(len, self._kept_at_start(model, self._shared[shape]).values())),
                 models=1 + self._personal,
             )
             for shape, model in self._models.items()

@@ -83,6 +83,12 @@ HOOKS = {
         "RoundWeights(reports['samples'], float(reports['samples'].sum()))",
         "WeightsFromReports",
     ),
+    "linear_term": Hook(
+        "self, own", "own", "ClientVector", "next_vector = lambda self, own, moved, steps, lr: own"
+    ),
+    "next_vector": Hook(
+        "self, own, moved, steps, lr", "own", "ClientVector", "linear_term = lambda self, own: own"
+    ),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),

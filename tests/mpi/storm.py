@@ -52,6 +52,7 @@ case = [
     { label = "fedper", algorithm = "fedper", dataset = { synthetic = { domains = 1, graphs = 90 } }, partition = { name = "iid", clients = 3 } },
     { label = "ditto", algorithm = "ditto", participation = 0.6 },
     { label = "fednova", algorithm = "fednova", participation = 0.6 },
+    { label = "feddyn", algorithm = "feddyn", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
     { label = "secagg", algorithm = "fedavg", reduction = { name = "secagg", keys = "sum", dropouts = { probability = 0.2, step = "any" } } },
@@ -63,7 +64,7 @@ case = [
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
-    "krum", "secagg", "protocol", "nodes", "links",
+    "krum", "secagg", "protocol", "nodes", "links", "feddyn",
 )  # fmt: skip
 
 BLOWS = (
