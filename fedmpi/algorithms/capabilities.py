@@ -131,6 +131,37 @@ class ClientVector(Capability):
         """
 
 
+class TrainingPhases(Capability):
+    """Local training in phases, each of which trains some tensors and leaves the others alone (FedRep).
+
+    Every phase has optimizer moments of its own. Running statistics (batch normalisation) follow every pass.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def phases(self, local_epochs: int) -> tuple[int, ...]:
+        """Return the epochs of each phase of a round, in order; at least one each.
+
+        Parameters
+        ----------
+        local_epochs : int
+            The case's option.
+        """
+
+    @abstractmethod
+    def trains(self, name: str, phase: int) -> bool:
+        """Return whether a phase trains a parameter.
+
+        Parameters
+        ----------
+        name : str
+            Of the parameter, as its module has it.
+        phase : int
+            Place in `phases`.
+        """
+
+
 class PersonalModel(Capability):
     """A second model of each client, which never leaves it (Ditto).
 

@@ -28,6 +28,7 @@ _ALGORITHMS = {
     "q-fedavg": "q-FedAvg",
     "krum": "Krum",
     "feddyn": "FedDyn",
+    "fedrep": "FedRep",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -46,7 +47,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    "feddyn",
+    *("feddyn", "fedrep"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

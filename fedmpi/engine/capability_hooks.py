@@ -72,6 +72,18 @@ class ClientVector(CapabilityHooks):
         return self._calls.ask("next_vector", (own, moved, steps, lr), checks.like, own)
 
 
+class TrainingPhases(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def phases(self, local_epochs: int) -> tuple[int, ...]:
+        """Return the epochs of each phase."""
+        return self._calls.ask_once("phases", (local_epochs,), checks.phases)
+
+    def trains(self, name: str, phase: int) -> bool:
+        """Return whether a phase trains a parameter."""
+        return self._calls.ask_once("trains", (name, phase), checks.yes_or_no, key=(name, phase))
+
+
 class RowAggregate(CapabilityHooks):
     """Checked hooks of the capability."""
 

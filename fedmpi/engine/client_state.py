@@ -47,6 +47,9 @@ class ClientState:
         The client's own model, for an algorithm that has one; it is evaluated in place of `row`.
     kept : dict of str to float32 [*]
         What else the algorithm has the client keep: see `fedmpi.engine.kept`.
+    further : list of AdamState
+        Of the second and later phases of its training, where the algorithm has several; kept or reset as
+        `adam`.
     """
 
     id: int
@@ -61,6 +64,7 @@ class ClientState:
     controls: Controls | None = None
     personal: Personal | None = None
     kept: dict[str, Tensor] = field(default_factory=dict)
+    further: list[AdamState] = field(default_factory=list)
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the server's control variate where it follows."""
@@ -86,6 +90,7 @@ class ClientState:
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
         vectors = [vector for row, adam in self._models for vector in (row, adam.mean, adam.square)]
+        vectors += [vector for adam in self.further for vector in (adam.mean, adam.square)]
         if self.row.device.type == "cpu":
             return all(math.isfinite(two_norm(each)) for each in vectors)
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
@@ -103,6 +108,8 @@ class ClientState:
         if self.controls is not None:
             vectors.append(self.controls.state())
         vectors += self.kept.values()
+        if kept:
+            vectors += [adam.state() for adam in self.further]
         return np.concatenate([vector.cpu().numpy() for vector in vectors])
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
@@ -124,6 +131,8 @@ class ClientState:
             self.controls.restore(take(2 * len(self.controls.own)).numpy())
         for vector in self.kept.values():
             vector.copy_(take(len(vector)))
+        for adam in self.further if kept else ():
+            adam.restore(take(2 * len(adam.mean) + 2))
 
 
 def two_norm(values: Tensor) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,8 @@ from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import VECTOR
 from fedmpi.engine.molecules import MoleculePasses
-from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
+from fedmpi.engine.step_rules import Change, StepRule, frozen_in
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
@@ -28,9 +28,6 @@ from fedmpi.seeds import Purpose, key, permutation
 
 Classifying = CompiledPasses | MoleculePasses | TorchPasses
 """Passes of supervised objectives."""
-
-Change = Callable[[Tensor], None]
-"""Adds to the gradient of the shared parameters, in place."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +100,11 @@ class Client(ClientState):
         work: list[Pass | Embedding] = []
         received_loss = self._received_loss(algorithm, work)
         if case.optimizer.state == "reset":
-            self.adam.reset()
+            for adam in (self.adam, *self.further):
+                adam.reset()
         self.passes.begin_round(self._last_round())
         change = self._change(algorithm, received)
-        done = self._train(case, round, range(case.local_epochs), 0, self.adam, change)
+        done = self._train_phases(case, algorithm, round, change)
         self.passes.end_round()
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
@@ -160,6 +158,19 @@ class Client(ClientState):
 
         return change
 
+    def _train_phases(self, case: Case, algorithm: Hooks, round: int, change: Change | None) -> list[Pass]:
+        """Train the received model: in one phase, unless the algorithm has several."""
+        if not algorithm.phases:
+            return self._train(case, round, range(case.local_epochs), 0, StepRule(self.adam, change))
+        done: list[Pass] = []
+        adams, first = (self.adam, *self.further), 0
+        for number, epochs in enumerate(algorithm.phases.phases(case.local_epochs)):
+            rule = StepRule(adams[number], change, frozen_in(algorithm.phases, self.model, number))
+            step = sum(each.steps for each in done)
+            done += self._train(case, round, range(first, first + epochs), step, rule)
+            first += epochs
+        return done
+
     def _renew_vectors(self, case: Case, algorithm: Hooks, received: Tensor, steps: int) -> None:
         """Replace the client's control variate, or its vector, after training."""
         if not algorithm.controls and not algorithm.vector:
@@ -184,13 +195,11 @@ class Client(ClientState):
         if case.optimizer.state == "reset":
             self.personal.adam.reset()
         epochs = range(case.local_epochs, 2 * case.local_epochs)
-        done = self._train(case, round, epochs, step, self.personal.adam, change)
+        done = self._train(case, round, epochs, step, StepRule(self.personal.adam, change))
         self.personal.row.copy_(self.model.parameters)
         return done
 
-    def _train(
-        self, case: Case, round: int, epochs: range, step: int, adam: AdamState, change: Change | None
-    ) -> list[Pass]:
+    def _train(self, case: Case, round: int, epochs: range, step: int, rule: StepRule) -> list[Pass]:
         """Train the model's parameters.
 
         Parameters
@@ -201,34 +210,30 @@ class Client(ClientState):
             Numbers of the epochs in the round, which decide the order of the batches.
         step : int
             Number of the first step in the round, which decides its dropout.
-        adam : AdamState
-        change : callable, optional
-            What is done to the gradient of the shared parameters [shared], in place.
+        rule : StepRule
         """
         assert self.passes is not None
         done: list[Pass] = []
         for epoch in epochs:
             first = step + sum(each.steps for each in done)
-            done += self._train_epoch(case, round, epoch, first, adam, change)
+            done += self._train_epoch(case, round, epoch, first, rule)
             self.passes.end_epoch()
         return done
 
-    def _train_epoch(
-        self, case: Case, round: int, epoch: int, step: int, adam: AdamState, change: Change | None
-    ) -> list[Pass]:
+    def _train_epoch(self, case: Case, round: int, epoch: int, step: int, rule: StepRule) -> list[Pass]:
         """Take an epoch's steps, in one call where the kernels can and nothing changes their gradients."""
         assert self.passes is not None
         chosen = self.batch_numbers(case, round, epoch)
-        if isinstance(self.passes, MoleculePasses) and change is None:
+        if isinstance(self.passes, MoleculePasses) and rule.is_plain:
             batches = [self.passes.batch(numbers) for numbers in chosen]
             steps = range(step, step + len(batches))
             streams = [DropoutStreams(case.seed, self.id, round, each) for each in steps]
-            return [self.passes.epoch(batches, streams, case.optimizer, adam)]
+            return [self.passes.epoch(batches, streams, case.optimizer, rule.adam)]
         done = []
         for number, numbers in enumerate(chosen, step):
             streams_of_step = DropoutStreams(case.seed, self.id, round, number)
             done.append(self.passes.step(self.passes.batch(numbers), streams_of_step))
-            self._descend(case, adam, change)
+            rule.take(case.optimizer, self.model, self.shared)
         return done
 
     def _last_round(self) -> Tensor | None:
@@ -252,17 +257,6 @@ class Client(ClientState):
 
         report = algorithm.regroups.report(Trained(case.seed, self.id, round, mean_embedding), size)
         return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
-
-    def _descend(self, case: Case, adam: AdamState, change: Change | None) -> None:
-        """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""
-        gradient = self.model.gradient
-        if change is not None:
-            gradient = gradient.clone()
-            shared = self.shared.pack(gradient)
-            change(shared)
-            self.shared.unpack(shared, gradient)
-        trained = slice(self.model.trained)
-        descend(case.optimizer, adam, self.model.parameters[trained], gradient[trained])
 
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""

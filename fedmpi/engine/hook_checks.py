@@ -119,6 +119,14 @@ def report(value: Any, size: int) -> npt.NDArray[np.uint8]:
     return value
 
 
+def phases(value: Any) -> tuple[int, ...]:
+    """Return the epochs of each phase of local training: at least one phase, of at least one epoch."""
+    epochs = _integers(value, None, "epochs")
+    if not len(epochs) or epochs.min() < 1:
+        raise Breach(f"returned {value!r}: it must be the epochs of each phase, 1 or more")
+    return tuple(epochs.tolist())
+
+
 def text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):

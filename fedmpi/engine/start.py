@@ -93,6 +93,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "weights": digest(hooks.weights(federation.weights)),
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
+            "phases": digest(hooks.phases.phases(case.local_epochs) if hooks.phases else ()),
             "report_size": digest(hooks.report_size(case.model)),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),

@@ -72,7 +72,8 @@ class States:
         self._keeps_optimizer = case.optimizer.state == "kept"
         self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
-        self._optimizers: dict[Shape, AdamState] = {}
+        self._further = len(algorithm.phases.phases(case.local_epochs)) - 1 if algorithm.phases else 0
+        self._optimizers: dict[tuple[Shape, int], AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
         self._encoders: dict[Shape, FastEncoder] = {}
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
@@ -106,12 +107,13 @@ class States:
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
             personal=Personal(model.parameters.clone(), self._adam(shape)) if self._personal else None,
             kept=self._kept_at_start(model, shared),
+            further=[self._adam(shape, 1 + number) for number in range(self._further)],
         )
 
-    def _adam(self, shape: Shape) -> AdamState:
-        if self._owns_moments or shape not in self._optimizers:
-            self._optimizers[shape] = AdamState(self._models[shape].trained, self.device)
-        return self._optimizers[shape]
+    def _adam(self, shape: Shape, phase: int = 0) -> AdamState:
+        if self._owns_moments or (shape, phase) not in self._optimizers:
+            self._optimizers[shape, phase] = AdamState(self._models[shape].trained, self.device)
+        return self._optimizers[shape, phase]
 
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
@@ -202,19 +204,25 @@ class States:
         return initial
 
     def _sizes(self) -> Ints:
-        kept, last, controls = self._keeps_optimizer, self._keeps_last, self.size if self._controls else 0
         lengths = {
             shape: state_size(
                 model.length,
                 model.trained,
-                kept=kept,
-                last=last,
-                rest=controls + sum(map(len, self._kept_at_start(model, self._shared[shape]).values())),
+                kept=self._keeps_optimizer,
+                last=self._keeps_last,
+                rest=self._rest(shape),
                 models=1 + self._personal,
             )
             for shape, model in self._models.items()
         }
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
+
+    def _rest(self, shape: Shape) -> int:
+        """Return the floats of control variates, vectors, and moments of further phases in a state."""
+        model, controls = self._models[shape], self.size if self._controls else 0
+        vectors = self._kept_at_start(model, self._shared[shape]).values()
+        moments = self._further * (2 * model.trained + 2) if self._keeps_optimizer else 0
+        return controls + sum(map(len, vectors)) + moments
 
     def layouts(self) -> list[StateLayout]:
         """Return the layout of each client's state, hosted here or not."""

@@ -89,6 +89,12 @@ HOOKS = {
     "next_vector": Hook(
         "self, own, moved, steps, lr", "own", "ClientVector", "linear_term = lambda self, own: own"
     ),
+    "phases": Hook(
+        "self, local_epochs", "(1, local_epochs)", "TrainingPhases", "trains = lambda self, name, phase: True"
+    ),
+    "trains": Hook(
+        "self, name, phase", "phase == 0", "TrainingPhases", "phases = lambda self, local_epochs: (1, 1)"
+    ),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
@@ -118,7 +124,9 @@ LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (i
 IGNORED = frozenset({"penalty", "personal_penalty", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
-LOOSE = frozenset({"should_split", "shares", "split_candidates", "fields", "field_values", "state"})
+LOOSE = frozenset(
+    {"should_split", "shares", "split_candidates", "fields", "field_values", "state", "trains", "phases"}
+)
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
 
 POSSIBLE = frozenset(
