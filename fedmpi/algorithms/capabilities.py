@@ -183,6 +183,36 @@ class PersonalModel(Capability):
         """
 
 
+class MixedModel(Capability):
+    """A second model of each client, v, mixed with its copy w of the group's model (APFL).
+
+    It starts as the client's first model and never leaves it. In every local step w moves by the gradient at
+    w, and v by the gradient at the mixture ``share v + (1 - share) w`` with respect to v, of the same batch
+    and dropout, with optimizer moments of its own. Validation and test results are those of the mixture with
+    the group's new model; the training report and what travels are of w, as in FedAvg.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def first_share(self) -> float:
+        """Return the share of v in the mixture at the start, 0 to 1."""
+
+    @abstractmethod
+    def next_share(self, share: float, slope: float, lr: float) -> float:
+        """Return a client's share, 0 to 1, from the first step of a round on.
+
+        Parameters
+        ----------
+        share : float
+            Before that step.
+        slope : float
+            Derivative of the mixture's loss with respect to the share, in that step.
+        lr : float
+            Length of a local step.
+        """
+
+
 @dataclass(frozen=True)
 class Division:
     """A group divided: its parts, each int64, and the weights [k, k] by which it was done."""
@@ -378,6 +408,8 @@ class ServerState(Capability):
 
 
 CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
+    (PersonalModel, MixedModel, "a client has one second model"),
+    (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),
     (Regroups, Splits, "groups are formed anew in every round or split, not both"),
     (Regroups, ControlVariates, "regrouping averages models, control variates follow updates"),
     (Regroups, WeightsFromReports, "regrouping averages models, these weights are for updates"),

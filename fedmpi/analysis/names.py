@@ -29,6 +29,7 @@ _ALGORITHMS = {
     "krum": "Krum",
     "feddyn": "FedDyn",
     "fedrep": "FedRep",
+    "apfl": "APFL",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -47,7 +48,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    *("feddyn", "fedrep"),
+    *("feddyn", "fedrep", "apfl"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

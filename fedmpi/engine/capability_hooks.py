@@ -84,6 +84,18 @@ class TrainingPhases(CapabilityHooks):
         return self._calls.ask_once("trains", (name, phase), checks.yes_or_no, key=(name, phase))
 
 
+class MixedModel(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def first_share(self) -> float:
+        """Return the share of the second model at the start."""
+        return self._calls.ask_once("first_share", (), checks.share)
+
+    def next_share(self, share: float, slope: float, lr: float) -> float:
+        """Return a client's share after the first step of a round."""
+        return self._calls.ask("next_share", (share, slope, lr), checks.share)
+
+
 class RowAggregate(CapabilityHooks):
     """Checked hooks of the capability."""
 

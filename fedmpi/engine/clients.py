@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ from fedmpi.clock import Stopwatch
 from fedmpi.engine.capability_hooks import PersonalModel
 from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import VECTOR
+from fedmpi.engine.kept import SHARE, VECTOR
+from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
 from fedmpi.engine.step_rules import Change, StepRule, frozen_in
@@ -103,8 +104,10 @@ class Client(ClientState):
             for adam in (self.adam, *self.further):
                 adam.reset()
         self.passes.begin_round(self._last_round())
-        change = self._change(algorithm, received)
-        done = self._train_phases(case, algorithm, round, change)
+        mixing = self._mixing(case, algorithm)
+        rule = StepRule(self.adam, self._change(algorithm, received), mixing=mixing)
+        done = self._train_phases(case, algorithm, round, rule)
+        work += mixing.work if mixing else []
         self.passes.end_round()
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
@@ -158,16 +161,26 @@ class Client(ClientState):
 
         return change
 
-    def _train_phases(self, case: Case, algorithm: Hooks, round: int, change: Change | None) -> list[Pass]:
+    def _mixing(self, case: Case, algorithm: Hooks) -> Mixing | None:
+        """Return what trains a second model beside the received one, if the algorithm mixes the two."""
+        if not algorithm.mixed:
+            return None
+        assert self.passes is not None and self.personal is not None
+        if case.optimizer.state == "reset":
+            self.personal.adam.reset()
+        share = self.kept[SHARE]
+        return Mixing(algorithm.mixed, case.optimizer, self.passes, self.model, self.personal, share)
+
+    def _train_phases(self, case: Case, algorithm: Hooks, round: int, rule: StepRule) -> list[Pass]:
         """Train the received model: in one phase, unless the algorithm has several."""
         if not algorithm.phases:
-            return self._train(case, round, range(case.local_epochs), 0, StepRule(self.adam, change))
+            return self._train(case, round, range(case.local_epochs), 0, rule)
         done: list[Pass] = []
         adams, first = (self.adam, *self.further), 0
         for number, epochs in enumerate(algorithm.phases.phases(case.local_epochs)):
-            rule = StepRule(adams[number], change, frozen_in(algorithm.phases, self.model, number))
-            step = sum(each.steps for each in done)
-            done += self._train(case, round, range(first, first + epochs), step, rule)
+            frozen, step = frozen_in(algorithm.phases, self.model, number), sum(each.steps for each in done)
+            own = replace(rule, adam=adams[number], frozen=frozen)
+            done += self._train(case, round, range(first, first + epochs), step, own)
             first += epochs
         return done
 
@@ -231,9 +244,16 @@ class Client(ClientState):
             return [self.passes.epoch(batches, streams, case.optimizer, rule.adam)]
         done = []
         for number, numbers in enumerate(chosen, step):
-            streams_of_step = DropoutStreams(case.seed, self.id, round, number)
-            done.append(self.passes.step(self.passes.batch(numbers), streams_of_step))
+            streams_of_step, batch = (
+                DropoutStreams(case.seed, self.id, round, number),
+                self.passes.batch(numbers),
+            )
+            if rule.mixing:
+                rule.mixing.begin_step()
+            done.append(self.passes.step(batch, streams_of_step))
             rule.take(case.optimizer, self.model, self.shared)
+            if rule.mixing:
+                rule.mixing.end_step(batch, streams_of_step)
         return done
 
     def _last_round(self) -> Tensor | None:
@@ -258,10 +278,18 @@ class Client(ClientState):
         report = algorithm.regroups.report(Trained(case.seed, self.id, round, mean_embedding), size)
         return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
 
+    def _evaluated(self) -> Tensor:
+        """Return the parameters that are evaluated: of its model, of its personal one, or of both mixed."""
+        if self.personal is None:
+            return self.row
+        if SHARE in self.kept:
+            return mixture(self.row, self.personal.row, self.kept[SHARE])
+        return self.personal.row
+
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""
         assert self.passes is not None
-        self.model.parameters.copy_(self.row if self.personal is None else self.personal.row)
+        self.model.parameters.copy_(self._evaluated())
         found, cut = self.passes.evaluate(), self.num_validation
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)

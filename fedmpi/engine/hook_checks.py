@@ -127,6 +127,15 @@ def phases(value: Any) -> tuple[int, ...]:
     return tuple(epochs.tolist())
 
 
+def share(value: Any) -> float:
+    """Return a share, 0 to 1; NaN, which comes of a model that diverges, is no breach."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise Breach(f"returned {_described(value)}: it must be a number from 0 to 1")
+    if value < 0 or value > 1:
+        raise Breach(f"returned {value!r}: it must be from 0 to 1")
+    return float(value)
+
+
 def text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):

@@ -35,7 +35,7 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, splits, regroups, reports, rows, records, server
+    penalty, controls, vector, phases, personal, mixed, splits, regroups, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
@@ -59,6 +59,7 @@ class Hooks:
         self.vector = self._having(capabilities.ClientVector, own.ClientVector)
         self.phases = self._having(capabilities.TrainingPhases, own.TrainingPhases)
         self.personal = self._having(capabilities.PersonalModel, own.PersonalModel)
+        self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
         self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)

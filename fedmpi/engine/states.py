@@ -81,7 +81,8 @@ class States:
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
         self._kept_at_start = partial(kept_at_start, algorithm)
         first = self._shared[federation.shapes[0]]
-        self._controls, self._personal = algorithm.controls is not None, algorithm.personal is not None
+        self._controls = algorithm.controls is not None
+        self._personal = algorithm.personal is not None or algorithm.mixed is not None
         self.size, self.trained = first.size * (2 if self._controls else 1), first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
@@ -105,7 +106,7 @@ class States:
             adam=self._adam(shape),
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
-            personal=Personal(model.parameters.clone(), self._adam(shape)) if self._personal else None,
+            personal=Personal(model.parameters.clone(), self._adam(shape, 1)) if self._personal else None,
             kept=self._kept_at_start(model, shared),
             further=[self._adam(shape, 1 + number) for number in range(self._further)],
         )

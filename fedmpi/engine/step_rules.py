@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,6 +13,9 @@ from fedmpi.case.schema import OptimizerOptions
 from fedmpi.engine.capability_hooks import TrainingPhases
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.models.flat import FlatModel, SharedPart
+
+if TYPE_CHECKING:
+    from fedmpi.engine.mixing import Mixing
 
 Change = Callable[[Tensor], None]
 """Adds to the gradient of the shared parameters, in place."""
@@ -28,16 +32,19 @@ class StepRule:
         What is done to the gradient of the shared parameters [shared], in place.
     frozen : bool [trained] or None
         Parameters that stay as they are.
+    mixing : Mixing or None
+        Trains a second model at the same steps.
     """
 
     adam: AdamState
     change: Change | None = None
     frozen: Tensor | None = None
+    mixing: Mixing | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether steps are the optimizer's alone, which some kernels take themselves."""
-        return self.change is None and self.frozen is None
+        return self.change is None and self.frozen is None and self.mixing is None
 
     def take(self, optimizer: OptimizerOptions, model: FlatModel, shared: SharedPart) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import PersonalModel, TrainingPhases, WeightsFromLosses
+from fedmpi.algorithms.capabilities import MixedModel, PersonalModel, TrainingPhases, WeightsFromLosses
 from fedmpi.case.schema import Case
 from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import known_width
@@ -133,7 +133,7 @@ def _trainings(case: Case) -> int:
     kind = _algorithm(case)
     if issubclass(kind, TrainingPhases):
         return sum(kind(case.algorithm).phases(case.local_epochs))
-    return case.local_epochs * (2 if issubclass(kind, PersonalModel) else 1)
+    return case.local_epochs * (2 if issubclass(kind, PersonalModel | MixedModel) else 1)
 
 
 def _parts(case: Case, facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:

@@ -95,6 +95,8 @@ HOOKS = {
     "trains": Hook(
         "self, name, phase", "phase == 0", "TrainingPhases", "phases = lambda self, local_epochs: (1, 1)"
     ),
+    "first_share": Hook("self", "0.5", "MixedModel", "next_share = lambda self, share, slope, lr: share"),
+    "next_share": Hook("self, share, slope, lr", "share", "MixedModel", "first_share = lambda self: 0.5"),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
@@ -125,7 +127,18 @@ IGNORED = frozenset({"penalty", "personal_penalty", "begin", "observe", "validat
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
 LOOSE = frozenset(
-    {"should_split", "shares", "split_candidates", "fields", "field_values", "state", "trains", "phases"}
+    {
+        "should_split",
+        "shares",
+        "split_candidates",
+        "fields",
+        "field_values",
+        "state",
+        "trains",
+        "phases",
+        "first_share",
+        "next_share",
+    }
 )
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
 
