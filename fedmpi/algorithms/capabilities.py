@@ -213,6 +213,59 @@ class MixedModel(Capability):
         """
 
 
+LossAt = Callable[[Any], tuple[float, Any]]
+"""Returns the mean loss of a batch at merged parameters [merged], and its gradient there."""
+
+
+@dataclass(frozen=True)
+class Merging:
+    """A client that merges its own parameters with received ones, as `LocalMerging.merging_weights` sees it.
+
+    Attributes
+    ----------
+    own, received : float32 [merged], torch
+        At the end of the client's last round, and of the group's model.
+    weights : float32 [merged], torch
+        The client's, as the hook returned them last; ones before.
+    first : bool
+        Whether the client merges for the first time.
+    batches : callable
+        Draws a share of the training graphs, at random, and returns the loss of each batch of them. All
+        other parameters are the received ones, or the client's own where they are not shared.
+    """
+
+    own: Any
+    received: Any
+    weights: Any
+    first: bool
+    batches: Callable[[float], list[LossAt]]
+
+
+class LocalMerging(Capability):
+    """Some received parameters are merged with the client's own before it trains (FedALA).
+
+    They start from ``own + (received - own) * weights``; all others, and all in a client's first round,
+    are taken as received. The weights stay with the client. Validation and test results are of the model that
+    the client trained last.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which of the shared parameters are merged, by name; at least one.
+
+        Parameters
+        ----------
+        names : tuple of str
+            In the order in which the model lists them.
+        """
+
+    @abstractmethod
+    def merging_weights(self, client: Merging) -> Any:
+        """Return the client's weights, float32 [merged] (torch)."""
+
+
 @dataclass(frozen=True)
 class Division:
     """A group divided: its parts, each int64, and the weights [k, k] by which it was done."""
@@ -409,6 +462,8 @@ class ServerState(Capability):
 
 CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
     (PersonalModel, MixedModel, "a client has one second model"),
+    (LocalMerging, PersonalModel, "results are of one model of the client"),
+    (LocalMerging, MixedModel, "results are of one model of the client"),
     (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),
     (Regroups, Splits, "groups are formed anew in every round or split, not both"),
     (Regroups, ControlVariates, "regrouping averages models, control variates follow updates"),

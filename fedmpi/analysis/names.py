@@ -30,6 +30,7 @@ _ALGORITHMS = {
     "feddyn": "FedDyn",
     "fedrep": "FedRep",
     "apfl": "APFL",
+    "fedala": "FedALA",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -48,7 +49,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    *("feddyn", "fedrep", "apfl"),
+    *("feddyn", "fedrep", "apfl", "fedala"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

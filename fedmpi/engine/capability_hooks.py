@@ -14,6 +14,7 @@ from fedmpi.algorithms.capabilities import (
     RECEIVED_LOSS,
     Bytes,
     Division,
+    Merging,
     Reports,
     RoundWeights,
     Trained,
@@ -94,6 +95,18 @@ class MixedModel(CapabilityHooks):
     def next_share(self, share: float, slope: float, lr: float) -> float:
         """Return a client's share after the first step of a round."""
         return self._calls.ask("next_share", (share, slope, lr), checks.share)
+
+
+class LocalMerging(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of the merged parameters."""
+        return self._calls.ask_once("merges", (names,), checks.some_of, names, key=names)
+
+    def merging_weights(self, client: Merging) -> Any:
+        """Return a client's weights."""
+        return self._calls.ask("merging_weights", (client,), checks.like, client.weights)
 
 
 class RowAggregate(CapabilityHooks):

@@ -40,13 +40,17 @@ class ClientState:
     adam : AdamState
         Its own where it is kept from round to round; else one that all clients of a shape reset and use.
     last : float32 [length] or None
-        Parameters at the end of its last round, for objectives that keep them; NaN before the first.
+        Parameters at the end of its last round, for objectives and algorithms that need them; NaN before
+        the first.
     controls : Controls or None
         For an algorithm that has any.
     personal : Personal or None
         The client's own model, for an algorithm that has one; it is evaluated in place of `row`.
     kept : dict of str to float32 [*]
         What else the algorithm has the client keep: see `fedmpi.engine.kept`.
+    merged : SharedPart or None
+        What of a received model is merged with the client's own, for an algorithm that does so; `last` is
+        then what is evaluated.
     further : list of AdamState
         Of the second and later phases of its training, where the algorithm has several; kept or reset as
         `adam`.
@@ -64,6 +68,7 @@ class ClientState:
     controls: Controls | None = None
     personal: Personal | None = None
     kept: dict[str, Tensor] = field(default_factory=dict)
+    merged: SharedPart | None = None
     further: list[AdamState] = field(default_factory=list)
 
     def receive(self, model: Tensor) -> None:
@@ -84,8 +89,11 @@ class ClientState:
         return [(self.row, self.adam), *personal]
 
     def all_parameters(self) -> Tensor:
-        """Return the parameters of its model and, behind them, of its personal one."""
-        return self.row if self.personal is None else torch.cat([row for row, _ in self._models])
+        """Return the parameters of its model and, behind them, of the other that is evaluated, if any."""
+        rows = [row for row, _ in self._models]
+        if self.merged is not None and self.last is not None:
+            rows.append(self.last)
+        return torch.cat(rows) if len(rows) > 1 else self.row
 
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""

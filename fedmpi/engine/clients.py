@@ -18,6 +18,7 @@ from fedmpi.engine.capability_hooks import PersonalModel
 from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import SHARE, VECTOR
+from fedmpi.engine.merging import merge
 from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
@@ -103,7 +104,10 @@ class Client(ClientState):
         if case.optimizer.state == "reset":
             for adam in (self.adam, *self.further):
                 adam.reset()
-        self.passes.begin_round(self._last_round())
+        last = self._last_round()
+        if algorithm.merging and last is not None:
+            work += merge(self, algorithm.merging, case, round, last)
+        self.passes.begin_round(last)
         mixing = self._mixing(case, algorithm)
         rule = StepRule(self.adam, self._change(algorithm, received), mixing=mixing)
         done = self._train_phases(case, algorithm, round, rule)
@@ -279,7 +283,9 @@ class Client(ClientState):
         return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
 
     def _evaluated(self) -> Tensor:
-        """Return the parameters that are evaluated: of its model, of its personal one, or of both mixed."""
+        """Return the parameters that are evaluated: of its model, or of the one that is its own."""
+        if self.merged is not None and (last := self._last_round()) is not None:
+            return last
         if self.personal is None:
             return self.row
         if SHARE in self.kept:

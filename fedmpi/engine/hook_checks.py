@@ -136,6 +136,19 @@ def share(value: Any) -> float:
     return float(value)
 
 
+def some_of(value: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names that are among others, at least one, in the order of those."""
+    if not isinstance(value, tuple | list | set | frozenset) or not all(
+        isinstance(each, str) for each in value
+    ):
+        raise Breach(f"returned {_described(value)}: it must be a tuple of names")
+    if strangers := sorted(set(value) - set(names)):
+        raise Breach(f'returned "{strangers[0]}", which is none of the names that it was given')
+    if not value:
+        raise Breach("returned nothing: it must be one name at least")
+    return tuple(name for name in names if name in value)
+
+
 def text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):

@@ -35,7 +35,8 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, mixed, splits, regroups, reports, rows, records, server
+    penalty, controls, vector, phases, personal, mixed, merging
+    splits, regroups, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
@@ -60,12 +61,18 @@ class Hooks:
         self.phases = self._having(capabilities.TrainingPhases, own.TrainingPhases)
         self.personal = self._having(capabilities.PersonalModel, own.PersonalModel)
         self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
+        self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
         self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)
         self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
         self.records = self._having(capabilities.Records, own.Records)
         self.server = self._having(capabilities.ServerState, own.ServerState)
+
+    @property
+    def keeps_last_round(self) -> bool:
+        """Whether clients keep their parameters at the end of their last round."""
+        return self.merging is not None
 
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None

@@ -14,8 +14,29 @@ VECTOR = "vector"
 SHARE = "share"
 """Share of the second model in the mixture of `MixedModel`, float32 [1]."""
 
+MERGING_WEIGHTS = "merging weights"
+"""Weights of `LocalMerging`, float32 [merged]; NaN before the client merges for the first time."""
 
-def kept_at_start(algorithm: Hooks, model: FlatModel, shared: SharedPart) -> dict[str, Tensor]:
+
+def merged_part(algorithm: Hooks, model: FlatModel, share: str) -> SharedPart | None:
+    """Return the ranges of the parameters that are merged with a client's own; None if none are.
+
+    Parameters
+    ----------
+    algorithm : Hooks
+    model : FlatModel
+    share : str
+        The case's option.
+    """
+    if algorithm.merging is None:
+        return None
+    names = tuple(slot.name for slot in model.slots if algorithm.shares(slot.name, share))
+    return model.shared(frozenset(algorithm.merging.merges(names)).__contains__)
+
+
+def kept_at_start(
+    algorithm: Hooks, model: FlatModel, shared: SharedPart, merged: SharedPart | None
+) -> dict[str, Tensor]:
     """Return what a client keeps before its first round, float32 vectors by name.
 
     Parameters
@@ -25,10 +46,14 @@ def kept_at_start(algorithm: Hooks, model: FlatModel, shared: SharedPart) -> dic
         Of the client's shape.
     shared : SharedPart
         What of it is communicated.
+    merged : SharedPart or None
+        What of it is merged: see `merged_part`.
     """
     kept: dict[str, Tensor] = {}
     if algorithm.vector is not None:
         kept[VECTOR] = torch.zeros(shared.trained, device=model.parameters.device)
     if algorithm.mixed is not None:
         kept[SHARE] = torch.full((1,), algorithm.mixed.first_share(), device=model.parameters.device)
+    if merged is not None:
+        kept[MERGING_WEIGHTS] = torch.full((merged.size,), torch.nan, device=model.parameters.device)
     return kept

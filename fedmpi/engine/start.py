@@ -113,6 +113,8 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     attacks.refuse_unfit(case, clients)
     module = network_of(case.objective, case.model, federation.shapes[0])
     parameters = dict(module.named_parameters())
+    if hooks.merging:
+        hooks.merging.merges(tuple(name for name in parameters if name in shared))
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])

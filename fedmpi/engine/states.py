@@ -20,7 +20,7 @@ from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import kept_at_start
+from fedmpi.engine.kept import kept_at_start, merged_part
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
@@ -70,7 +70,7 @@ class States:
         }
         self._task = federation.task
         self._keeps_optimizer = case.optimizer.state == "kept"
-        self._keeps_last = case.objective.keeps_last_round
+        self._keeps_last = case.objective.keeps_last_round or algorithm.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._further = len(algorithm.phases.phases(case.local_epochs)) - 1 if algorithm.phases else 0
         self._optimizers: dict[tuple[Shape, int], AdamState] = {}
@@ -80,6 +80,9 @@ class States:
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
         self._kept_at_start = partial(kept_at_start, algorithm)
+        self._merged = {
+            shape: merged_part(algorithm, model, case.share) for shape, model in self._models.items()
+        }
         first = self._shared[federation.shapes[0]]
         self._controls = algorithm.controls is not None
         self._personal = algorithm.personal is not None or algorithm.mixed is not None
@@ -107,7 +110,8 @@ class States:
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
             personal=Personal(model.parameters.clone(), self._adam(shape, 1)) if self._personal else None,
-            kept=self._kept_at_start(model, shared),
+            kept=self._kept_at_start(model, shared, self._merged[shape]),
+            merged=self._merged[shape],
             further=[self._adam(shape, 1 + number) for number in range(self._further)],
         )
 
@@ -221,7 +225,7 @@ class States:
     def _rest(self, shape: Shape) -> int:
         """Return the floats of control variates, vectors, and moments of further phases in a state."""
         model, controls = self._models[shape], self.size if self._controls else 0
-        vectors = self._kept_at_start(model, self._shared[shape]).values()
+        vectors = self._kept_at_start(model, self._shared[shape], self._merged[shape]).values()
         moments = self._further * (2 * model.trained + 2) if self._keeps_optimizer else 0
         return controls + sum(map(len, vectors)) + moments
 

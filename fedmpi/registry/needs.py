@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     ControlVariates,
+    LocalMerging,
     MixedModel,
     PersonalModel,
     Records,
@@ -27,7 +28,7 @@ from fedmpi.secure.neighbours import SECURITY_BITS, Degree, Risk, least_degree
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
 
-_CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel | MixedModel
+_CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel | MixedModel | LocalMerging
 """Capabilities that are made for a supervised objective."""
 
 MODELS_CLIP = 8.0

@@ -97,6 +97,12 @@ HOOKS = {
     ),
     "first_share": Hook("self", "0.5", "MixedModel", "next_share = lambda self, share, slope, lr: share"),
     "next_share": Hook("self, share, slope, lr", "share", "MixedModel", "first_share = lambda self: 0.5"),
+    "merges": Hook(
+        "self, names", "names[:1]", "LocalMerging", "merging_weights = lambda self, client: client.weights"
+    ),
+    "merging_weights": Hook(
+        "self, client", "client.weights", "LocalMerging", "merges = lambda self, names: names[:1]"
+    ),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
