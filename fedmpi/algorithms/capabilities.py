@@ -213,6 +213,41 @@ class MixedModel(Capability):
         """
 
 
+@dataclass(frozen=True)
+class Embeddings:
+    """What the model pools of a batch's graphs, as `EmbeddingLoss.embedding_loss` sees it (torch).
+
+    Attributes
+    ----------
+    current : float32 [B, h]
+        Of the model that trains, with dropout.
+    labels : int64 [B]
+        Classes; of tasks with several labels a graph, float [B, T].
+    received, previous : float32 [B, h] or None
+        Of the received model and of the client's model at the end of its last round, without dropout and
+        with running statistics; None where the capability does not need them, and before there is one.
+    """
+
+    current: Any
+    labels: Any
+    received: Any = None
+    previous: Any = None
+
+
+class EmbeddingLoss(Capability):
+    """A term of the local loss that is made of embeddings of the batch's graphs (MOON)."""
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+    needs_received: ClassVar[bool] = False
+    """True: the received model's embeddings are wanted."""
+    needs_previous: ClassVar[bool] = False
+    """True: those of the client's own last model are, which it then keeps."""
+
+    @abstractmethod
+    def embedding_loss(self, batch: Embeddings) -> Any:
+        """Return the term, a torch scalar that can be differentiated by `batch.current`; None for none."""
+
+
 LossAt = Callable[[Any], tuple[float, Any]]
 """Returns the mean loss of a batch at merged parameters [merged], and its gradient there."""
 

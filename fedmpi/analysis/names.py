@@ -31,6 +31,7 @@ _ALGORITHMS = {
     "fedrep": "FedRep",
     "apfl": "APFL",
     "fedala": "FedALA",
+    "moon": "MOON",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -49,7 +50,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    *("feddyn", "fedrep", "apfl", "fedala"),
+    *("feddyn", "fedrep", "apfl", "fedala", "moon"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

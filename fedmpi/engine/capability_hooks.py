@@ -14,6 +14,7 @@ from fedmpi.algorithms.capabilities import (
     RECEIVED_LOSS,
     Bytes,
     Division,
+    Embeddings,
     Merging,
     Reports,
     RoundWeights,
@@ -107,6 +108,24 @@ class LocalMerging(CapabilityHooks):
     def merging_weights(self, client: Merging) -> Any:
         """Return a client's weights."""
         return self._calls.ask("merging_weights", (client,), checks.like, client.weights)
+
+
+class EmbeddingLoss(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    @property
+    def needs_received(self) -> bool:
+        """Whether the received model's embeddings are wanted."""
+        return bool(self._calls.call("needs_received"))
+
+    @property
+    def needs_previous(self) -> bool:
+        """Whether those of the client's last model are wanted."""
+        return bool(self._calls.call("needs_previous"))
+
+    def embedding_loss(self, batch: Embeddings) -> Any:
+        """Return a batch's term, or None."""
+        return self._calls.ask("embedding_loss", (batch,), checks.scalar_like, batch.current)
 
 
 class RowAggregate(CapabilityHooks):

@@ -16,17 +16,21 @@ from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.engine.capability_hooks import PersonalModel
 from fedmpi.engine.client_state import ClientState, two_norm
+from fedmpi.engine.embedding_terms import EmbeddingTerms
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import SHARE, VECTOR
 from fedmpi.engine.merging import merge
 from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
-from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
+from fedmpi.engine.passes import CompiledPasses, Embedded, Embedding, Pass, Passes, TorchPasses
 from fedmpi.engine.step_rules import Change, StepRule, frozen_in
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
 from fedmpi.seeds import Purpose, key, permutation
+
+Work = Pass | Embedded | Embedding
+"""What takes FLOPs beside the steps."""
 
 Classifying = CompiledPasses | MoleculePasses | TorchPasses
 """Passes of supervised objectives."""
@@ -99,7 +103,7 @@ class Client(ClientState):
         model = self.model
         model.parameters.copy_(self.row)
         received = self.shared.pack(self.row)
-        work: list[Pass | Embedding] = []
+        work: list[Work] = []
         received_loss = self._received_loss(algorithm, work)
         if case.optimizer.state == "reset":
             for adam in (self.adam, *self.further):
@@ -109,9 +113,10 @@ class Client(ClientState):
             work += merge(self, algorithm.merging, case, round, last)
         self.passes.begin_round(last)
         mixing = self._mixing(case, algorithm)
-        rule = StepRule(self.adam, self._change(algorithm, received), mixing=mixing)
+        terms = EmbeddingTerms(algorithm.embeddings, self, last) if algorithm.embeddings else None
+        rule = StepRule(self.adam, self._change(algorithm, received), mixing=mixing, terms=terms)
         done = self._train_phases(case, algorithm, round, rule)
-        work += mixing.work if mixing else []
+        work += [*(mixing.work if mixing else []), *(terms.work if terms else [])]
         self.passes.end_round()
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
@@ -139,7 +144,7 @@ class Client(ClientState):
             received_loss=received_loss,
         )
 
-    def _received_loss(self, algorithm: Hooks, work: list[Pass | Embedding]) -> float | None:
+    def _received_loss(self, algorithm: Hooks, work: list[Work]) -> float | None:
         """Return the loss of the received model on the training graphs, if the algorithm asks for it."""
         if not algorithm.reports or not algorithm.reports.received_loss:
             return None
@@ -248,13 +253,14 @@ class Client(ClientState):
             return [self.passes.epoch(batches, streams, case.optimizer, rule.adam)]
         done = []
         for number, numbers in enumerate(chosen, step):
-            streams_of_step, batch = (
-                DropoutStreams(case.seed, self.id, round, number),
-                self.passes.batch(numbers),
-            )
+            streams_of_step = DropoutStreams(case.seed, self.id, round, number)
+            batch = self.passes.batch(numbers)
             if rule.mixing:
                 rule.mixing.begin_step()
-            done.append(self.passes.step(batch, streams_of_step))
+            if rule.terms:
+                done.append(rule.terms.step(numbers, batch, streams_of_step))
+            else:
+                done.append(self.passes.step(batch, streams_of_step))
             rule.take(case.optimizer, self.model, self.shared)
             if rule.mixing:
                 rule.mixing.end_step(batch, streams_of_step)
@@ -265,7 +271,7 @@ class Client(ClientState):
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
     def _report(
-        self, case: Case, algorithm: Hooks, round: int, work: list[Pass | Embedding]
+        self, case: Case, algorithm: Hooks, round: int, work: list[Work]
     ) -> tuple[npt.NDArray[np.uint8], bool]:
         """Return the client's report after its training, and whether an embedding in it is not finite."""
         size, means = algorithm.report_size(case.model), list[npt.NDArray[np.float64]]()

@@ -185,6 +185,15 @@ def like(value: Any, other: Any) -> Any:
     return value
 
 
+def scalar_like(value: Any, other: Any) -> Any:
+    """Return a scalar of the type of a tensor, or None."""
+    if value is not None and not (
+        type(value) is type(other) and value.shape == () and value.dtype == other.dtype
+    ):
+        raise Breach(f"returned {_described(value)}: it must be a scalar of {other.dtype}, or None")
+    return value
+
+
 def split_candidates(value: Any, groups_now: Ints, took_part: npt.NDArray[np.bool_]) -> list[int]:
     """Return the groups that may split, ascending; each has a member that took part."""
     chosen = np.unique(_integers(value, None, "groups"))

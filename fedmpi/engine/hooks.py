@@ -35,7 +35,7 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, mixed, merging
+    penalty, controls, vector, phases, personal, mixed, merging, embeddings
     splits, regroups, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
@@ -62,6 +62,7 @@ class Hooks:
         self.personal = self._having(capabilities.PersonalModel, own.PersonalModel)
         self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
         self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
+        self.embeddings = self._having(capabilities.EmbeddingLoss, own.EmbeddingLoss)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
         self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)
@@ -72,7 +73,8 @@ class Hooks:
     @property
     def keeps_last_round(self) -> bool:
         """Whether clients keep their parameters at the end of their last round."""
-        return self.merging is not None
+        previous = self.embeddings is not None and self.embeddings.needs_previous
+        return self.merging is not None or previous
 
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None

@@ -15,6 +15,7 @@ from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.models.flat import FlatModel, SharedPart
 
 if TYPE_CHECKING:
+    from fedmpi.engine.embedding_terms import EmbeddingTerms
     from fedmpi.engine.mixing import Mixing
 
 Change = Callable[[Tensor], None]
@@ -34,17 +35,20 @@ class StepRule:
         Parameters that stay as they are.
     mixing : Mixing or None
         Trains a second model at the same steps.
+    terms : EmbeddingTerms or None
+        Makes terms of the loss of embeddings.
     """
 
     adam: AdamState
     change: Change | None = None
     frozen: Tensor | None = None
     mixing: Mixing | None = None
+    terms: EmbeddingTerms | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether steps are the optimizer's alone, which some kernels take themselves."""
-        return self.change is None and self.frozen is None and self.mixing is None
+        return self.change is None and self.frozen is None and self.mixing is None and self.terms is None
 
     def take(self, optimizer: OptimizerOptions, model: FlatModel, shared: SharedPart) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""

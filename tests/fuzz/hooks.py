@@ -103,6 +103,7 @@ HOOKS = {
     "merging_weights": Hook(
         "self, client", "client.weights", "LocalMerging", "merges = lambda self, names: names[:1]"
     ),
+    "embedding_loss": Hook("self, batch", "batch.current.square().mean()", "EmbeddingLoss"),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
@@ -141,6 +142,7 @@ LOOSE = frozenset(
         "field_values",
         "state",
         "trains",
+        "embedding_loss",
         "phases",
         "first_share",
         "next_share",
