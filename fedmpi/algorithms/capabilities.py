@@ -226,12 +226,15 @@ class Embeddings:
     received, previous : float32 [B, h] or None
         Of the received model and of the client's model at the end of its last round, without dropout and
         with running statistics; None where the capability does not need them, and before there is one.
+    prototypes : float32 [C, h] or None
+        Of `Prototypes`, as the client got them last; NaN for classes without any.
     """
 
     current: Any
     labels: Any
     received: Any = None
     previous: Any = None
+    prototypes: Any = None
 
 
 class EmbeddingLoss(Capability):
@@ -246,6 +249,39 @@ class EmbeddingLoss(Capability):
     @abstractmethod
     def embedding_loss(self, batch: Embeddings) -> Any:
         """Return the term, a torch scalar that can be differentiated by `batch.current`; None for none."""
+
+
+class Prototypes(Capability):
+    """Class prototypes travel: each client's to the server, those of all clients back (FedProto).
+
+    After its training a participant embeds its training graphs, without dropout and with running statistics.
+    It sends the mean of each class, float32, and how many graphs the class has, int32. Every client gets
+    what the server makes of them. Models travel beside them, unless `Algorithm.communicates` is False.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def global_prototypes(self, means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+        """Return what all clients get, float32 [C, h]; on rank 0.
+
+        Rows of NaN leave a class's prototype as it was.
+
+        Parameters
+        ----------
+        means : float32 [k, C, h]
+            Of the round's participants, ascending; 0 for classes of which a client has no graph.
+        counts : int64 [k, C]
+            Training graphs of each class.
+        """
+
+    @property
+    def predicts_by_prototypes(self) -> bool:
+        """Whether the nearest prototype decides on a held-out graph's class, instead of the head.
+
+        Losses are the head's in any case.
+        """
+        return False
 
 
 LossAt = Callable[[Any], tuple[float, Any]]
@@ -497,6 +533,7 @@ class ServerState(Capability):
 
 CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
     (PersonalModel, MixedModel, "a client has one second model"),
+    (Regroups, Prototypes, "a client has one report"),
     (LocalMerging, PersonalModel, "results are of one model of the client"),
     (LocalMerging, MixedModel, "results are of one model of the client"),
     (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),

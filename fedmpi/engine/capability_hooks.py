@@ -128,6 +128,20 @@ class EmbeddingLoss(CapabilityHooks):
         return self._calls.ask("embedding_loss", (batch,), checks.scalar_like, batch.current)
 
 
+class Prototypes(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether prototypes decide on held-out graphs."""
+        return self._calls.ask("predicts_by_prototypes", (), checks.yes_or_no)
+
+    def global_prototypes(self, means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+        """Return the prototypes that clients get."""
+        found = self._calls.call("global_prototypes", means, counts)
+        return self._calls.checked("global_prototypes", checks.rows, found, means.shape[1:])
+
+
 class RowAggregate(CapabilityHooks):
     """Checked hooks of the capability."""
 

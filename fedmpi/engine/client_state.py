@@ -13,6 +13,7 @@ from torch import Tensor
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.personal import Personal
+from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.flat import FlatModel, SharedPart
 
@@ -51,6 +52,10 @@ class ClientState:
     merged : SharedPart or None
         What of a received model is merged with the client's own, for an algorithm that does so; `last` is
         then what is evaluated.
+    prototypes : PrototypeShape or None
+        Of the prototypes that the client sends and gets.
+    nearest : bool
+        Whether the nearest prototype decides on held-out graphs.
     further : list of AdamState
         Of the second and later phases of its training, where the algorithm has several; kept or reset as
         `adam`.
@@ -69,6 +74,8 @@ class ClientState:
     personal: Personal | None = None
     kept: dict[str, Tensor] = field(default_factory=dict)
     merged: SharedPart | None = None
+    prototypes: PrototypeShape | None = None
+    nearest: bool = False
     further: list[AdamState] = field(default_factory=list)
 
     def receive(self, model: Tensor) -> None:

@@ -18,11 +18,12 @@ from fedmpi.engine.capability_hooks import PersonalModel
 from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.embedding_terms import EmbeddingTerms
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import SHARE, VECTOR
+from fedmpi.engine.kept import PROTOTYPES, SHARE, VECTOR
 from fedmpi.engine.merging import merge
 from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.passes import CompiledPasses, Embedded, Embedding, Pass, Passes, TorchPasses
+from fedmpi.engine.prototypes import PrototypeShape, judged
 from fedmpi.engine.step_rules import Change, StepRule, frozen_in
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
@@ -274,6 +275,8 @@ class Client(ClientState):
         self, case: Case, algorithm: Hooks, round: int, work: list[Work]
     ) -> tuple[npt.NDArray[np.uint8], bool]:
         """Return the client's report after its training, and whether an embedding in it is not finite."""
+        if self.prototypes is not None:
+            return self._report_prototypes(self.prototypes, work)
         size, means = algorithm.report_size(case.model), list[npt.NDArray[np.float64]]()
         if not algorithm.regroups or not size:
             return np.zeros(0, np.uint8), False
@@ -287,6 +290,22 @@ class Client(ClientState):
 
         report = algorithm.regroups.report(Trained(case.seed, self.id, round, mean_embedding), size)
         return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
+
+    def _report_prototypes(
+        self, shape: PrototypeShape, work: list[Work]
+    ) -> tuple[npt.NDArray[np.uint8], bool]:
+        """Return the prototypes of the trained model, and whether one of them is not finite."""
+        assert isinstance(self.passes, CompiledPasses | TorchPasses)  # checked with the suite
+
+        def parts() -> Iterator[Embedded]:
+            assert isinstance(self.passes, CompiledPasses | TorchPasses)
+            for part in self.passes.embedded():
+                work.append(part)
+                yield part
+
+        report = shape.report(parts(), self.passes.training_labels)
+        means, _ = shape.read(report[None])
+        return report, not bool(np.isfinite(means).all())
 
     def _evaluated(self) -> Tensor:
         """Return the parameters that are evaluated: of its model, or of the one that is its own."""
@@ -303,5 +322,11 @@ class Client(ClientState):
         assert self.passes is not None
         self.model.parameters.copy_(self._evaluated())
         found, cut = self.passes.evaluate(), self.num_validation
+        if self.nearest and self.prototypes is not None and len(found.outcome.losses):
+            prototypes = self.kept[PROTOTYPES].view(self.prototypes.classes, -1)
+            if not bool(torch.isnan(prototypes).all()):
+                assert isinstance(self.passes, CompiledPasses | TorchPasses)
+                held_out = self.passes.embedded_held_out(), self.passes.held_out_labels
+                found = judged(found, *held_out, prototypes)
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fedmpi.algorithms.capabilities import Embeddings
 from fedmpi.engine.capability_hooks import EmbeddingLoss
+from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.passes import CompiledPasses, Embedded, Pass, TorchPasses
 from fedmpi.graphs.packed import Int
 from fedmpi.kernels.pooled_network import EmbeddingTerm
@@ -49,6 +50,11 @@ class EmbeddingTerms:
         self._received = self._embeddings(present) if hooks.needs_received else None
         self._previous = self._embeddings(last) if hooks.needs_previous and last is not None else None
         client.model.parameters.copy_(present)
+        kept = client.kept.get(PROTOTYPES)
+        known = kept is not None and client.prototypes is not None and not bool(torch.isnan(kept).all())
+        self._prototypes = None
+        if known and kept is not None and client.prototypes is not None:
+            self._prototypes = kept.view(client.prototypes.classes, -1)
 
     def _embeddings(self, parameters: Tensor) -> Tensor:
         """Return a model's embeddings of all training graphs, float32 [n, h]."""
@@ -72,7 +78,8 @@ class EmbeddingTerms:
         def term(current: Tensor) -> Tensor | None:
             labels = self._labels[numbers].to(current.device)
             received, previous = of_batch(self._received), of_batch(self._previous)
-            found: Tensor | None = self._hooks.embedding_loss(Embeddings(current, labels, received, previous))
+            batch = Embeddings(current, labels, received, previous, self._prototypes)
+            found: Tensor | None = self._hooks.embedding_loss(batch)
             return found
 
         return term

@@ -177,6 +177,13 @@ def mean(value: Any, size: int) -> npt.NDArray[np.float64]:
     return value
 
 
+def rows(value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Return float32 rows of a shape."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != shape:
+        raise Breach(f"returned {_described(value)}: it must be float32 {list(shape)}")
+    return value
+
+
 def like(value: Any, other: Any) -> Any:
     """Return a vector of the type and shape of another; of torch."""
     same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)

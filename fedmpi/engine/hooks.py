@@ -35,7 +35,7 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, mixed, merging, embeddings
+    penalty, controls, vector, phases, personal, mixed, merging, embeddings, prototypes
     splits, regroups, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
@@ -63,6 +63,7 @@ class Hooks:
         self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
         self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
         self.embeddings = self._having(capabilities.EmbeddingLoss, own.EmbeddingLoss)
+        self.prototypes = self._having(capabilities.Prototypes, own.Prototypes)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
         self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)

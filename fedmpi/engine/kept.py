@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.models.flat import FlatModel, SharedPart
 
 VECTOR = "vector"
@@ -16,6 +17,9 @@ SHARE = "share"
 
 MERGING_WEIGHTS = "merging weights"
 """Weights of `LocalMerging`, float32 [merged]; NaN before the client merges for the first time."""
+
+PROTOTYPES = "prototypes"
+"""Prototypes as the client got them last, float32 [C h]; NaN for classes without any."""
 
 
 def merged_part(algorithm: Hooks, model: FlatModel, share: str) -> SharedPart | None:
@@ -35,7 +39,11 @@ def merged_part(algorithm: Hooks, model: FlatModel, share: str) -> SharedPart | 
 
 
 def kept_at_start(
-    algorithm: Hooks, model: FlatModel, shared: SharedPart, merged: SharedPart | None
+    algorithm: Hooks,
+    model: FlatModel,
+    shared: SharedPart,
+    merged: SharedPart | None,
+    prototypes: PrototypeShape | None,
 ) -> dict[str, Tensor]:
     """Return what a client keeps before its first round, float32 vectors by name.
 
@@ -48,6 +56,8 @@ def kept_at_start(
         What of it is communicated.
     merged : SharedPart or None
         What of it is merged: see `merged_part`.
+    prototypes : PrototypeShape or None
+        Of the federation.
     """
     kept: dict[str, Tensor] = {}
     if algorithm.vector is not None:
@@ -56,4 +66,7 @@ def kept_at_start(
         kept[SHARE] = torch.full((1,), algorithm.mixed.first_share(), device=model.parameters.device)
     if merged is not None:
         kept[MERGING_WEIGHTS] = torch.full((merged.size,), torch.nan, device=model.parameters.device)
+    if prototypes is not None:
+        size = prototypes.classes * prototypes.width
+        kept[PROTOTYPES] = torch.full((size,), torch.nan, device=model.parameters.device)
     return kept

@@ -164,9 +164,21 @@ class CompiledPasses(Supervised):
 
     def embedded(self) -> Iterator[Embedded]:
         """Embed all training graphs without dropout, up to the pooling, part by part; each is overwritten."""
-        for graphs, _, counts in self._training_levels:
+        return self._embedded(self._training_levels)
+
+    def embedded_held_out(self) -> Iterator[Embedded]:
+        """Embed all held-out graphs in the same way."""
+        return self._embedded(self._held_out)
+
+    def _embedded(self, parts: _Levels) -> Iterator[Embedded]:
+        for graphs, _, counts in parts:
             executed = self._kernels.evaluation_flops(graphs)
             yield Embedded(self._kernels.embed(graphs), self._flops.forward(counts).total, executed)
+
+    @property
+    def held_out_labels(self) -> npt.NDArray[Any]:
+        """Labels of the held-out graphs."""
+        return np.concatenate([labels for _, labels, _ in self._held_out])
 
     def embed(self) -> Embedding:
         """Return the mean embedding of all training graphs."""
@@ -271,11 +283,24 @@ class TorchPasses(Supervised):
         """Labels of the training graphs."""
         return self._train.labels
 
-    @torch.no_grad()
     def embedded(self) -> Iterator[Embedded]:
         """Embed all training graphs without dropout, up to the pooling, part by part."""
         self._training_batches = self._training_batches or self._batches(self._train)
-        for batch in self._training_batches:
+        return self._embedded(self._training_batches)
+
+    def embedded_held_out(self) -> Iterator[Embedded]:
+        """Embed all held-out graphs in the same way."""
+        self._held_out_batches = self._held_out_batches or self._batches(self._held_out)
+        return self._embedded(self._held_out_batches)
+
+    @property
+    def held_out_labels(self) -> npt.NDArray[Any]:
+        """Labels of the held-out graphs."""
+        return self._held_out.labels
+
+    @torch.no_grad()
+    def _embedded(self, batches: list[Batch]) -> Iterator[Embedded]:
+        for batch in batches:
             executed = self._executed(batch, training=False)
             rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
             yield Embedded(rows, self._flops.forward(self._counts_of(batch)).total, executed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,7 @@ from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.personal import Personal
+from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.kernels.encoder import FastEncoder
@@ -34,7 +35,7 @@ from fedmpi.kernels.networks import FastNetwork, fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder
-from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, NetworkOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
@@ -57,6 +58,10 @@ class States:
         Number of shared elements, control variates included, and of those before the running statistics.
     device : torch.device
         Where this rank's models live.
+    prototypes : PrototypeShape or None
+        Of an algorithm whose clients exchange prototypes.
+    report_bytes : int
+        Of what the algorithm has each client report.
     """
 
     def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
@@ -79,6 +84,11 @@ class States:
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
+        self.prototypes = _prototype_shape(case, algorithm, federation.shapes)
+        self._nearest = algorithm.prototypes is not None and algorithm.prototypes.predicts
+        self.report_bytes = algorithm.report_size(case.model)
+        if self.prototypes is not None:
+            self.report_bytes = self.prototypes.up_bytes
         self._kept_at_start = partial(kept_at_start, algorithm)
         self._merged = {
             shape: merged_part(algorithm, model, case.share) for shape, model in self._models.items()
@@ -110,8 +120,10 @@ class States:
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
             personal=Personal(model.parameters.clone(), self._adam(shape, 1)) if self._personal else None,
-            kept=self._kept_at_start(model, shared, self._merged[shape]),
+            kept=self._kept_at_start(model, shared, self._merged[shape], self.prototypes),
             merged=self._merged[shape],
+            prototypes=self.prototypes,
+            nearest=self._nearest,
             further=[self._adam(shape, 1 + number) for number in range(self._further)],
         )
 
@@ -225,9 +237,9 @@ class States:
     def _rest(self, shape: Shape) -> int:
         """Return the floats of control variates, vectors, and moments of further phases in a state."""
         model, controls = self._models[shape], self.size if self._controls else 0
-        vectors = self._kept_at_start(model, self._shared[shape], self._merged[shape]).values()
+        vectors = self._kept_at_start(model, self._shared[shape], self._merged[shape], self.prototypes)
         moments = self._further * (2 * model.trained + 2) if self._keeps_optimizer else 0
-        return controls + sum(map(len, vectors)) + moments
+        return controls + sum(map(len, vectors.values())) + moments
 
     def layouts(self) -> list[StateLayout]:
         """Return the layout of each client's state, hosted here or not."""
@@ -256,3 +268,11 @@ class States:
             if int(group[number]) not in models:
                 models[int(group[number])] = client.received()
         return models
+
+
+def _prototype_shape(case: Case, algorithm: Hooks, shapes: Sequence[Shape]) -> PrototypeShape | None:
+    """Return the shape of the prototypes, which has the classes of all clients; None without any."""
+    if algorithm.prototypes is None:
+        return None
+    assert isinstance(case.model, NetworkOptions)  # the registry refused others
+    return PrototypeShape(shapes[0].classes, case.model.embedding)

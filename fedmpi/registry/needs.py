@@ -11,6 +11,7 @@ from fedmpi.algorithms.capabilities import (
     LocalMerging,
     MixedModel,
     PersonalModel,
+    Prototypes,
     Records,
     Regroups,
     RowAggregate,
@@ -30,7 +31,9 @@ from fedmpi.secure.neighbours import SECURITY_BITS, Degree, Risk, least_degree
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
 
-_CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel | MixedModel | LocalMerging | EmbeddingLoss
+_CLASSIFIES = (
+    Regroups | WeightsFromLosses | PersonalModel | MixedModel | LocalMerging | EmbeddingLoss | Prototypes
+)
 """Capabilities that are made for a supervised objective."""
 
 MODELS_CLIP = 8.0
@@ -48,8 +51,12 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "share", f"{name} decides which tensors are shared: remove the setting `share`"
     if isinstance(algorithm, _CLASSIFIES) and not case.objective.supervised:
         return "objective", f'{name} needs a classifier: use "supervised"'
-    if isinstance(algorithm, EmbeddingLoss) and (reason := _without_embeddings(case)):
-        return "task", f"{name} has a loss of graphs' embeddings, {reason}"
+    if isinstance(algorithm, EmbeddingLoss | Prototypes) and (reason := _without_embeddings(case)):
+        return "task", f"{name} reads graphs' embeddings, {reason}"
+    if isinstance(algorithm, Prototypes) and not classifies(case.task, case.dataset.name):
+        return "task", f"{name} has a prototype of each class: use a task of one class per graph"
+    if isinstance(algorithm, Prototypes) and reduction.secret:
+        return "reduction", f'the server of {name} sees the prototypes of single clients: use "exact"'
     if reason := _refusal(algorithm, case):
         return "algorithm", reason
     if isinstance(algorithm, Regroups) and case.participation < 1:
@@ -78,7 +85,7 @@ def _without_embeddings(case: Case) -> str:
 def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:
     """Return the kernels that can run an algorithm with a model: compiled molecules give no embeddings."""
     able = kernels_of(algorithm)
-    if issubclass(algorithm, EmbeddingLoss) and isinstance(model, FedGraphNNOptions):
+    if issubclass(algorithm, EmbeddingLoss | Prototypes) and isinstance(model, FedGraphNNOptions):
         return able - {"compiled"}
     return able
 
@@ -114,7 +121,7 @@ def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
         return ""
     if not algorithm.communicates:
         return f"{name} sends no updates: remove it"
-    if isinstance(algorithm, WeightsFromReports | RowAggregate) or (
+    if isinstance(algorithm, WeightsFromReports | RowAggregate | Prototypes) or (
         isinstance(algorithm, Splits) and algorithm.wants_rows
     ):
         return f"{name} needs something of every participant: remove it"

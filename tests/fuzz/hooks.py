@@ -104,6 +104,7 @@ HOOKS = {
         "self, client", "client.weights", "LocalMerging", "merges = lambda self, names: names[:1]"
     ),
     "embedding_loss": Hook("self, batch", "batch.current.square().mean()", "EmbeddingLoss"),
+    "global_prototypes": Hook("self, means, counts", "means.mean(axis=0)", "Prototypes"),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
@@ -156,6 +157,9 @@ POSSIBLE = frozenset(
         ("weights", "return np.full(np.shape(right), 10**18)"),
         ("report", "return np.asarray(right) - 1"),
         ("update", "return np.asarray(right) - 1"),
+        ("global_prototypes", "return np.asarray(right) - 1"),
+        ("global_prototypes", "return np.asarray(right) + np.nan"),
+        ("global_prototypes", "return np.full(np.shape(right), np.inf, np.float32)"),
         ("update", "return np.asarray(right) + np.nan"),
         ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
     }
