@@ -11,30 +11,23 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.capabilities import Trained
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.engine.capability_hooks import PersonalModel
+from fedmpi.engine.client_reports import Classifying, Work, by_prototypes, report_of
 from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.embedding_terms import EmbeddingTerms
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import PROTOTYPES, SHARE, VECTOR
+from fedmpi.engine.kept import SHARE, VECTOR
 from fedmpi.engine.merging import merge
 from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
-from fedmpi.engine.passes import CompiledPasses, Embedded, Embedding, Pass, Passes, TorchPasses
-from fedmpi.engine.prototypes import PrototypeShape, judged
+from fedmpi.engine.passes import Pass, Passes
 from fedmpi.engine.step_rules import Change, StepRule, frozen_in
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
 from fedmpi.seeds import Purpose, key, permutation
-
-Work = Pass | Embedded | Embedding
-"""What takes FLOPs beside the steps."""
-
-Classifying = CompiledPasses | MoleculePasses | TorchPasses
-"""Passes of supervised objectives."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +115,7 @@ class Client(ClientState):
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
-        report, lost = self._report(case, algorithm, round, work)
+        report, lost = report_of(self, case, algorithm, round, work)
         if self.last is not None:
             self.last.copy_(model.parameters)
         self._renew_vectors(case, algorithm, received, steps)
@@ -271,42 +264,6 @@ class Client(ClientState):
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
-    def _report(
-        self, case: Case, algorithm: Hooks, round: int, work: list[Work]
-    ) -> tuple[npt.NDArray[np.uint8], bool]:
-        """Return the client's report after its training, and whether an embedding in it is not finite."""
-        if self.prototypes is not None:
-            return self._report_prototypes(self.prototypes, work)
-        size, means = algorithm.report_size(case.model), list[npt.NDArray[np.float64]]()
-        if not algorithm.regroups or not size:
-            return np.zeros(0, np.uint8), False
-
-        def mean_embedding() -> npt.NDArray[np.float64]:
-            assert isinstance(self.passes, Classifying)  # checked with the suite
-            found = self.passes.embed()
-            work.append(found)
-            means.append(found.mean)
-            return found.mean
-
-        report = algorithm.regroups.report(Trained(case.seed, self.id, round, mean_embedding), size)
-        return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
-
-    def _report_prototypes(
-        self, shape: PrototypeShape, work: list[Work]
-    ) -> tuple[npt.NDArray[np.uint8], bool]:
-        """Return the prototypes of the trained model, and whether one of them is not finite."""
-        assert isinstance(self.passes, CompiledPasses | TorchPasses)  # checked with the suite
-
-        def parts() -> Iterator[Embedded]:
-            assert isinstance(self.passes, CompiledPasses | TorchPasses)
-            for part in self.passes.embedded():
-                work.append(part)
-                yield part
-
-        report = shape.report(parts(), self.passes.training_labels)
-        means, _ = shape.read(report[None])
-        return report, not bool(np.isfinite(means).all())
-
     def _evaluated(self) -> Tensor:
         """Return the parameters that are evaluated: of its model, or of the one that is its own."""
         if self.merged is not None and (last := self._last_round()) is not None:
@@ -322,11 +279,7 @@ class Client(ClientState):
         assert self.passes is not None
         self.model.parameters.copy_(self._evaluated())
         found, cut = self.passes.evaluate(), self.num_validation
-        if self.nearest and self.prototypes is not None and len(found.outcome.losses):
-            prototypes = self.kept[PROTOTYPES].view(self.prototypes.classes, -1)
-            if not bool(torch.isnan(prototypes).all()):
-                assert isinstance(self.passes, CompiledPasses | TorchPasses)
-                held_out = self.passes.embedded_held_out(), self.passes.held_out_labels
-                found = judged(found, *held_out, prototypes)
+        if self.nearest:
+            found = by_prototypes(self, found)
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)

@@ -73,6 +73,19 @@ def test_the_nearest_prototype_decides():
     assert nearest(torch.tensor([[0.5, 0.0], [2.0, 1.0]]), prototypes).tolist() == [0, 2]
 
 
+@pytest.mark.parametrize("kernels", ["compiled", "csr"])
+def test_held_out_graphs_get_the_class_of_the_nearest_prototype(prepared, kernels):
+    rounds = prepared("algorithm=fedproto", f"kernels={kernels}")
+    one = rounds.clients[0]
+    by_head = one.evaluate()
+    one.kept["prototypes"][:64], one.kept["prototypes"][64:] = 0.0, 1e6  # all graphs are near class 0
+    found = one.evaluate()
+    hits = np.concatenate([found.val.hits, found.test.hits])
+    assert hits.tolist() == (one.passes.held_out_labels == 0).astype(int).tolist()
+    assert np.array_equal(found.test.losses, by_head.test.losses)
+    assert found.model_flops == 2 * by_head.model_flops
+
+
 def test_a_client_sends_its_trained_models_prototypes(prepared):
     rounds = prepared("algorithm=fedproto")
     one, case = rounds.clients[0], rounds.case
