@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     ATTACK = 10
     NOISE = 11
     LEAVING = 12
+    MERGING = 13
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -98,6 +98,70 @@ class ControlVariates(Capability):
         """
 
 
+class ClientVector(Capability):
+    """A vector of each client, as long as the shared parameters, that never leaves it (FedDyn).
+
+    It is zero at the start, and changes in the rounds in which the client takes part.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def linear_term(self, own: Any) -> Any:
+        """Return what is added to the gradient of the shared parameters in every local step.
+
+        Parameters
+        ----------
+        own : float32 [trained], torch
+            The client's vector.
+        """
+
+    @abstractmethod
+    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
+        """Return the client's vector after local training.
+
+        Parameters
+        ----------
+        own : float32 [trained], torch
+        moved : float32 [trained], torch
+            Shared parameters after the round's local steps minus those before.
+        steps : int
+        lr : float
+            Length of a local step.
+        """
+
+
+class TrainingPhases(Capability):
+    """Local training in phases, each of which trains some tensors and leaves the others alone (FedRep).
+
+    Every phase has optimizer moments of its own. Running statistics (batch normalisation) follow every pass.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def phases(self, local_epochs: int) -> tuple[int, ...]:
+        """Return the epochs of each phase of a round, in order; at least one each.
+
+        Parameters
+        ----------
+        local_epochs : int
+            The case's option.
+        """
+
+    @abstractmethod
+    def trains(self, name: str, phase: int) -> bool:
+        """Return whether a phase trains a parameter.
+
+        Parameters
+        ----------
+        name : str
+            Of the parameter, as its module has it.
+        phase : int
+            Place in `phases`.
+        """
+
+
 class PersonalModel(Capability):
     """A second model of each client, which never leaves it (Ditto).
 
@@ -117,6 +181,160 @@ class PersonalModel(Capability):
         parameters, received, gradient : float32 [shared]
             Of the personal model, of the group's model at the start of the round, and of the local loss.
         """
+
+
+class MixedModel(Capability):
+    """A second model of each client, v, mixed with its copy w of the group's model (APFL).
+
+    It starts as the client's first model and never leaves it. In every local step w moves by the gradient at
+    w, and v by the gradient at the mixture ``share v + (1 - share) w`` with respect to v, of the same batch
+    and dropout, with optimizer moments of its own. Validation and test results are those of the mixture with
+    the group's new model; the training report and what travels are of w, as in FedAvg.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def first_share(self) -> float:
+        """Return the share of v in the mixture at the start, 0 to 1."""
+
+    @abstractmethod
+    def next_share(self, share: float, slope: float, lr: float) -> float:
+        """Return a client's share, 0 to 1, from the first step of a round on.
+
+        Parameters
+        ----------
+        share : float
+            Before that step.
+        slope : float
+            Derivative of the mixture's loss with respect to the share, in that step.
+        lr : float
+            Length of a local step.
+        """
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """What the model pools of a batch's graphs, as `EmbeddingLoss.embedding_loss` sees it (torch).
+
+    Attributes
+    ----------
+    current : float32 [B, h]
+        Of the model that trains, with dropout.
+    labels : int64 [B]
+        Classes; of tasks with several labels a graph, float [B, T].
+    received, previous : float32 [B, h] or None
+        Of the received model and of the client's model at the end of its last round, without dropout and
+        with running statistics; None where the capability does not need them, and before there is one.
+    prototypes : float32 [C, h] or None
+        Of `Prototypes`, as the client got them last; NaN for classes without any.
+    """
+
+    current: Any
+    labels: Any
+    received: Any = None
+    previous: Any = None
+    prototypes: Any = None
+
+
+class EmbeddingLoss(Capability):
+    """A term of the local loss that is made of embeddings of the batch's graphs (MOON)."""
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+    needs_received: ClassVar[bool] = False
+    """True: the received model's embeddings are wanted."""
+    needs_previous: ClassVar[bool] = False
+    """True: those of the client's own last model are, which it then keeps."""
+
+    @abstractmethod
+    def embedding_loss(self, batch: Embeddings) -> Any:
+        """Return the term, a torch scalar that can be differentiated by `batch.current`; None for none."""
+
+
+class Prototypes(Capability):
+    """Class prototypes travel: each client's to the server, those of all clients back (FedProto).
+
+    After its training a participant embeds its training graphs, without dropout and with running statistics.
+    It sends the mean of each class, float32, and how many graphs the class has, int32. Every client gets
+    what the server makes of them. Models travel beside them, unless `Algorithm.communicates` is False.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def global_prototypes(self, means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+        """Return what all clients get, float32 [C, h]; on rank 0.
+
+        Rows of NaN leave a class's prototype as it was.
+
+        Parameters
+        ----------
+        means : float32 [k, C, h]
+            Of the round's participants, ascending; 0 for classes of which a client has no graph.
+        counts : int64 [k, C]
+            Training graphs of each class.
+        """
+
+    @property
+    def predicts_by_prototypes(self) -> bool:
+        """Whether the nearest prototype decides on a held-out graph's class, instead of the head.
+
+        Losses are the head's in any case.
+        """
+        return False
+
+
+LossAt = Callable[[Any], tuple[float, Any]]
+"""Returns the mean loss of a batch at merged parameters [merged], and its gradient there."""
+
+
+@dataclass(frozen=True)
+class Merging:
+    """A client that merges its own parameters with received ones, as `LocalMerging.merging_weights` sees it.
+
+    Attributes
+    ----------
+    own, received : float32 [merged], torch
+        At the end of the client's last round, and of the group's model.
+    weights : float32 [merged], torch
+        The client's, as the hook returned them last; ones before.
+    first : bool
+        Whether the client merges for the first time.
+    batches : callable
+        Draws a share of the training graphs, at random, and returns the loss of each batch of them. All
+        other parameters are the received ones, or the client's own where they are not shared.
+    """
+
+    own: Any
+    received: Any
+    weights: Any
+    first: bool
+    batches: Callable[[float], list[LossAt]]
+
+
+class LocalMerging(Capability):
+    """Some received parameters are merged with the client's own before it trains (FedALA).
+
+    They start from ``own + (received - own) * weights``; all others, and all in a client's first round,
+    are taken as received. The weights stay with the client. Validation and test results are of the model that
+    the client trained last.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which of the shared parameters are merged, by name; at least one.
+
+        Parameters
+        ----------
+        names : tuple of str
+            In the order in which the model lists them.
+        """
+
+    @abstractmethod
+    def merging_weights(self, client: Merging) -> Any:
+        """Return the client's weights, float32 [merged] (torch)."""
 
 
 @dataclass(frozen=True)
@@ -314,6 +532,11 @@ class ServerState(Capability):
 
 
 CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
+    (PersonalModel, MixedModel, "a client has one second model"),
+    (Regroups, Prototypes, "a client has one report"),
+    (LocalMerging, PersonalModel, "results are of one model of the client"),
+    (LocalMerging, MixedModel, "results are of one model of the client"),
+    (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),
     (Regroups, Splits, "groups are formed anew in every round or split, not both"),
     (Regroups, ControlVariates, "regrouping averages models, control variates follow updates"),
     (Regroups, WeightsFromReports, "regrouping averages models, these weights are for updates"),

@@ -14,7 +14,7 @@ from fedmpi.algorithms.base import Algorithm
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions, NetworkOptions
 
-_HEAD = ("post.", "readout.", "last.")
+HEAD = ("post.", "readout.", "last.")
 """Names of the layers after the pooling, of all supervised models."""
 
 
@@ -27,7 +27,7 @@ class FedPer(Algorithm):
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client: all base layers do, whatever the case's `share`."""
-        return not name.startswith(_HEAD) and super().shares(name, "all")
+        return not name.startswith(HEAD) and super().shares(name, "all")
 
     def validate(self, model: ModelOptions) -> None:
         """Refuse an encoder without a head, with which this is FedAvg."""

@@ -27,6 +27,12 @@ _ALGORITHMS = {
     "fednova": "FedNova",
     "q-fedavg": "q-FedAvg",
     "krum": "Krum",
+    "feddyn": "FedDyn",
+    "fedrep": "FedRep",
+    "apfl": "APFL",
+    "fedala": "FedALA",
+    "moon": "MOON",
+    "fedproto": "FedProto",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -45,6 +51,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
+    *("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

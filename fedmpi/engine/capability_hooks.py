@@ -14,6 +14,8 @@ from fedmpi.algorithms.capabilities import (
     RECEIVED_LOSS,
     Bytes,
     Division,
+    Embeddings,
+    Merging,
     Reports,
     RoundWeights,
     Trained,
@@ -58,6 +60,86 @@ class ControlVariates(CapabilityHooks):
     def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
         """See `capabilities.ControlVariates.renewed`."""
         return self._calls.ask("renewed", (own, server, moved, steps, lr), checks.like, own)
+
+
+class ClientVector(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def linear_term(self, own: Any) -> Any:
+        """Return what a client's vector adds to the gradient of a local step."""
+        return self._calls.ask("linear_term", (own,), checks.like, own)
+
+    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
+        """See `capabilities.ClientVector.next_vector`."""
+        return self._calls.ask("next_vector", (own, moved, steps, lr), checks.like, own)
+
+
+class TrainingPhases(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def phases(self, local_epochs: int) -> tuple[int, ...]:
+        """Return the epochs of each phase."""
+        return self._calls.ask_once("phases", (local_epochs,), checks.phases)
+
+    def trains(self, name: str, phase: int) -> bool:
+        """Return whether a phase trains a parameter."""
+        return self._calls.ask_once("trains", (name, phase), checks.yes_or_no, key=(name, phase))
+
+
+class MixedModel(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def first_share(self) -> float:
+        """Return the share of the second model at the start."""
+        return self._calls.ask_once("first_share", (), checks.share)
+
+    def next_share(self, share: float, slope: float, lr: float) -> float:
+        """Return a client's share after the first step of a round."""
+        return self._calls.ask("next_share", (share, slope, lr), checks.share)
+
+
+class LocalMerging(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of the merged parameters."""
+        return self._calls.ask_once("merges", (names,), checks.some_of, names, key=names)
+
+    def merging_weights(self, client: Merging) -> Any:
+        """Return a client's weights."""
+        return self._calls.ask("merging_weights", (client,), checks.like, client.weights)
+
+
+class EmbeddingLoss(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    @property
+    def needs_received(self) -> bool:
+        """Whether the received model's embeddings are wanted."""
+        return bool(self._calls.call("needs_received"))
+
+    @property
+    def needs_previous(self) -> bool:
+        """Whether those of the client's last model are wanted."""
+        return bool(self._calls.call("needs_previous"))
+
+    def embedding_loss(self, batch: Embeddings) -> Any:
+        """Return a batch's term, or None."""
+        return self._calls.ask("embedding_loss", (batch,), checks.scalar_like, batch.current)
+
+
+class Prototypes(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether prototypes decide on held-out graphs."""
+        return self._calls.ask("predicts_by_prototypes", (), checks.yes_or_no)
+
+    def global_prototypes(self, means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+        """Return the prototypes that clients get."""
+        found = self._calls.call("global_prototypes", means, counts)
+        return self._calls.checked("global_prototypes", checks.rows, found, means.shape[1:])
 
 
 class RowAggregate(CapabilityHooks):

@@ -1,9 +1,9 @@
-"""What a client keeps: its models, optimizer states, control variates; in memory and in checkpoints."""
+"""What a client keeps: models, optimizer states, vectors of the algorithm; in memory and in checkpoints."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from torch import Tensor
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.personal import Personal
+from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.flat import FlatModel, SharedPart
 
@@ -40,11 +41,24 @@ class ClientState:
     adam : AdamState
         Its own where it is kept from round to round; else one that all clients of a shape reset and use.
     last : float32 [length] or None
-        Parameters at the end of its last round, for objectives that keep them; NaN before the first.
+        Parameters at the end of its last round, for objectives and algorithms that need them; NaN before
+        the first.
     controls : Controls or None
         For an algorithm that has any.
     personal : Personal or None
         The client's own model, for an algorithm that has one; it is evaluated in place of `row`.
+    kept : dict of str to float32 [*]
+        What else the algorithm has the client keep: see `fedmpi.engine.kept`.
+    merged : SharedPart or None
+        What of a received model is merged with the client's own, for an algorithm that does so; `last` is
+        then what is evaluated.
+    prototypes : PrototypeShape or None
+        Of the prototypes that the client sends and gets.
+    nearest : bool
+        Whether the nearest prototype decides on held-out graphs.
+    further : list of AdamState
+        Of the second and later phases of its training, where the algorithm has several; kept or reset as
+        `adam`.
     """
 
     id: int
@@ -58,6 +72,11 @@ class ClientState:
     last: Tensor | None = None
     controls: Controls | None = None
     personal: Personal | None = None
+    kept: dict[str, Tensor] = field(default_factory=dict)
+    merged: SharedPart | None = None
+    prototypes: PrototypeShape | None = None
+    nearest: bool = False
+    further: list[AdamState] = field(default_factory=list)
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the server's control variate where it follows."""
@@ -77,18 +96,22 @@ class ClientState:
         return [(self.row, self.adam), *personal]
 
     def all_parameters(self) -> Tensor:
-        """Return the parameters of its model and, behind them, of its personal one."""
-        return self.row if self.personal is None else torch.cat([row for row, _ in self._models])
+        """Return the parameters of its model and, behind them, of the other that is evaluated, if any."""
+        rows = [row for row, _ in self._models]
+        if self.merged is not None and self.last is not None:
+            rows.append(self.last)
+        return torch.cat(rows) if len(rows) > 1 else self.row
 
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
         vectors = [vector for row, adam in self._models for vector in (row, adam.mean, adam.square)]
+        vectors += [vector for adam in self.further for vector in (adam.mean, adam.square)]
         if self.row.device.type == "cpu":
             return all(math.isfinite(two_norm(each)) for each in vectors)
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return each model with its optimizer's state if that is `kept`, `last`, and control variates.
+        """Return each model with its optimizer's state if that is `kept`, `last`, control variates, others.
 
         All one float32 vector.
         """
@@ -99,6 +122,9 @@ class ClientState:
             vectors.append(self.last)
         if self.controls is not None:
             vectors.append(self.controls.state())
+        vectors += self.kept.values()
+        if kept:
+            vectors += [adam.state() for adam in self.further]
         return np.concatenate([vector.cpu().numpy() for vector in vectors])
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
@@ -118,6 +144,10 @@ class ClientState:
             self.last.copy_(take(len(self.last)))
         if self.controls is not None:
             self.controls.restore(take(2 * len(self.controls.own)).numpy())
+        for vector in self.kept.values():
+            vector.copy_(take(len(vector)))
+        for adam in self.further if kept else ():
+            adam.restore(take(2 * len(adam.mean) + 2))
 
 
 def two_norm(values: Tensor) -> float:
@@ -125,7 +155,7 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: int, models: int = 1) -> int:
+def state_size(length: int, trained: int, *, kept: bool, last: bool, rest: int, models: int = 1) -> int:
     """Return the floats of a client's state; see `Client.state`.
 
     Parameters
@@ -134,9 +164,9 @@ def state_size(length: int, trained: int, *, kept: bool, last: bool, controls: i
         Of its model's vector, and of what the optimizer moves of it.
     kept, last : bool
         Whether the optimizer's state and the model of the last round are in it.
-    controls : int
-        Floats of its control variates.
+    rest : int
+        Floats of its control variates and of what else the algorithm has it keep.
     models : int
         2 with a personal model.
     """
-    return models * (length + (2 * trained + 2 if kept else 0)) + (length if last else 0) + controls
+    return models * (length + (2 * trained + 2 if kept else 0)) + (length if last else 0) + rest

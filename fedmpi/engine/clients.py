@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.algorithms.capabilities import Trained
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.engine.capability_hooks import PersonalModel
+from fedmpi.engine.client_reports import Classifying, Work, by_prototypes, report_of
 from fedmpi.engine.client_state import ClientState, two_norm
+from fedmpi.engine.embedding_terms import EmbeddingTerms
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.kept import SHARE, VECTOR
+from fedmpi.engine.merging import merge
+from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
-from fedmpi.engine.optimizer import AdamState, descend
-from fedmpi.engine.passes import CompiledPasses, Embedding, Pass, Passes, TorchPasses
+from fedmpi.engine.passes import Pass, Passes
+from fedmpi.engine.step_rules import Change, StepRule, frozen_in
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
 from fedmpi.seeds import Purpose, key, permutation
-
-Classifying = CompiledPasses | MoleculePasses | TorchPasses
-"""Passes of supervised objectives."""
-
-Change = Callable[[Tensor], None]
-"""Adds to the gradient of the shared parameters, in place."""
 
 
 @dataclass(frozen=True)
@@ -105,23 +103,28 @@ class Client(ClientState):
         model = self.model
         model.parameters.copy_(self.row)
         received = self.shared.pack(self.row)
-        work: list[Pass | Embedding] = []
+        work: list[Work] = []
         received_loss = self._received_loss(algorithm, work)
         if case.optimizer.state == "reset":
-            self.adam.reset()
-        self.passes.begin_round(self._last_round())
-        change = self._change(algorithm, received)
-        done = self._train(case, round, range(case.local_epochs), 0, self.adam, change)
+            for adam in (self.adam, *self.further):
+                adam.reset()
+        last = self._last_round()
+        if algorithm.merging and last is not None:
+            work += merge(self, algorithm.merging, case, round, last)
+        self.passes.begin_round(last)
+        mixing = self._mixing(case, algorithm)
+        terms = EmbeddingTerms(algorithm.embeddings, self, last) if algorithm.embeddings else None
+        rule = StepRule(self.adam, self._change(algorithm, received), mixing=mixing, terms=terms)
+        done = self._train_phases(case, algorithm, round, rule)
+        work += [*(mixing.work if mixing else []), *(terms.work if terms else [])]
         self.passes.end_round()
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
-        report, lost = self._report(case, algorithm, round, work)
+        report, lost = report_of(self, case, algorithm, round, work)
         if self.last is not None:
             self.last.copy_(model.parameters)
-        if self.controls is not None and algorithm.controls:
-            moved = self.shared.pack(self.row) - received
-            self.controls.renew(algorithm.controls, moved, steps, case.optimizer.lr)
+        self._renew_vectors(case, algorithm, received, steps)
         if self.personal is not None and algorithm.personal:
             work += self._train_personal(case, algorithm.personal, round, received, steps)
         graphs = sum(len(each.outcome.losses) for each in done)
@@ -141,7 +144,7 @@ class Client(ClientState):
             received_loss=received_loss,
         )
 
-    def _received_loss(self, algorithm: Hooks, work: list[Pass | Embedding]) -> float | None:
+    def _received_loss(self, algorithm: Hooks, work: list[Work]) -> float | None:
         """Return the loss of the received model on the training graphs, if the algorithm asks for it."""
         if not algorithm.reports or not algorithm.reports.received_loss:
             return None
@@ -153,7 +156,8 @@ class Client(ClientState):
     def _change(self, algorithm: Hooks, received: Tensor) -> Change | None:
         """Return what the algorithm does to the gradient in each step, if anything."""
         penalty, own, controls = algorithm.penalty, self.controls, algorithm.controls
-        if penalty is None and own is None:
+        vector, trained = algorithm.vector, slice(self.shared.trained)
+        if penalty is None and own is None and vector is None:
             return None
 
         def change(gradient: Tensor) -> None:
@@ -161,8 +165,44 @@ class Client(ClientState):
                 penalty.penalty(self.shared.pack(self.model.parameters), received, gradient)
             if own is not None and controls:
                 own.correct(controls, gradient)
+            if vector:
+                gradient[trained] += vector.linear_term(self.kept[VECTOR])
 
         return change
+
+    def _mixing(self, case: Case, algorithm: Hooks) -> Mixing | None:
+        """Return what trains a second model beside the received one, if the algorithm mixes the two."""
+        if not algorithm.mixed:
+            return None
+        assert self.passes is not None and self.personal is not None
+        if case.optimizer.state == "reset":
+            self.personal.adam.reset()
+        share = self.kept[SHARE]
+        return Mixing(algorithm.mixed, case.optimizer, self.passes, self.model, self.personal, share)
+
+    def _train_phases(self, case: Case, algorithm: Hooks, round: int, rule: StepRule) -> list[Pass]:
+        """Train the received model: in one phase, unless the algorithm has several."""
+        if not algorithm.phases:
+            return self._train(case, round, range(case.local_epochs), 0, rule)
+        done: list[Pass] = []
+        adams, first = (self.adam, *self.further), 0
+        for number, epochs in enumerate(algorithm.phases.phases(case.local_epochs)):
+            frozen, step = frozen_in(algorithm.phases, self.model, number), sum(each.steps for each in done)
+            own = replace(rule, adam=adams[number], frozen=frozen)
+            done += self._train(case, round, range(first, first + epochs), step, own)
+            first += epochs
+        return done
+
+    def _renew_vectors(self, case: Case, algorithm: Hooks, received: Tensor, steps: int) -> None:
+        """Replace the client's control variate, or its vector, after training."""
+        if not algorithm.controls and not algorithm.vector:
+            return
+        moved, lr = self.shared.pack(self.row) - received, case.optimizer.lr
+        if self.controls is not None and algorithm.controls:
+            self.controls.renew(algorithm.controls, moved, steps, lr)
+        if algorithm.vector:
+            own = self.kept[VECTOR]
+            own.copy_(algorithm.vector.next_vector(own, moved[: self.shared.trained], steps, lr))
 
     def _train_personal(
         self, case: Case, hooks: PersonalModel, round: int, received: Tensor, step: int
@@ -177,13 +217,11 @@ class Client(ClientState):
         if case.optimizer.state == "reset":
             self.personal.adam.reset()
         epochs = range(case.local_epochs, 2 * case.local_epochs)
-        done = self._train(case, round, epochs, step, self.personal.adam, change)
+        done = self._train(case, round, epochs, step, StepRule(self.personal.adam, change))
         self.personal.row.copy_(self.model.parameters)
         return done
 
-    def _train(
-        self, case: Case, round: int, epochs: range, step: int, adam: AdamState, change: Change | None
-    ) -> list[Pass]:
+    def _train(self, case: Case, round: int, epochs: range, step: int, rule: StepRule) -> list[Pass]:
         """Train the model's parameters.
 
         Parameters
@@ -194,73 +232,60 @@ class Client(ClientState):
             Numbers of the epochs in the round, which decide the order of the batches.
         step : int
             Number of the first step in the round, which decides its dropout.
-        adam : AdamState
-        change : callable, optional
-            What is done to the gradient of the shared parameters [shared], in place.
+        rule : StepRule
         """
         assert self.passes is not None
         done: list[Pass] = []
         for epoch in epochs:
             first = step + sum(each.steps for each in done)
-            done += self._train_epoch(case, round, epoch, first, adam, change)
+            done += self._train_epoch(case, round, epoch, first, rule)
             self.passes.end_epoch()
         return done
 
-    def _train_epoch(
-        self, case: Case, round: int, epoch: int, step: int, adam: AdamState, change: Change | None
-    ) -> list[Pass]:
+    def _train_epoch(self, case: Case, round: int, epoch: int, step: int, rule: StepRule) -> list[Pass]:
         """Take an epoch's steps, in one call where the kernels can and nothing changes their gradients."""
         assert self.passes is not None
         chosen = self.batch_numbers(case, round, epoch)
-        if isinstance(self.passes, MoleculePasses) and change is None:
+        if isinstance(self.passes, MoleculePasses) and rule.is_plain:
             batches = [self.passes.batch(numbers) for numbers in chosen]
             steps = range(step, step + len(batches))
             streams = [DropoutStreams(case.seed, self.id, round, each) for each in steps]
-            return [self.passes.epoch(batches, streams, case.optimizer, adam)]
+            return [self.passes.epoch(batches, streams, case.optimizer, rule.adam)]
         done = []
         for number, numbers in enumerate(chosen, step):
             streams_of_step = DropoutStreams(case.seed, self.id, round, number)
-            done.append(self.passes.step(self.passes.batch(numbers), streams_of_step))
-            self._descend(case, adam, change)
+            batch = self.passes.batch(numbers)
+            if rule.mixing:
+                rule.mixing.begin_step()
+            if rule.terms:
+                done.append(rule.terms.step(numbers, batch, streams_of_step))
+            else:
+                done.append(self.passes.step(batch, streams_of_step))
+            rule.take(case.optimizer, self.model, self.shared)
+            if rule.mixing:
+                rule.mixing.end_step(batch, streams_of_step)
         return done
 
     def _last_round(self) -> Tensor | None:
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
-    def _report(
-        self, case: Case, algorithm: Hooks, round: int, work: list[Pass | Embedding]
-    ) -> tuple[npt.NDArray[np.uint8], bool]:
-        """Return the client's report after its training, and whether an embedding in it is not finite."""
-        size, means = algorithm.report_size(case.model), list[npt.NDArray[np.float64]]()
-        if not algorithm.regroups or not size:
-            return np.zeros(0, np.uint8), False
-
-        def mean_embedding() -> npt.NDArray[np.float64]:
-            assert isinstance(self.passes, Classifying)  # checked with the suite
-            found = self.passes.embed()
-            work.append(found)
-            means.append(found.mean)
-            return found.mean
-
-        report = algorithm.regroups.report(Trained(case.seed, self.id, round, mean_embedding), size)
-        return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
-
-    def _descend(self, case: Case, adam: AdamState, change: Change | None) -> None:
-        """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""
-        gradient = self.model.gradient
-        if change is not None:
-            gradient = gradient.clone()
-            shared = self.shared.pack(gradient)
-            change(shared)
-            self.shared.unpack(shared, gradient)
-        trained = slice(self.model.trained)
-        descend(case.optimizer, adam, self.model.parameters[trained], gradient[trained])
+    def _evaluated(self) -> Tensor:
+        """Return the parameters that are evaluated: of its model, or of the one that is its own."""
+        if self.merged is not None and (last := self._last_round()) is not None:
+            return last
+        if self.personal is None:
+            return self.row
+        if SHARE in self.kept:
+            return mixture(self.row, self.personal.row, self.kept[SHARE])
+        return self.personal.row
 
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""
         assert self.passes is not None
-        self.model.parameters.copy_(self.row if self.personal is None else self.personal.row)
+        self.model.parameters.copy_(self._evaluated())
         found, cut = self.passes.evaluate(), self.num_validation
+        if self.nearest:
+            found = by_prototypes(self, found)
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)

@@ -119,6 +119,36 @@ def report(value: Any, size: int) -> npt.NDArray[np.uint8]:
     return value
 
 
+def phases(value: Any) -> tuple[int, ...]:
+    """Return the epochs of each phase of local training: at least one phase, of at least one epoch."""
+    epochs = _integers(value, None, "epochs")
+    if not len(epochs) or epochs.min() < 1:
+        raise Breach(f"returned {value!r}: it must be the epochs of each phase, 1 or more")
+    return tuple(epochs.tolist())
+
+
+def share(value: Any) -> float:
+    """Return a share, 0 to 1; NaN, which comes of a model that diverges, is no breach."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise Breach(f"returned {_described(value)}: it must be a number from 0 to 1")
+    if value < 0 or value > 1:
+        raise Breach(f"returned {value!r}: it must be from 0 to 1")
+    return float(value)
+
+
+def some_of(value: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names that are among others, at least one, in the order of those."""
+    if not isinstance(value, tuple | list | set | frozenset) or not all(
+        isinstance(each, str) for each in value
+    ):
+        raise Breach(f"returned {_described(value)}: it must be a tuple of names")
+    if strangers := sorted(set(value) - set(names)):
+        raise Breach(f'returned "{strangers[0]}", which is none of the names that it was given')
+    if not value:
+        raise Breach("returned nothing: it must be one name at least")
+    return tuple(name for name in names if name in value)
+
+
 def text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):
@@ -147,11 +177,27 @@ def mean(value: Any, size: int) -> npt.NDArray[np.float64]:
     return value
 
 
+def rows(value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Return float32 rows of a shape."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != shape:
+        raise Breach(f"returned {_described(value)}: it must be float32 {list(shape)}")
+    return value
+
+
 def like(value: Any, other: Any) -> Any:
     """Return a vector of the type and shape of another; of torch."""
     same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)
     if not same:
         raise Breach(f"returned {_described(value)}: it must be as the vectors it was given")
+    return value
+
+
+def scalar_like(value: Any, other: Any) -> Any:
+    """Return a scalar of the type of a tensor, or None."""
+    if value is not None and not (
+        type(value) is type(other) and value.shape == () and value.dtype == other.dtype
+    ):
+        raise Breach(f"returned {_described(value)}: it must be a scalar of {other.dtype}, or None")
     return value
 
 

@@ -35,7 +35,8 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, personal, splits, regroups, reports, rows, records, server
+    penalty, controls, vector, phases, personal, mixed, merging, embeddings, prototypes
+    splits, regroups, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
@@ -56,13 +57,25 @@ class Hooks:
         self.central = server or isinstance(algorithm, capabilities.RowAggregate)
         self.penalty = self._having(capabilities.LocalPenalty, own.LocalPenalty)
         self.controls = self._having(capabilities.ControlVariates, own.ControlVariates)
+        self.vector = self._having(capabilities.ClientVector, own.ClientVector)
+        self.phases = self._having(capabilities.TrainingPhases, own.TrainingPhases)
         self.personal = self._having(capabilities.PersonalModel, own.PersonalModel)
+        self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
+        self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
+        self.embeddings = self._having(capabilities.EmbeddingLoss, own.EmbeddingLoss)
+        self.prototypes = self._having(capabilities.Prototypes, own.Prototypes)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
         self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)
         self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
         self.records = self._having(capabilities.Records, own.Records)
         self.server = self._having(capabilities.ServerState, own.ServerState)
+
+    @property
+    def keeps_last_round(self) -> bool:
+        """Whether clients keep their parameters at the end of their last round."""
+        previous = self.embeddings is not None and self.embeddings.needs_previous
+        return self.merging is not None or previous
 
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None

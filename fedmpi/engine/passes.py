@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -11,9 +13,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from fedmpi.errors import BadInput
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.kernels.networks import FastBatch, FastNetwork
+from fedmpi.kernels.pooled_network import EmbeddingTerm
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
@@ -40,6 +44,15 @@ class Pass:
     executed_flops: int
     vectors: npt.NDArray[np.float32] | None = None
     steps: int = 1
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What the model pools of some training graphs, float32 [B, h], and the FLOPs of a forward pass."""
+
+    rows: Any
+    model_flops: int
+    executed_flops: int
 
 
 @dataclass(frozen=True)
@@ -129,9 +142,9 @@ class CompiledPasses(Supervised):
         """Return training graphs packed anew, or all of them."""
         return self._train if graphs is None else self._train.take(graphs)
 
-    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Pass:
         """Run forward and backward."""
-        outcome = self._kernels.step(batch, streams)
+        outcome = self._kernels.step(batch, streams, term)
         counts = GraphCounts(*batch.sizes)
         return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
 
@@ -151,13 +164,36 @@ class CompiledPasses(Supervised):
             executed += self._kernels.evaluation_flops(graphs)
         return Pass(joined(found), counted, executed)
 
+    @property
+    def training_labels(self) -> npt.NDArray[Any]:
+        """Labels of the training graphs."""
+        return self._graphs.labels
+
+    def embedded(self) -> Iterator[Embedded]:
+        """Embed all training graphs without dropout, up to the pooling, part by part; each is overwritten."""
+        return self._embedded(self._training_levels)
+
+    def embedded_held_out(self) -> Iterator[Embedded]:
+        """Embed all held-out graphs in the same way."""
+        return self._embedded(self._held_out)
+
+    def _embedded(self, parts: _Levels) -> Iterator[Embedded]:
+        for graphs, _, counts in parts:
+            executed = self._kernels.evaluation_flops(graphs)
+            yield Embedded(self._kernels.embed(graphs), self._flops.forward(counts).total, executed)
+
+    @property
+    def held_out_labels(self) -> npt.NDArray[Any]:
+        """Labels of the held-out graphs."""
+        return np.concatenate([labels for _, labels, _ in self._held_out])
+
     def embed(self) -> Embedding:
-        """Embed all training graphs without dropout, up to the pooling."""
+        """Return the mean embedding of all training graphs."""
         total, counted, executed = np.zeros(1), 0, 0
-        for graphs, _, counts in self._training_levels:
-            total = total + self._kernels.embed(graphs).sum(axis=0, dtype=np.float64)
-            counted += self._flops.forward(counts).total
-            executed += self._kernels.evaluation_flops(graphs)
+        for part in self.embedded():
+            total = total + part.rows.sum(axis=0, dtype=np.float64)
+            counted += part.model_flops
+            executed += part.executed_flops
         return Embedding(total / self._graphs.num_graphs, counted, executed)
 
 
@@ -200,13 +236,21 @@ class TorchPasses(Supervised):
             self._everything = Batch.of(self._train, device)
         return self._everything
 
-    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Pass:
         """Run forward and backward."""
         self._model.gradient.zero_()
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
-        logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-        self._task.loss(logits, batch.labels).backward()  # type: ignore[no-untyped-call]
+        if term is None:
+            logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
+            loss = self._task.loss(logits, batch.labels)
+        else:
+            with _embeddings_of(self._model.module) as embeddings:
+                logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
+            added = term(embeddings[0])
+            loss = self._task.loss(logits, batch.labels)
+            loss = loss if added is None else loss + added
+        loss.backward()  # type: ignore[no-untyped-call]
         counts = self._counts_of(batch)
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(counts).total, executed)
@@ -247,18 +291,60 @@ class TorchPasses(Supervised):
         kept = batch.keeps_propagated
         return self._flops.executed(counts, training=training, kernels=self._kernels, propagated=kept)
 
-    @torch.no_grad()
-    def embed(self) -> Embedding:
-        """Embed all training graphs without dropout, up to the pooling."""
+    @property
+    def training_labels(self) -> npt.NDArray[Any]:
+        """Labels of the training graphs."""
+        return self._train.labels
+
+    def embedded(self) -> Iterator[Embedded]:
+        """Embed all training graphs without dropout, up to the pooling, part by part."""
         self._training_batches = self._training_batches or self._batches(self._train)
-        total, counted, executed = np.zeros(1), 0, 0
-        for batch in self._training_batches:
-            executed += self._executed(batch, training=False)
+        return self._embedded(self._training_batches)
+
+    def embedded_held_out(self) -> Iterator[Embedded]:
+        """Embed all held-out graphs in the same way."""
+        self._held_out_batches = self._held_out_batches or self._batches(self._held_out)
+        return self._embedded(self._held_out_batches)
+
+    @property
+    def held_out_labels(self) -> npt.NDArray[Any]:
+        """Labels of the held-out graphs."""
+        return self._held_out.labels
+
+    @torch.no_grad()
+    def _embedded(self, batches: list[Batch]) -> Iterator[Embedded]:
+        for batch in batches:
+            executed = self._executed(batch, training=False)
             rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
-            total = total + rows.double().sum(dim=0).cpu().numpy()
-            counts = self._counts_of(batch)
-            counted += self._flops.forward(counts).total
+            yield Embedded(rows, self._flops.forward(self._counts_of(batch)).total, executed)
+
+    def embed(self) -> Embedding:
+        """Return the mean embedding of all training graphs."""
+        total, counted, executed = np.zeros(1), 0, 0
+        for part in self.embedded():
+            total = total + part.rows.double().sum(dim=0).cpu().numpy()
+            counted += part.model_flops
+            executed += part.executed_flops
         return Embedding(total / len(self._train.labels), counted, executed)
+
+
+@contextmanager
+def _embeddings_of(module: Any) -> Iterator[list[Tensor]]:
+    """Collect what a network's `embed` returns while its `forward` runs."""
+    found, embed = list[Tensor](), module.embed
+
+    def noted(*arguments: Any, **named: Any) -> Tensor:
+        found.append(embed(*arguments, **named))
+        return found[-1]
+
+    module.embed = noted
+    try:
+        yield found
+    finally:
+        del module.embed
+    if len(found) != 1:
+        kind = type(module).__name__
+        raise BadInput(f"{kind}.forward must call embed once, for a loss that is made of embeddings")
 
 
 def _parts(graphs: GraphSet) -> list[GraphSet]:

@@ -29,9 +29,11 @@ from fedmpi.engine.figures import Figures
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.privacy import Noisy, Privacy
+from fedmpi.engine.prototypes import PrototypeShape, renewed
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings, Splitter
 from fedmpi.engine.states import States
@@ -105,7 +107,7 @@ class Rounds:
         self._keys: KeyRing | None = None
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
-        sizes = np.full(federation.num_clients, algorithm.report_size(case.model), np.int64)
+        sizes = np.full(federation.num_clients, states.report_bytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
@@ -247,6 +249,8 @@ class Rounds:
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
         self._average(plan, participants, deltas)
+        if self.states.prototypes is not None:
+            self._exchange_prototypes(self.states.prototypes, working, gathered)
         notes = self._lost_sums(plan, participants)
         if self._figures is not None:
             with self.meter.phase("communicate"):
@@ -399,6 +403,22 @@ class Rounds:
                 continue  # the group is new: there is no model before, and its clients keep their own
             client.receive(torch.as_tensor(self.exchange.models[group]))
 
+    def _exchange_prototypes(
+        self, shape: PrototypeShape, participants: Ints, gathered: Gathered | None
+    ) -> None:
+        """Make the new prototypes on rank 0 and send them to all clients."""
+        assert self.algorithm.prototypes is not None
+        message = np.empty((shape.classes, shape.width), np.float32)
+        if gathered is not None:
+            with self.meter.phase("server"):
+                reports = gathered.flags.reshape(len(self.names), -1)[participants]
+                message = self.algorithm.prototypes.global_prototypes(*shape.read(reports)).copy()
+        with self.meter.phase("communicate" if self.world.is_root else "wait"):
+            self.world.collectives.bcast(message, "prototypes")
+        for client in self.clients.values():
+            kept = client.kept[PROTOTYPES]
+            kept.copy_(renewed(kept, torch.from_numpy(message.reshape(-1)).to(kept.device)))
+
     def _report(
         self,
         round: int,
@@ -411,7 +431,8 @@ class Rounds:
         """Return the round as the record has it; `found` holds fields beyond the common ones."""
         task = self._evaluator.task
         sent, down = self.exchange.client_bytes if self.algorithm.communicates else (0, 0)
-        traffic = sent + self.algorithm.report_size(self.case.model), down
+        prototypes = self.states.prototypes
+        traffic = sent + self.states.report_bytes, down + (prototypes.down_bytes if prototypes else 0)
         results = record_rows.results(trained, closing, self.group, participants, traffic)
         if steps is not None:
             results["client_bytes_up"][participants[steps[participants] <= Step.UPLOAD]] -= sent

@@ -93,6 +93,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "weights": digest(hooks.weights(federation.weights)),
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
+            "phases": digest(hooks.phases.phases(case.local_epochs) if hooks.phases else ()),
             "report_size": digest(hooks.report_size(case.model)),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),
@@ -112,6 +113,13 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     attacks.refuse_unfit(case, clients)
     module = network_of(case.objective, case.model, federation.shapes[0])
     parameters = dict(module.named_parameters())
+    if hooks.prototypes and len({shape.classes for shape in federation.shapes}) > 1:
+        raise BadInput(
+            f"algorithm {hooks.name}: prototypes are of classes that all clients have, and these have other "
+            "classes: choose datasets of as many classes"
+        )
+    if hooks.merging:
+        hooks.merging.merges(tuple(name for name in parameters if name in shared))
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     kept = sorted(_floats(module).keys() - shared.keys())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -12,18 +12,21 @@ import torch
 from fedmpi.case.schema import Case
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
+from fedmpi.engine.client_reports import Classifying
 from fedmpi.engine.client_state import state_size
-from fedmpi.engine.clients import Classifying, Client
+from fedmpi.engine.clients import Client
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.kept import kept_at_start, merged_part
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
 from fedmpi.engine.personal import Personal
+from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.graphs.packed import GraphSet
@@ -34,7 +37,7 @@ from fedmpi.kernels.networks import FastNetwork, fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder
-from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, NetworkOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
@@ -57,6 +60,10 @@ class States:
         Number of shared elements, control variates included, and of those before the running statistics.
     device : torch.device
         Where this rank's models live.
+    prototypes : PrototypeShape or None
+        Of an algorithm whose clients exchange prototypes.
+    report_bytes : int
+        Of what the algorithm has each client report.
     """
 
     def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
@@ -70,9 +77,10 @@ class States:
         }
         self._task = federation.task
         self._keeps_optimizer = case.optimizer.state == "kept"
-        self._keeps_last = case.objective.keeps_last_round
+        self._keeps_last = case.objective.keeps_last_round or algorithm.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
-        self._optimizers: dict[Shape, AdamState] = {}
+        self._further = len(algorithm.phases.phases(case.local_epochs)) - 1 if algorithm.phases else 0
+        self._optimizers: dict[tuple[Shape, int], AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
         self._encoders: dict[Shape, FastEncoder] = {}
         self._population = federation.partition.population
@@ -80,8 +88,18 @@ class States:
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
+        self.prototypes = _prototype_shape(case, algorithm, federation.shapes)
+        self._nearest = algorithm.prototypes is not None and algorithm.prototypes.predicts
+        self.report_bytes = algorithm.report_size(case.model)
+        if self.prototypes is not None:
+            self.report_bytes = self.prototypes.up_bytes
+        self._kept_at_start = partial(kept_at_start, algorithm)
+        self._merged = {
+            shape: merged_part(algorithm, model, case.share) for shape, model in self._models.items()
+        }
         first = self._shared[federation.shapes[0]]
-        self._controls, self._personal = algorithm.controls is not None, algorithm.personal is not None
+        self._controls = algorithm.controls is not None
+        self._personal = algorithm.personal is not None or algorithm.mixed is not None
         self.size, self.trained = first.size * (2 if self._controls else 1), first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
@@ -105,13 +123,18 @@ class States:
             adam=self._adam(shape),
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
-            personal=Personal(model.parameters.clone(), self._adam(shape)) if self._personal else None,
+            personal=Personal(model.parameters.clone(), self._adam(shape, 1)) if self._personal else None,
+            kept=self._kept_at_start(model, shared, self._merged[shape], self.prototypes),
+            merged=self._merged[shape],
+            prototypes=self.prototypes,
+            nearest=self._nearest,
+            further=[self._adam(shape, 1 + number) for number in range(self._further)],
         )
 
-    def _adam(self, shape: Shape) -> AdamState:
-        if self._owns_moments or shape not in self._optimizers:
-            self._optimizers[shape] = AdamState(self._models[shape].trained, self.device)
-        return self._optimizers[shape]
+    def _adam(self, shape: Shape, phase: int = 0) -> AdamState:
+        if self._owns_moments or (shape, phase) not in self._optimizers:
+            self._optimizers[shape, phase] = AdamState(self._models[shape].trained, self.device)
+        return self._optimizers[shape, phase]
 
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
@@ -212,19 +235,25 @@ class States:
         return initial
 
     def _sizes(self) -> Ints:
-        kept, last, controls = self._keeps_optimizer, self._keeps_last, self.size if self._controls else 0
         lengths = {
             shape: state_size(
                 model.length,
                 model.trained,
-                kept=kept,
-                last=last,
-                controls=controls,
+                kept=self._keeps_optimizer,
+                last=self._keeps_last,
+                rest=self._rest(shape),
                 models=1 + self._personal,
             )
             for shape, model in self._models.items()
         }
         return np.array([lengths[shape] for shape in self._shapes], np.int64)
+
+    def _rest(self, shape: Shape) -> int:
+        """Return the floats of control variates, vectors, and moments of further phases in a state."""
+        model, controls = self._models[shape], self.size if self._controls else 0
+        vectors = self._kept_at_start(model, self._shared[shape], self._merged[shape], self.prototypes)
+        moments = self._further * (2 * model.trained + 2) if self._keeps_optimizer else 0
+        return controls + sum(map(len, vectors.values())) + moments
 
     def layouts(self) -> list[StateLayout]:
         """Return the layout of each client's state, hosted here or not."""
@@ -262,3 +291,11 @@ class States:
             if int(group[number]) not in models:
                 models[int(group[number])] = client.received()
         return models
+
+
+def _prototype_shape(case: Case, algorithm: Hooks, shapes: Sequence[Shape]) -> PrototypeShape | None:
+    """Return the shape of the prototypes, which has the classes of all clients; None without any."""
+    if algorithm.prototypes is None:
+        return None
+    assert isinstance(case.model, NetworkOptions)  # the registry refused others
+    return PrototypeShape(shapes[0].classes, case.model.embedding)

@@ -94,7 +94,7 @@ def train(
     """
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)
-    reports = np.zeros((len(states.clients), algorithm.report_size(case.model)), np.uint8)
+    reports = np.zeros((len(states.clients), states.report_bytes), np.uint8)
     deltas, figures, executed = {}, {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import PersonalModel, WeightsFromLosses
+from fedmpi.algorithms.capabilities import MixedModel, PersonalModel, TrainingPhases, WeightsFromLosses
 from fedmpi.case.schema import Case
 from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import known_width
@@ -130,7 +130,10 @@ def _algorithm(case: Case) -> type[Algorithm]:
 
 def _trainings(case: Case) -> int:
     """Return how many passes over its training graphs a participant trains in a round."""
-    return case.local_epochs * (2 if issubclass(_algorithm(case), PersonalModel) else 1)
+    kind = _algorithm(case)
+    if issubclass(kind, TrainingPhases):
+        return sum(kind(case.algorithm).phases(case.local_epochs))
+    return case.local_epochs * (2 if issubclass(kind, PersonalModel | MixedModel) else 1)
 
 
 def _parts(case: Case, facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:

@@ -23,7 +23,7 @@ from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.layers import FastPropagation, FastSums, Layer, Layered, matrices_of
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.messages import FastMessages
-from fedmpi.kernels.pooled_network import PooledNetwork
+from fedmpi.kernels.pooled_network import EmbeddingTerm, PooledNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
@@ -92,8 +92,8 @@ class FastGraphNetwork(PooledNetwork):
         """Return graphs as `step` takes them, all or some of them."""
         return _PREPARED[self._options.name][0](graphs)
 
-    def step(self, batch: Quotient, streams: DropoutStreams) -> Outcome:
-        """Run forward and backward; the model's gradient becomes that of the mean loss."""
+    def step(self, batch: Quotient, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Outcome:
+        """Run forward and backward; the model's gradient becomes that of the mean loss and the term."""
         self._load()
         self._gradient[:] = 0
         passed, last = self._forward(batch, streams)
@@ -102,6 +102,8 @@ class FastGraphNetwork(PooledNetwork):
         if means is not None:
             pooled *= means
         outcome, upstream = self._head.step(pooled, batch.labels, streams)
+        if term is not None:
+            self._add_term(term, pooled, upstream)
         if means is not None:
             upstream *= means
         for number, (layer, each) in reversed(list(enumerate(zip(self._layers, passed, strict=True)))):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.graph_network import FastGraphNetwork
+from fedmpi.kernels.pooled_network import EmbeddingTerm
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.two_channel import FastFedStar
 from fedmpi.models.dropout import DropoutStreams
@@ -40,8 +41,8 @@ class FastNetwork(Protocol):
     def prepare(self, graphs: GraphSet) -> Any:
         """Return graphs as `step` takes them, a `FastBatch`."""
 
-    def step(self, batch: Any, streams: DropoutStreams) -> Outcome:
-        """Run forward and backward; the model's gradient becomes that of the mean loss."""
+    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Outcome:
+        """Run forward and backward; the model's gradient becomes that of the mean loss and the term."""
 
     def step_flops(self, batch: Any) -> int:
         """Return the FLOPs of `step`."""

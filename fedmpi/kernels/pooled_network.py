@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import padded
@@ -18,6 +20,9 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 
 Floats = npt.NDArray[np.float32]
+
+EmbeddingTerm = Callable[[Tensor], Tensor | None]
+"""Returns a term of the loss from what is pooled of each graph [B, h]: a scalar, or None for none."""
 
 
 class PooledNetwork:
@@ -50,6 +55,15 @@ class PooledNetwork:
     def embed(self, graphs: Any) -> Floats:
         """Return what is pooled of each graph without dropout, float32 [B, h]."""
         return self._pooled(graphs)[:, : self._hidden]
+
+    def _add_term(self, term: EmbeddingTerm, pooled: Floats, gradient: Floats) -> None:
+        """Add a term's gradient by what is pooled, float32 [B, width], to that of the loss."""
+        rows = torch.from_numpy(pooled[:, : self._hidden].copy()).requires_grad_()
+        value = term(rows)
+        if value is not None and value.requires_grad:
+            value.backward()  # type: ignore[no-untyped-call]
+            assert rows.grad is not None
+            gradient[:, : self._hidden] += rows.grad.numpy()
 
     def _pooled(self, graphs: Any) -> Floats:
         """Return what is pooled of each graph without dropout, padded, float32 [B, width]."""

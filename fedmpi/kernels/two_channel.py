@@ -27,7 +27,7 @@ from fedmpi.kernels.convolution import Added, Convolved, FastConvolution
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.linear_map import LinearMap, Loaded
-from fedmpi.kernels.pooled_network import PooledNetwork
+from fedmpi.kernels.pooled_network import EmbeddingTerm, PooledNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.structure import FastStructure, StructureRows
 from fedmpi.models.dropout import DropoutStreams
@@ -99,8 +99,10 @@ class FastFedStar(PooledNetwork):
         """Return graphs as `step` takes them, all or some of them."""
         return channel_batch(graphs, self._options.layers)
 
-    def step(self, batch: ChannelBatch, streams: DropoutStreams) -> Outcome:
-        """Run forward and backward; the model's gradient becomes that of the mean loss.
+    def step(
+        self, batch: ChannelBatch, streams: DropoutStreams, term: EmbeddingTerm | None = None
+    ) -> Outcome:
+        """Run forward and backward; the model's gradient becomes that of the mean loss and the term.
 
         Parameters
         ----------
@@ -108,6 +110,8 @@ class FastFedStar(PooledNetwork):
             B graphs.
         streams : DropoutStreams
             The step's masks.
+        term : callable, optional
+            Of what is pooled and merged.
         """
         self._load()
         self._gradient[:] = 0
@@ -116,6 +120,8 @@ class FastFedStar(PooledNetwork):
         layers, x = self._forward(batch, inputs, rows, streams)
         pooled = self._pool_and_merge(batch.rows.pooling, x, batch.structure, rows)
         outcome, upstream = self._head.step(pooled.merged, batch.rows.labels, streams)
+        if term is not None:
+            self._add_term(term, pooled.merged, upstream)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
         added = self._layers_back(batch, inputs, layers, of_x)
         self._structure.back(batch.structure, rows, of_s, added)

@@ -89,6 +89,11 @@ class NetworkOptions(ModelOptions):
         """Whether the last layer is sized by the labels of the client's own training graphs."""
         return self.head == "own"
 
+    @property
+    def embedding(self) -> int:
+        """Width of what is pooled of each graph, before the head."""
+        return self.hidden
+
 
 class GinOptions(NetworkOptions):
     """GIN as in GCFL: Linear, GIN convolutions, sum pooling, a head of two Linears."""
@@ -265,6 +270,11 @@ class FedGraphNNOptions(NetworkOptions):
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model."""
         return frozenset({"compiled", "csr"})
+
+    @property
+    def embedding(self) -> int:
+        """Width of what is pooled of each graph, before the head."""
+        return self.graph
 
 
 class FedGraphNNGcnOptions(FedGraphNNOptions):

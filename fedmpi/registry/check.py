@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import KERNELS, kernels_of
+from fedmpi.algorithms.capabilities import KERNELS
 from fedmpi.case.attacks import ATTACKS
 from fedmpi.case.privacy import PRIVACY
 from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
@@ -31,7 +31,7 @@ from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
 from fedmpi.registry import population
 from fedmpi.registry.algorithms import ALGORITHMS
-from fedmpi.registry.needs import unmet
+from fedmpi.registry.needs import able_kernels, unmet
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
 from fedmpi.registry.trust import unfit
@@ -154,7 +154,7 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
             raise _Refused(forbidden, "unknown key")
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
-        able = {"kernels": kernels_of(type(algorithm)) & _kernels_of_task(values)}
+        able = {"kernels": able_kernels(type(algorithm), values["model"]) & _kernels_of_task(values)}
         case: Case = _validated(Case, values, "", able)
         _fits(case)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):

@@ -7,7 +7,11 @@ from importlib.util import find_spec
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     ControlVariates,
+    EmbeddingLoss,
+    LocalMerging,
+    MixedModel,
     PersonalModel,
+    Prototypes,
     Records,
     Regroups,
     RowAggregate,
@@ -21,12 +25,15 @@ from fedmpi.case.schema import Case, ClippedOptions, LightSecAggOptions, SecAggP
 from fedmpi.datasets.loading import num_datasets
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
+from fedmpi.models.options import FedGraphNNOptions, ModelOptions
 from fedmpi.registry.tasks import task_named
 from fedmpi.secure.neighbours import SECURITY_BITS, Degree, Risk, least_degree
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
 
-_CLASSIFIES = Regroups | WeightsFromLosses | PersonalModel
+_CLASSIFIES = (
+    Regroups | WeightsFromLosses | PersonalModel | MixedModel | LocalMerging | EmbeddingLoss | Prototypes
+)
 """Capabilities that are made for a supervised objective."""
 
 MODELS_CLIP = 8.0
@@ -44,6 +51,12 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "share", f"{name} decides which tensors are shared: remove the setting `share`"
     if isinstance(algorithm, _CLASSIFIES) and not case.objective.supervised:
         return "objective", f'{name} needs a classifier: use "supervised"'
+    if isinstance(algorithm, EmbeddingLoss | Prototypes) and (reason := _without_embeddings(case)):
+        return "task", f"{name} reads graphs' embeddings, {reason}"
+    if isinstance(algorithm, Prototypes) and not classifies(case.task, case.dataset.name):
+        return "task", f"{name} has a prototype of each class: use a task of one class per graph"
+    if isinstance(algorithm, Prototypes) and reduction.secret:
+        return "reduction", f'the server of {name} sees the prototypes of single clients: use "exact"'
     if reason := _refusal(algorithm, case):
         return "algorithm", reason
     if isinstance(algorithm, Regroups) and case.participation < 1:
@@ -61,6 +74,20 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "reduction.dropouts", reason
     reason = _thin_ring(algorithm, case, reduction) if isinstance(reduction, SecAggPlusOptions) else ""
     return ("reduction.neighbours", reason) if reason else None
+
+
+def _without_embeddings(case: Case) -> str:
+    """Return why the examples of a case have no embeddings of graphs, or nothing."""
+    task = task_named(case.task, case.dataset.name)
+    return f'and task "{task.name}" is about {task.of}s' if task is not None and task.of != "graph" else ""
+
+
+def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:
+    """Return the kernels that can run an algorithm with a model: compiled molecules give no embeddings."""
+    able = kernels_of(algorithm)
+    if issubclass(algorithm, EmbeddingLoss | Prototypes) and isinstance(model, FedGraphNNOptions):
+        return able - {"compiled"}
+    return able
 
 
 def _thin_ring(algorithm: Algorithm, case: Case, reduction: SecAggPlusOptions) -> str:
@@ -94,7 +121,7 @@ def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
         return ""
     if not algorithm.communicates:
         return f"{name} sends no updates: remove it"
-    if isinstance(algorithm, WeightsFromReports | RowAggregate) or (
+    if isinstance(algorithm, WeightsFromReports | RowAggregate | Prototypes) or (
         isinstance(algorithm, Splits) and algorithm.wants_rows
     ):
         return f"{name} needs something of every participant: remove it"
@@ -167,7 +194,7 @@ def _refusal(algorithm: Algorithm, case: Case) -> str:
 def _kernels(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Refuse kernels that cannot run the model, the objective, the algorithm or the optimizer."""
     others = (case.model, case.objective, case.optimizer)
-    parts = [(algorithm.name, kernels_of(type(algorithm)))]
+    parts = [(algorithm.name, able_kernels(type(algorithm), case.model))]
     if (task := task_named(case.task, case.dataset.name)) is not None:
         parts.append((f'task "{task.name}"', kernels_of_task(task)))
     parts += [(str(part.name), part.kernels) for part in others]

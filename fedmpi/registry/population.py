@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
+    ClientVector,
     ControlVariates,
+    EmbeddingLoss,
+    LocalMerging,
+    MixedModel,
     PersonalModel,
+    Prototypes,
     Regroups,
     Splits,
+    TrainingPhases,
     WeightsFromLosses,
 )
 from fedmpi.case.attacks import NoAttack
 from fedmpi.case.schema import Case, SecureOptions
 from fedmpi.partition.options import PopulationOptions
 
-_KEEPS = ControlVariates | PersonalModel | Regroups | Splits | WeightsFromLosses
+_KEEPS = (
+    ControlVariates
+    | ClientVector
+    | TrainingPhases
+    | PersonalModel
+    | MixedModel
+    | EmbeddingLoss
+    | LocalMerging
+    | Prototypes
+    | Regroups
+    | Splits
+    | WeightsFromLosses
+)
 """Capabilities that know a client again, or look at all its training graphs."""
 
 

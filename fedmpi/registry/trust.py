@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     ControlVariates,
+    Prototypes,
     Regroups,
     RowAggregate,
     Splits,
@@ -18,7 +19,7 @@ from fedmpi.case.schema import Case, ClippedOptions
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.known import classifies
 
-_SEES_MORE = Splits | Regroups | WeightsFromReports | RowAggregate | ControlVariates
+_SEES_MORE = Splits | Regroups | WeightsFromReports | RowAggregate | ControlVariates | Prototypes
 """Capabilities by which the server learns more than one noisy mean, or averages something else."""
 
 

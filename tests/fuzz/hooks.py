@@ -83,6 +83,28 @@ HOOKS = {
         "RoundWeights(reports['samples'], float(reports['samples'].sum()))",
         "WeightsFromReports",
     ),
+    "linear_term": Hook(
+        "self, own", "own", "ClientVector", "next_vector = lambda self, own, moved, steps, lr: own"
+    ),
+    "next_vector": Hook(
+        "self, own, moved, steps, lr", "own", "ClientVector", "linear_term = lambda self, own: own"
+    ),
+    "phases": Hook(
+        "self, local_epochs", "(1, local_epochs)", "TrainingPhases", "trains = lambda self, name, phase: True"
+    ),
+    "trains": Hook(
+        "self, name, phase", "phase == 0", "TrainingPhases", "phases = lambda self, local_epochs: (1, 1)"
+    ),
+    "first_share": Hook("self", "0.5", "MixedModel", "next_share = lambda self, share, slope, lr: share"),
+    "next_share": Hook("self, share, slope, lr", "share", "MixedModel", "first_share = lambda self: 0.5"),
+    "merges": Hook(
+        "self, names", "names[:1]", "LocalMerging", "merging_weights = lambda self, client: client.weights"
+    ),
+    "merging_weights": Hook(
+        "self, client", "client.weights", "LocalMerging", "merges = lambda self, names: names[:1]"
+    ),
+    "embedding_loss": Hook("self, batch", "batch.current.square().mean()", "EmbeddingLoss"),
+    "global_prototypes": Hook("self, means, counts", "means.mean(axis=0)", "Prototypes"),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
@@ -112,7 +134,21 @@ LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (i
 IGNORED = frozenset({"penalty", "personal_penalty", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
-LOOSE = frozenset({"should_split", "shares", "split_candidates", "fields", "field_values", "state"})
+LOOSE = frozenset(
+    {
+        "should_split",
+        "shares",
+        "split_candidates",
+        "fields",
+        "field_values",
+        "state",
+        "trains",
+        "embedding_loss",
+        "phases",
+        "first_share",
+        "next_share",
+    }
+)
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
 
 POSSIBLE = frozenset(
@@ -121,6 +157,9 @@ POSSIBLE = frozenset(
         ("weights", "return np.full(np.shape(right), 10**18)"),
         ("report", "return np.asarray(right) - 1"),
         ("update", "return np.asarray(right) - 1"),
+        ("global_prototypes", "return np.asarray(right) - 1"),
+        ("global_prototypes", "return np.asarray(right) + np.nan"),
+        ("global_prototypes", "return np.full(np.shape(right), np.inf, np.float32)"),
         ("update", "return np.asarray(right) + np.nan"),
         ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
     }

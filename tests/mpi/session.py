@@ -55,7 +55,7 @@ synthetic.generate = functools.cache(synthetic.generate)  # most cases have the 
 SUITE = Path(__file__).parent / "suite.toml"
 INTERRUPTED = (
     "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
-    "dropouts", "links", "nodes", "protocol",
+    "dropouts", "links", "nodes", "protocol", "feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto",
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 

@@ -52,6 +52,12 @@ case = [
     { label = "fedper", algorithm = "fedper", dataset = { synthetic = { domains = 1, graphs = 90 } }, partition = { name = "iid", clients = 3 } },
     { label = "ditto", algorithm = "ditto", participation = 0.6 },
     { label = "fednova", algorithm = "fednova", participation = 0.6 },
+    { label = "fedrep", algorithm = { name = "fedrep", head_epochs = 2 }, dataset = { synthetic = { domains = 1, graphs = 90 } }, partition = { name = "iid", clients = 3 } },
+    { label = "apfl", algorithm = { name = "apfl", adaptive = true }, participation = 0.6 },
+    { label = "fedala", algorithm = "fedala", participation = 0.6 },
+    { label = "moon", algorithm = "moon", participation = 0.6 },
+    { label = "fedproto", algorithm = "fedproto", participation = 0.6 },
+    { label = "feddyn", algorithm = "feddyn", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
     { label = "secagg", algorithm = "fedavg", reduction = { name = "secagg", keys = "sum", dropouts = { probability = 0.2, step = "any" } } },
@@ -63,7 +69,8 @@ case = [
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
-    "krum", "secagg", "protocol", "nodes", "links",
+    "krum", "secagg", "protocol", "nodes", "links", "feddyn",
+    "fedrep", "apfl", "fedala", "moon", "fedproto",
 )  # fmt: skip
 
 BLOWS = (

@@ -54,7 +54,7 @@ HUNDRED = 'partition = { name = "iid", clients = 100 }\ndataset = { synthetic = 
         ('rounds = "many"', "case.rounds: input should be a valid integer"),
         (
             'algorithm = "fedavgg"',
-            'there is no "fedavgg"; did you mean "fedavg"? (valid: centralised, ditto, fedadagrad',
+            'there is no "fedavgg"; did you mean "fedavg"? (valid: apfl, centralised, ditto, fedadagrad',
         ),
         ('algorithm = { name = "fedprox", nu = 1 }', 'case.algorithm.nu: unknown key; did you mean "mu"?'),
         (

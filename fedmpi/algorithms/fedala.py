@@ -1,0 +1,77 @@
+"""FedALA: a client takes of the global model's upper layers what helps it, element by element.
+
+Zhang, Hua, Wang, Song, Xue, Ma and Guan, "FedALA: adaptive local aggregation for personalized federated
+learning", AAAI 2023, Eq. 5 and 6 and Algorithm 1. Before a client trains, its upper `layers` become
+own + (received - own) * W, all others are taken as received. W starts at ones; a step takes it by its
+gradient and keeps it in [0, 1]. When a client merges for the first time, W trains until the standard
+deviation of the last ten epochs' losses is below `threshold` (at most 100 epochs, which the paper does not
+limit), later for one epoch; on a share `sampled` of the training graphs.
+
+Layers are those that the case shares: the paper's need `share = "all"`. What is evaluated is the model that a
+client trained last. The released code counts layers by parameter tensors, draws consecutive examples, and
+evaluates, for every client, what the next round would start from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import LocalMerging, Merging
+from fedmpi.algorithms.fedper import HEAD
+
+_LOSSES = 10
+"""Epochs over which the losses must be steady in the first merging."""
+
+_MOST_EPOCHS = 100
+
+_NORMS = ("norm.", "graph_norm.")
+"""Normalisation is no layer of its own."""
+
+
+class FedAlaOptions(AlgorithmOptions):
+    """Options of FedALA."""
+
+    name: Literal["fedala"] = "fedala"
+    layers: int = Field(1, ge=1)
+    """Upper layers of the shared ones that are merged by weights; the paper's p."""
+    weights_lr: float = Field(1.0, gt=0)
+    """Step length of the weights; the paper's eta."""
+    sampled: float = Field(0.8, gt=0, le=1)
+    """Share of the training graphs on which weights are learned; the paper's s, 80 %."""
+    threshold: float = Field(0.1, gt=0)
+    """Standard deviation of the losses below which the first training of the weights ends."""
+
+
+class FedAla(LocalMerging, Algorithm):
+    """FedAvg's global model, which each client merges into its own by learned weights."""
+
+    name: ClassVar[str] = "fedala"
+    paper: ClassVar[str] = "Zhang et al., AAAI 2023, Algorithm 1"
+    Options: ClassVar[type[AlgorithmOptions]] = FedAlaOptions
+    options: FedAlaOptions
+
+    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tensors of the last layers; the head comes after all others."""
+        layers = [name.rpartition(".")[0] for name in names if not name.startswith(_NORMS)]
+        ordered = sorted(dict.fromkeys(layers), key=lambda layer: f"{layer}.".startswith(HEAD))
+        upper = ordered[-self.options.layers :]
+        return tuple(name for name in names if name.rpartition(".")[0] in upper)
+
+    def merging_weights(self, client: Merging) -> Any:
+        """Return W after gradient steps: over one epoch, or the first time until the losses are steady."""
+        weights, difference = client.weights, client.received - client.own
+        batches, losses = client.batches(self.options.sampled), list[float]()
+        while len(losses) < (_MOST_EPOCHS if client.first else 1):
+            found = []
+            for loss_at in batches:
+                loss, gradient = loss_at(client.own + difference * weights)
+                weights = (weights - self.options.weights_lr * gradient * difference).clamp(0, 1)
+                found.append(loss)
+            losses.append(float(np.mean(found)))
+            if len(losses) > _LOSSES and np.std(losses[-_LOSSES:]) < self.options.threshold:
+                break
+        return weights

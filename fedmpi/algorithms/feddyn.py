@@ -1,0 +1,82 @@
+"""FedDyn: each client's loss gains a linear and a quadratic term, so that local and global optima agree.
+
+Acar, Zhao, Matas Navarro, Mattina, Whatmough and Saligrama, "Federated learning based on dynamic
+regularization", ICLR 2021, Algorithm 1. Client k minimises L_k(w) - <g_k, w> + alpha / 2 ||w - w_t||^2
+over the shared parameters, by the case's local epochs, and then sets g_k <- g_k - alpha (w_k - w_t).
+Participants are averaged uniformly, as there. The released code divides alpha by a client's share of the
+examples, and clips gradients; here alpha is the same for all, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
+from fedmpi.algorithms.capabilities import ClientVector, LocalPenalty, ServerState, Vector
+
+
+class FedDynOptions(AlgorithmOptions):
+    """Options of FedDyn."""
+
+    name: Literal["feddyn"] = "feddyn"
+    alpha: float = Field(0.01, gt=0)
+    """Weight of the regularisation; the paper tries 0.001 to 0.1."""
+
+
+class FedDyn(LocalPenalty, ClientVector, ServerState, Algorithm):
+    """One global model w; the server has h, a client has g_k, all zero at the start."""
+
+    name: ClassVar[str] = "feddyn"
+    paper: ClassVar[str] = "Acar et al., ICLR 2021, Algorithm 1"
+    Options: ClassVar[type[AlgorithmOptions]] = FedDynOptions
+    options: FedDynOptions
+
+    def __init__(self, options: AlgorithmOptions) -> None:
+        super().__init__(options)
+        self._server: Floats = np.zeros(0)
+        self._num_clients = 0
+
+    def begin(self, trained: int, num_clients: int) -> None:
+        """Start with h = 0."""
+        self._server, self._num_clients = np.zeros(trained), num_clients
+
+    def weights(self, samples: Ints) -> Ints:
+        """Return ones."""
+        return np.ones_like(samples)
+
+    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
+        """Add alpha (w - w_t)."""
+        gradient.add_(parameters - reference, alpha=self.options.alpha)
+
+    def linear_term(self, own: Any) -> Any:
+        """Return -g_k."""
+        return -own
+
+    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
+        """Return g_k - alpha (w_k - w_t)."""
+        return own - self.options.alpha * moved
+
+    def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
+        """Return the mean of the participants' models less h / alpha.
+
+        Before that, h <- h - alpha / m sum_k (w_k - w_t) over the participants; m counts all clients.
+        Running statistics move by the mean, as in FedAvg.
+        """
+        step, part = mean.copy(), slice(len(self._server))
+        share = num_clients / self._num_clients
+        self._server = self._server - self.options.alpha * share * mean[part]
+        step[part] -= self._server / self.options.alpha
+        return super().update(model, step, num_clients)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return h."""
+        return {"server_h": self._server}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take h back."""
+        self._server = np.array(arrays["server_h"], np.float64)

@@ -1,0 +1,55 @@
+"""MOON: embeddings are drawn to the received model's, and away from the client's own last model's.
+
+Li, He and Song, "Model-contrastive federated learning", CVPR 2021, Eq. 3 and Algorithm 1. The local loss
+gains mu times -log(exp(s_g / tau) / (exp(s_g / tau) + exp(s_p / tau))), the mean over the batch, where s_g
+and s_p are cosine similarities of a graph's embedding with those of the received and of the client's previous
+model. An embedding is what the model pools of a graph, before its head; the paper adds a projection head of
+two layers to the network. Before a client has a previous model the term is left out, where the released code
+contrasts with the client's random initial one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.capabilities import EmbeddingLoss, Embeddings
+
+_LEAST_NORM = 1e-8
+
+
+class MoonOptions(AlgorithmOptions):
+    """Options of MOON."""
+
+    name: Literal["moon"] = "moon"
+    mu: float = Field(1.0, ge=0)
+    """Weight of the contrastive term; the paper tries 0.1, 1, 5 and 10."""
+    temperature: float = Field(0.5, gt=0)
+    """The paper's tau."""
+
+
+class Moon(EmbeddingLoss, Algorithm):
+    """FedAvg whose local loss contrasts received and previous model."""
+
+    name: ClassVar[str] = "moon"
+    paper: ClassVar[str] = "Li et al., CVPR 2021, Algorithm 1"
+    Options: ClassVar[type[AlgorithmOptions]] = MoonOptions
+    options: MoonOptions
+    needs_received: ClassVar[bool] = True
+    needs_previous: ClassVar[bool] = True
+
+    def embedding_loss(self, batch: Embeddings) -> Any:
+        """Return mu times the mean of Eq. 3's second term; nothing before there is a previous model."""
+        if batch.previous is None:
+            return None
+        near, far = (_cosine(batch.current, frozen) for frozen in (batch.received, batch.previous))
+        near, far = near / self.options.temperature, far / self.options.temperature
+        return self.options.mu * (near.logaddexp(far) - near).mean()
+
+
+def _cosine(first: Any, second: Any) -> Any:
+    """Return the cosine of the angle between each row of both, [B]; 0 with a row of zeros."""
+    norms = [rows.norm(dim=1).clamp_min(_LEAST_NORM) for rows in (first, second)]
+    return (first * second).sum(dim=1) / (norms[0] * norms[1])

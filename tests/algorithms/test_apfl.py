@@ -1,0 +1,95 @@
+"""APFL's Algorithm 1: the local model's step at the mixture, alpha's, and the global model as FedAvg's."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.algorithms.apfl import Apfl, ApflOptions
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.store.reader import load_run
+
+SUITE = """
+name = "apfl"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 80 } }
+partition = { name = "iid", clients = 3 }
+rounds = 3
+batch_size = 16
+participation = 0.7
+[matrix]
+algorithm = ["fedavg", "apfl"]
+"""
+
+
+def test_alpha_goes_down_the_slope_and_stays_a_share():
+    apfl = Apfl(ApflOptions(alpha=0.25, adaptive=True))
+    assert apfl.first_share() == 0.25
+    assert apfl.next_share(0.5, 2.0, 0.125) == 0.25
+    assert apfl.next_share(0.5, 8.0, 0.125) == 0.0
+    assert apfl.next_share(0.5, -8.0, 0.125) == 1.0
+    assert Apfl(ApflOptions()).next_share(0.5, 8.0, 0.125) == 0.5
+
+
+@pytest.fixture
+def trained(prepared):
+    """Return a client after one step from w and v = w + 0.01, the gradients at w and at the mixture, and w, v."""
+    rounds = prepared(
+        "algorithm=apfl", "algorithm.alpha=0.25", "algorithm.adaptive=true", "optimizer.lr=0.01"
+    )
+    one, case = rounds.clients[0], rounds.case
+    one.personal.row[: one.model.trained] += 0.01
+    w, v = one.row.clone(), one.personal.row.clone()
+    gradients = []
+    for parameters in (w, 0.25 * v + 0.75 * w):
+        one.model.parameters.copy_(parameters)
+        one.passes.step(one.passes.batch(None), DropoutStreams(case.seed, 0, 0, 0))
+        gradients.append(one.model.gradient.clone())
+    one.train_locally(case, rounds.algorithm, 0)
+    return one, gradients, w, v
+
+
+def test_w_steps_by_its_own_gradient_and_v_by_alpha_times_the_mixtures(trained):
+    one, (own, mixed), w, v = trained
+    torch.testing.assert_close(one.row, w - 0.01 * own)
+    torch.testing.assert_close(one.personal.row, v - 0.01 * 0.25 * mixed)
+
+
+def test_alpha_moves_by_the_mixtures_gradient_along_v_minus_w(trained):
+    one, (_, mixed), w, v = trained
+    slope = float((v - w) @ mixed)
+    assert 0 < 0.25 - 0.01 * slope < 1 and slope != 0
+    assert float(one.kept["share"]) == pytest.approx(0.25 - 0.01 * slope, rel=1e-5)
+
+
+def test_the_mixture_is_evaluated(trained):
+    one, *_ = trained
+    share = float(one.kept["share"])
+    expected = share * one.personal.row + (1 - share) * one.row
+    one.evaluate()
+    torch.testing.assert_close(one.model.parameters, expected)
+
+
+def test_a_state_holds_both_models_and_alpha(prepared):
+    rounds = prepared("algorithm=apfl", "algorithm.adaptive=true", "optimizer=adam")
+    one = rounds.clients[0]
+    one.personal.row += 0.01
+    one.train_locally(rounds.case, rounds.algorithm, 0)
+    kept = one.state(kept=True)
+    assert len(kept) == rounds.states.layouts()[0].size
+    share = one.kept["share"].clone()
+    assert float(share) != 0.5
+    one.kept["share"].zero_()
+    one.personal.row.zero_()
+    one.restore(kept, kept=True)
+    assert torch.equal(one.kept["share"], share)
+    assert np.array_equal(one.state(kept=True), kept)
+
+
+def test_the_global_model_is_fedavgs_and_the_mixtures_are_scored(fedmpi, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    assert fedmpi("run", "suite.toml", "--out", "runs").returncode == 0
+    fedavg, apfl = (load_run(tmp_path / "runs" / name).results for name in ("fedavg", "apfl"))
+    for name in ("train_loss", "delta_norm", "gradient_norm", "samples", "steps", "client_bytes_up"):
+        assert np.array_equal(fedavg[name], apfl[name], equal_nan=True), name
+    assert (apfl["model_flops"] == 2 * fedavg["model_flops"]).all()
+    assert not np.array_equal(fedavg["test_loss"], apfl["test_loss"])

@@ -1,0 +1,70 @@
+"""FedDyn's Algorithm 1, worked out by hand: the local terms, the client's gradient, the server's h."""
+
+import numpy as np
+import torch
+
+from fedmpi.algorithms.feddyn import FedDyn, FedDynOptions
+
+
+def feddyn(**options):
+    algorithm = FedDyn(FedDynOptions(**options))
+    algorithm.begin(2, 4)
+    return algorithm
+
+
+def test_the_quadratic_term_draws_to_the_received_model():
+    gradient = torch.tensor([1.0, 1.0])
+    feddyn(alpha=0.5).penalty(torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), gradient)
+    assert gradient.tolist() == [2.0, 0.5]
+
+
+def test_the_linear_term_takes_off_the_clients_gradient():
+    assert feddyn().linear_term(torch.tensor([1.0, -2.0])).tolist() == [-1.0, 2.0]
+
+
+def test_the_clients_gradient_moves_against_the_update():
+    own = feddyn(alpha=0.5).next_vector(torch.tensor([1.0, 0.0]), torch.tensor([2.0, -4.0]), 3, 0.1)
+    assert own.tolist() == [0.0, 2.0]
+
+
+def test_the_server_goes_beyond_the_mean_by_h_over_alpha():
+    """Two of four clients: h = -0.5 * 2/4 * [1, -2], so the model is w + [1, -2] + [0.5, -1], next w + more."""
+    algorithm, model = feddyn(alpha=0.5), np.array([1.0, 1.0], np.float32)
+    mean = np.array([1.0, -2.0])
+    first = algorithm.update(model, mean, 2)
+    assert first.tolist() == [2.5, -2.0]
+    assert algorithm.state()["server_h"].tolist() == [-0.25, 0.5]
+    assert algorithm.update(first, np.zeros(2), 4).tolist() == [3.0, -3.0]
+
+
+def test_running_statistics_move_by_the_mean():
+    algorithm = FedDyn(FedDynOptions())
+    algorithm.begin(1, 2)
+    assert algorithm.update(np.ones(2, np.float32), np.array([1.0, -0.5]), 2).tolist() == [3.0, 0.5]
+
+
+def test_all_clients_weigh_the_same():
+    assert feddyn().weights(np.array([5, 1000])).tolist() == [1, 1]
+
+
+def test_a_client_takes_its_step_with_both_terms_and_renews_its_gradient(prepared):
+    """From w_t = w the step is -0.25 (grad - g), and g becomes g - alpha times that step."""
+    rounds = prepared("algorithm=feddyn", "algorithm.alpha=0.5")
+    one, case = rounds.clients[0], rounds.case
+    one.kept["vector"] += 0.125
+    start = one.shared.pack(one.row)
+    one.train_locally(case, rounds.algorithm, 0)
+    step = -0.25 * (one.shared.pack(one.model.gradient) - 0.125)
+    torch.testing.assert_close(one.shared.pack(one.row) - start, step)
+    torch.testing.assert_close(one.kept["vector"], 0.125 - 0.5 * step)
+
+
+def test_a_state_holds_the_clients_gradient(prepared):
+    rounds = prepared("algorithm=feddyn")
+    one = rounds.clients[0]
+    one.train_locally(rounds.case, rounds.algorithm, 0)
+    kept, vector = one.state(kept=False), one.kept["vector"].clone()
+    assert len(kept) == rounds.states.layouts()[0].size
+    one.kept["vector"].zero_()
+    one.restore(kept, kept=False)
+    assert vector.any() and torch.equal(one.kept["vector"], vector)

@@ -1,0 +1,122 @@
+"""FedProto's Eq. 4 to 7 by hand: what travels, the term of the loss, the prediction, and bytes."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.algorithms.capabilities import Embeddings
+from fedmpi.algorithms.fedproto import FedProto, FedProtoOptions
+from fedmpi.engine.passes import Embedded
+from fedmpi.engine.prototypes import PrototypeShape, nearest, renewed
+from fedmpi.store.reader import load_run
+
+NAN = float("nan")
+
+SUITE = """
+name = "fedproto"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 80 } }
+partition = { name = "iid", clients = 3 }
+rounds = 3
+batch_size = 16
+participation = 0.7
+[matrix]
+case = [
+    { label = "alone", algorithm = "self-train" },
+    { label = "proto", algorithm = "fedproto" },
+    { label = "plain", algorithm = { name = "fedproto", attraction = 0.0, predict = "classifier" } },
+]
+"""
+
+
+def fedproto(**options):
+    return FedProto(FedProtoOptions(**options))
+
+
+def test_a_client_reports_the_mean_of_each_class_and_its_size():
+    shape, rows = PrototypeShape(3, 2), np.array([[1, 2], [3, 4], [10, 0]], np.float32)
+    parts = [Embedded(rows[:2], 0, 0), Embedded(rows[2:], 0, 0)]
+    report = shape.report(parts, np.array([0, 0, 2]))
+    assert (len(report), shape.up_bytes, shape.down_bytes) == (36, 36, 24)
+    means, counts = shape.read(np.stack([report, report]))
+    assert means.tolist() == [[[2, 3], [0, 0], [10, 0]]] * 2
+    assert counts.tolist() == [[2, 0, 1]] * 2
+
+
+def test_global_prototypes_are_weighted_by_graphs():
+    means = np.array([[[1, 1], [0, 0], [2, 0]], [[5, 1], [0, 0], [0, 0]]], np.float32)
+    counts = np.array([[3, 0, 4], [1, 0, 0]])
+    found = fedproto().global_prototypes(means, counts)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [[2, 1], [NAN, NAN], [2, 0]])
+
+
+def test_a_class_without_participants_keeps_its_prototype():
+    assert renewed(torch.tensor([1.0, NAN, 3.0]), torch.tensor([5.0, NAN, NAN])).nan_to_num(-1).tolist() == [
+        5,
+        -1,
+        3,
+    ]
+
+
+def test_the_term_is_the_distance_of_the_batchs_class_means():
+    """Class 0 has mean [2, 2] and prototype [2, 0], class 1 a prototype at its mean, class 2 none."""
+    current = torch.tensor([[1.0, 1.0], [3.0, 3.0], [0.0, 1.0], [9.0, 9.0]])
+    prototypes = torch.tensor([[2.0, 0.0], [0.0, 1.0], [NAN, NAN]])
+    batch = Embeddings(current, torch.tensor([0, 0, 1, 2]), prototypes=prototypes)
+    assert fedproto(attraction=3.0).embedding_loss(batch).item() == pytest.approx(3 * (0 + 4) / 2)
+    assert fedproto().embedding_loss(Embeddings(current, batch.labels)) is None
+
+
+def test_the_nearest_prototype_decides():
+    prototypes = torch.tensor([[0.0, 0.0], [NAN, NAN], [2.0, 2.0]])
+    assert nearest(torch.tensor([[0.5, 0.0], [2.0, 1.0]]), prototypes).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "csr"])
+def test_held_out_graphs_get_the_class_of_the_nearest_prototype(prepared, kernels):
+    rounds = prepared("algorithm=fedproto", f"kernels={kernels}")
+    one = rounds.clients[0]
+    by_head = one.evaluate()
+    one.kept["prototypes"][:64], one.kept["prototypes"][64:] = 0.0, 1e6  # all graphs are near class 0
+    found = one.evaluate()
+    hits = np.concatenate([found.val.hits, found.test.hits])
+    assert hits.tolist() == (one.passes.held_out_labels == 0).astype(int).tolist()
+    assert np.array_equal(found.test.losses, by_head.test.losses)
+    assert found.model_flops == 2 * by_head.model_flops
+
+
+def test_a_client_sends_its_trained_models_prototypes(prepared):
+    rounds = prepared("algorithm=fedproto")
+    one, case = rounds.clients[0], rounds.case
+    report = one.train_locally(case, rounds.algorithm, 0).report
+    one.model.parameters.copy_(one.row)
+    rows = np.concatenate([part.rows.copy() for part in one.passes.embedded()])
+    labels = one.passes.training_labels
+    (means,), (counts,) = one.prototypes.read(report[None])
+    assert counts.tolist() == np.bincount(labels).tolist()
+    np.testing.assert_allclose(means[1], rows[labels == 1].mean(axis=0), rtol=1e-5)
+
+
+def test_without_attraction_and_by_its_head_it_is_self_train(fedmpi, tmp_path):
+    """What travels are two classes of 64 floats, and two sizes."""
+    (tmp_path / "suite.toml").write_text(SUITE)
+    assert fedmpi("run", "suite.toml", "--out", "runs").returncode == 0
+    alone, proto, plain = (load_run(tmp_path / "runs" / name).results for name in ("alone", "proto", "plain"))
+    for name in ("train_loss", "test_loss", "test_accuracy", "parameter_digest"):
+        assert np.array_equal(alone[name], plain[name], equal_nan=True), name
+    assert not np.array_equal(alone["test_accuracy"], proto["test_accuracy"])
+    took_part = proto["participated"].astype(int)
+    assert np.array_equal(proto["client_bytes_up"], took_part * (4 * 2 * 64 + 4 * 2))
+    assert np.array_equal(proto["client_bytes_down"], took_part * 4 * 2 * 64)
+
+
+def test_a_state_holds_the_prototypes(prepared):
+    rounds = prepared("algorithm=fedproto")
+    one = rounds.clients[0]
+    one.kept["prototypes"][:3] = torch.tensor([1.0, 2.0, 3.0])
+    kept = one.state(kept=False)
+    assert len(kept) == rounds.states.layouts()[0].size
+    one.kept["prototypes"].zero_()
+    one.restore(kept, kept=False)
+    assert one.kept["prototypes"][:3].tolist() == [1.0, 2.0, 3.0] and one.kept["prototypes"][3:].isnan().all()

@@ -1,0 +1,94 @@
+"""FedRep's Algorithm 1: head steps, then body steps, each with moments of its own."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.algorithms.fedrep import FedRep, FedRepOptions
+from fedmpi.errors import BadInput
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.options import GinEncoderOptions
+
+FEDREP = FedRep(FedRepOptions(head_epochs=3))
+SETTINGS = ("algorithm=fedrep", "algorithm.head_epochs=2", "local_epochs=3")
+
+
+def part(client, head):
+    """Return the elements of a client's model that are of its head, or all others."""
+    slots = [s for s in client.model.slots if s.name.startswith(("post.", "readout.")) == head]
+    return torch.cat([client.row[slot.start : slot.stop] for slot in slots])
+
+
+def test_the_head_trains_first_and_then_the_body():
+    assert FEDREP.phases(2) == (3, 2)
+    trained = [
+        [
+            name
+            for name in ("pre.weight", "conv.0.first.bias", "post.weight", "readout.bias")
+            if FEDREP.trains(name, n)
+        ]
+        for n in (0, 1)
+    ]
+    assert trained == [["post.weight", "readout.bias"], ["pre.weight", "conv.0.first.bias"]]
+
+
+def test_the_head_stays_with_the_client():
+    assert not FEDREP.shares("readout.weight", "all")
+    assert FEDREP.shares("pre.weight", "conv")
+
+
+def test_each_phase_moves_its_own_part_only(prepared, monkeypatch):
+    rounds = prepared(*SETTINGS)
+    one = rounds.clients[0]
+    seen, step = [(part(one, True), part(one, False))], type(one.passes).step
+
+    def noted(passes, batch, streams):
+        one.row.copy_(one.model.parameters)
+        seen.append((part(one, True), part(one, False)))
+        return step(passes, batch, streams)
+
+    monkeypatch.setattr(type(one.passes), "step", noted)
+    one.train_locally(rounds.case, rounds.algorithm, 0)
+    seen.append((part(one, True), part(one, False)))
+    heads, bodies = zip(*seen[1:], strict=True)  # before each of five steps, and after the last
+    moved = [not torch.equal(a, b) for a, b in pairwise(heads)]
+    assert moved == [True, True, False, False, False]
+    moved = [not torch.equal(a, b) for a, b in pairwise(bodies)]
+    assert moved == [False, False, True, True, True]
+
+
+def test_a_step_of_the_head_is_the_optimizers_on_the_head(prepared):
+    rounds = prepared("algorithm=fedrep", "algorithm.head_epochs=1", "optimizer.weight_decay=0.5")
+    one, case = rounds.clients[0], rounds.case
+    start = one.row.clone()
+    one.model.parameters.copy_(start)
+    one.passes.step(one.passes.batch(None), DropoutStreams(case.seed, 0, 0, 0))
+    gradient = one.model.gradient.clone()
+    head = [s for s in one.model.slots if s.name.startswith(("post.", "readout."))]
+    expected = start.clone()
+    for slot in head:
+        where = slice(slot.start, slot.stop)
+        expected[where] -= 0.25 * (gradient[where] + 0.5 * start[where])
+    one.train_locally(case, rounds.algorithm, 0)
+    for slot in head:
+        torch.testing.assert_close(one.row[slot.start : slot.stop], expected[slot.start : slot.stop])
+
+
+def test_a_state_holds_the_moments_of_both_phases(prepared):
+    rounds = prepared(*SETTINGS, "optimizer=adam")
+    one = rounds.clients[0]
+    one.train_locally(rounds.case, rounds.algorithm, 0)
+    kept = one.state(kept=True)
+    assert len(kept) == rounds.states.layouts()[0].size
+    assert (one.adam.steps, one.further[0].steps) == (2, 3)
+    one.further[0].reset()
+    one.restore(kept, kept=True)
+    assert one.further[0].steps == 3 and one.further[0].mean.any()
+    assert np.array_equal(one.state(kept=True), kept)
+
+
+def test_a_model_without_a_head_is_refused():
+    with pytest.raises(BadInput, match="choose a model that has one"):
+        FEDREP.validate(GinEncoderOptions())
