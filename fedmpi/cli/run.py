@@ -77,7 +77,7 @@ def run(
     load_plugins(options.plugins)
     if resume and holds_run(Path(target)):
         if options.overrides or case is not None or cases is not None or options.out is not None or list_:
-            raise BadInput("a run that is resumed from its folder takes no --set, --case(s), --out or --list")
+            raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
         plan = plan_folder(Path(target))
     elif holds_run(Path(target)):
         raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
