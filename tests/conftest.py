@@ -69,6 +69,13 @@ def pytest_runtest_makereport(item, call):
         report.longrepr = f"skipped although FEDMPI_NO_SKIP is set: {reason}"
 
 
+@pytest.fixture(autouse=True)
+def subnormal_numbers():
+    """Keep subnormal numbers, which a run in this process may have had flushed."""
+    if torch := sys.modules.get("torch"):
+        torch.set_flush_denormal(False)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def prepared_data(tmp_path_factory):
     """Keep prepared datasets of a test session in one folder of its own."""
