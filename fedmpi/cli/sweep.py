@@ -137,7 +137,7 @@ class _Sweep:
 
     def run(self) -> int:
         """Keep all workers at work until no case is left or time is up."""
-        self._progress.say(f"{self._total} cases, {self._done} complete, {len(self._waiting)} to run")
+        self._progress.say(f"{_count(self._total)}, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
         with self._folder() as folder, self._progress:
             try:
@@ -255,7 +255,7 @@ class _Sweep:
             self._progress.say(self._shares())
         left = self._total - self._done
         if left:
-            words = "1 case is" if left == 1 else f"{left} cases are"
+            words = f"{_count(left)} {'is' if left == 1 else 'are'}"
             self._progress.say(f"{words} left; the same command continues {'it' if left == 1 else 'them'}")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
@@ -268,7 +268,12 @@ class _Sweep:
         seconds, workers = time.monotonic() - self._began, min(self._options.workers, len(self._finished))
         newest = [load_run(item.folder).attempts[-1] for item in self._finished]
         rounds = sum(float(attempt.measurements["round_seconds"].sum()) for attempt in newest)
-        count = f"{len(newest)} case{'s' * (len(newest) > 1)}"
+        count = _count(len(newest))
         return (
             f"{count} in {seconds:.0f} s; rounds took {rounds / seconds / workers:.0%} of the workers' time"
         )
+
+
+def _count(cases: int) -> str:
+    """Return a number of cases in words."""
+    return f"{cases} case{'s' * (cases != 1)}"
