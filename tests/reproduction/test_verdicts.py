@@ -96,7 +96,7 @@ def test_clients_beyond_another_methods_and_smallest_gains(make_rows):
     assert str(least.judged["last round"]) == "**confirmed**"
 
 
-def test_two_readings_of_a_claim_stand_in_one_row_with_one_verdict(make_rows):
+def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(make_rows):
     last = {10: [0.70], 42: [0.701], 79: [0.699]}
     rows = make_rows("gcfl-plus", last, options=PLUS)
     rows += make_rows("fedavg", {10: [0.60], 42: [0.60], 79: [0.60]})
@@ -105,11 +105,18 @@ def test_two_readings_of_a_claim_stand_in_one_row_with_one_verdict(make_rows):
     (found,) = verdicts(claims, FIGURES, Results(rows))
     assert (found.seeds, str(found.judged["last round"])) == ("3, 3", "**depends on the reading**")
     ((_, table),) = verdict_tables([found], ["last round"])
-    assert table.splitlines()[0].endswith("| seeds | last round: one | last round: other | verdict |")
-    assert "| +0.1000 ± 0.0025 | -0.1000 ± 0.0025 | **depends" in table
-    assert in_short([found], ["last round"]) == (
-        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 open.\n"
+    headings, _, line = table.splitlines()
+    assert headings.endswith(
+        "| seeds | last round: one | verdict | last round: other | verdict | both together |"
     )
+    assert line.endswith(
+        "| +0.1000 ± 0.0025 | **confirmed** | -0.1000 ± 0.0025 | **refuted** | **depends on the reading** |"
+    )
+    assert in_short([found], ["last round"]).splitlines() == [
+        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 open.",
+        "- Read one: of 1 of these, last round: 0 refuted, 1 confirmed, 0 undecided, 0 open.",
+        "- Read other: of 1 of these, last round: 1 refuted, 0 confirmed, 0 undecided, 0 open.",
+    ]
 
 
 def test_a_reading_that_no_suite_computes_is_open(make_rows):
