@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import MARGIN
 from fedmpi.reproduction.judgement import OPEN, Question
 from fedmpi.reproduction.published import KINDS, REFERENCE, Claim, Published
-from fedmpi.reproduction.results import Cell, Results
+from fedmpi.reproduction.results import Cell, Repetition
 from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import signed
 
@@ -31,6 +32,13 @@ class Asked:
     shown: str
 
 
+class Source(Protocol):
+    """Where the runs of a cell come from."""
+
+    def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
+        """Return the one cell of a suite's cases, and the repetitions that it lacks."""
+
+
 @dataclass(frozen=True)
 class Book:
     """A paper's figures beside our runs.
@@ -38,11 +46,11 @@ class Book:
     Attributes
     ----------
     figures : sequence of Published
-    results : Results
+    results : Source
     """
 
     figures: Sequence[Published]
-    results: Results
+    results: Source
 
     def figure(self, claim: Claim, cases: str, metric: str) -> Published:
         """Return what the paper prints of cases.
