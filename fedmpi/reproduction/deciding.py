@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import HEADLINE
 from fedmpi.reproduction.claims import Asked, Book, asked
 from fedmpi.reproduction.judgement import (
@@ -23,6 +22,7 @@ from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, own_rule
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.sequential import STUDENT, Looks, nominal_levels, rejected
+from fedmpi.reproduction.verdicts import family
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def standings(
 ) -> list[Standing]:
     """Return where claims stand, each under the selection rule of its own paper.
 
-    A family, for Holm's correction, are the claims of one kind, source, reading and metric about the suite.
+    A family, for Holm's correction, are the claims about the suite that `family` gives the same.
     """
     found: dict[int, Standing] = {}
     numbered = enumerate(_Sequence(each, figures, results, design) for each in posed)
@@ -104,15 +104,14 @@ class _Sequence:
     def __init__(self, posed: Posed, figures: Sequence[Published], results: Results, design: Design) -> None:
         self._posed, self._figures, self._results = posed, figures, results
         self._available = posed.available(results)
-        self._rule = RULES[own_rule(posed.claim, HEADLINE)]
+        self._rule = own_rule(posed.claim, HEADLINE)
         self._counts, self._fractions = design.looks(posed), design.fractions(posed)
         self.taken = [count for count in self._counts if count <= self._available]
         questions = [self.asked(count).question for count in self.taken]
         self._outside = [_p_value(question, confirmed=True) for question in questions]
         self._inside = [_p_value(question, confirmed=False) for question in questions]
         self.refused = refusal(Book(figures, results).unpublished(posed.claim))
-        claim = posed.claim
-        self.family = (claim.kind, claim.source, claim.reading)
+        self.family = family(posed.claim)
 
     def asked(self, count: int) -> Asked:
         """Return the question after so many repetitions."""
@@ -142,19 +141,19 @@ def _p_value(question: Question, confirmed: bool) -> float:
     return outside_p(question, one) if confirmed else inside_p(question, one)
 
 
-def _decided(family: Sequence[_Sequence], design: Design) -> list[tuple[str, int]]:
+def _decided(members: Sequence[_Sequence], design: Design) -> list[tuple[str, int]]:
     """Return each claim's verdict and after how many repetitions it fell; empty and 0 where it did not.
 
     The looks are gone through as they were taken: a sweep that was interrupted decides as one that was not.
     """
-    verdicts = [("", 0)] * len(family)
-    for count in sorted({each for sequence in family for each in sequence.taken}):
+    verdicts = [("", 0)] * len(members)
+    for count in sorted({each for sequence in members for each in sequence.taken}):
         reached = [seeds or count for _, seeds in verdicts]
         for confirmed in (True, False):
-            looks = [each.looks(upto, confirmed) for each, upto in zip(family, reached, strict=True)]
+            looks = [each.looks(upto, confirmed) for each, upto in zip(members, reached, strict=True)]
             for place, yes in enumerate(rejected(looks, LEVEL, design.spending)):
                 if yes and not verdicts[place][0]:
-                    verdicts[place] = (CONFIRMED if confirmed else family[place].refused, count)
+                    verdicts[place] = (CONFIRMED if confirmed else members[place].refused, count)
     return verdicts
 
 

@@ -73,11 +73,12 @@ def _rendered(template: str, **values: Any) -> str:
 def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
     """Return what the template of a paper's page needs, and its tallies."""
     members = [each for each in found if each.published.paper == paper.name]
+    judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
     if paper.scored in _KINDS:
         tally = overview.of_clusters if paper.scored == "clusters" else overview.of_scores
-        sections, tallies = _whole(paper, members, results), tally(members)
+        sections = _whole(paper, members, judged, results)
+        tallies = tally(members) + overview.of_claims(judged, paper.rules)
     else:
-        judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
         further = _studies(paper, results) if paper.splits else {}
         sections = {**_tables(paper, members, judged, results), **further}
         tallies = overview.of_clients(members, judged, paper.rules)
@@ -127,12 +128,19 @@ def _studies(paper: Paper, results: Results) -> dict[str, Any]:
     }
 
 
-def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return the sections of a paper whose runs are scored as a whole."""
+def _whole(
+    paper: Paper, found: Sequence[Compared], judged: Sequence[Verdict], results: Results
+) -> dict[str, Any]:
+    """Return the sections of a paper whose runs are scored as a whole.
+
+    Leads of a paper's own method stand with its tables; all other claims have tables of their own.
+    """
     names = dict.fromkeys(each.published.place for each in found if not each.published.lacks)
     kind = _KINDS[paper.scored]
+    listed = [each for each in judged if (each.first.kind, each.first.source) != ("lead", "table")]
     return {
-        "in_short": kind.in_short(found),
+        "in_short": kind.in_short(found) + verdicts.in_short(listed, paper.rules),
+        "verdicts": verdicts.verdict_tables(listed, paper.rules),
         "tables": [kind.table(found, name) for name in names],
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "honest": scores.honest_table(results, found),

@@ -58,11 +58,20 @@ def average(cell: Cell, column: str, repetitions: list[Repetition] | None = None
 
 def lead(ours: Cell, other: Cell, column: str) -> Estimate | None:
     """Return by how much one cell's average is above another's, paired; None without shared repetitions."""
-    both = ours.shared(other)
+    return _lead(ours, other, column, ours.shared(other))
+
+
+def lead_of_runs(ours: Cell, other: Cell, column: str) -> Estimate | None:
+    """Return the same of a score of whole runs, whatever clients they have."""
+    return _lead(ours, other, column, sorted(ours.runs.keys() & other.runs.keys()))
+
+
+def _lead(ours: Cell, other: Cell, column: str, both: list[Repetition]) -> Estimate | None:
     if not both:
         return None
-    gaps = np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
-    return mean(gaps)
+    return mean(
+        np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
+    )
 
 
 def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:

@@ -64,6 +64,7 @@ PAPERS = (
         "IEEE BigData 2024",
         ("fclg/table2", "fclg/table3"),
         scored="clusters",
+        rules=(HEADLINE,),
         others=("fclg/sweep", "fclg/causes"),
     ),
     Paper(
@@ -79,5 +80,6 @@ PAPERS = (
         ("fedgraphnn/table2", "fedgraphnn/table20", "fedgraphnn/table3", "fedgraphnn/table4"),
         ablation="fedgraphnn/freesolv",
         scored="scores",
+        rules=(AS_PUBLISHED, BY_VALIDATION),
     ),
 )

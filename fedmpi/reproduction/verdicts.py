@@ -62,7 +62,7 @@ class Verdict:
 def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Results) -> list[Verdict]:
     """Judge claims.
 
-    A family, for Holm's correction, are those of one kind, source and reading under one rule. A claim that a
+    A family, for Holm's correction, is what `family` says, under one rule. A claim that a
     paper's text leaves several readings of has a verdict in each, and one of all together.
 
     Raises
@@ -71,16 +71,23 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
         A claim is about a cell that no table prints.
     """
     book = Book(figures, results)
-    questions = {
-        claim: {rule: asked(book, claim, column) for rule, column in RULES.items()} for claim in claims
-    }
+    questions = {claim: {rule: asked(book, claim, rule) for rule in RULES} for claim in claims}
     answers: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}
-    for members in grouped(claims, lambda claim: (claim.kind, claim.source, claim.reading)).values():
+    for members in grouped(claims, family).values():
         for rule in RULES:
             judged = judge([questions[claim][rule].question for claim in members])
             for claim, answer in zip(members, judged, strict=True):
                 answers[claim][rule] = answer
     return [_verdict(book, group, questions, answers) for group in _by_claim(claims)]
+
+
+def family(claim: Claim) -> tuple[str, ...]:
+    """Return what claims share that are corrected together: kind, source, reading and metric.
+
+    Leads that are only read off tables are corrected table by table, as the figures of these are.
+    """
+    own_table = claim.suite if claim.source == "table" and claim.metric else ""
+    return claim.kind, claim.source, claim.reading, claim.metric, own_table
 
 
 def verdict_tables(found: Sequence[Verdict], rules: Sequence[str]) -> list[tuple[str, str]]:
@@ -131,7 +138,7 @@ def _by_claim(claims: Sequence[Claim]) -> list[tuple[Claim, ...]]:
     """Return claims with their other readings; without readings each is its own."""
 
     def mark(claim: Claim) -> tuple[str, ...]:
-        apart = () if claim.reading else (claim.cases, claim.against)
+        apart = () if claim.reading else (claim.suite, claim.cases, claim.against, claim.metric)
         return claim.kind, claim.claim, *apart
 
     return [tuple(group) for group in grouped(claims, mark).values()]
@@ -156,6 +163,14 @@ def _verdict(
     )
 
 
+def _named(claim: Claim) -> str:
+    return f"{claim.claim} ({claim.metric})" if claim.metric else claim.claim
+
+
+def _source(claim: Claim) -> str:
+    return f"{claim.source}, {claim.place}" if claim.place else claim.source
+
+
 def _seeds(questions: Mapping[str, Asked]) -> int:
     counts = [each.question.estimate.count for each in questions.values() if each.question.estimate]
     return max(counts, default=0)
@@ -170,7 +185,7 @@ def _table(found: Sequence[Verdict], readings: Sequence[str], rules: Sequence[st
         headings += ["both together"] if several else []
     rows = []
     for each in found:
-        cells = [each.first.claim, each.first.source, each.against, each.published, each.seeds]
+        cells = [_named(each.first), _source(each.first), each.against, each.published, each.seeds]
         for rule in rules:
             for reading in readings:
                 cells += [each.shown[rule].get(reading, "-"), str(each.alone[rule].get(reading, "-"))]

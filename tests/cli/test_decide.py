@@ -26,9 +26,9 @@ Own,Table 1,,FedAvg,synthetic,average,0.7,,,5,,claimed,method=fedavg,,
 Own,Table 1,,FedProx,synthetic,average,0.7,,,5,,claimed,method=fedprox,,
 Own,Table 1,,Alone,synthetic,average,0.6,,,5,,claimed,method=alone,,
 """
-HEAD = "paper,kind,source,claim,reading,suite,cases,against,over\n"
-AS_GOOD = "Own,level,text,FedProx is as good,,claimed,method=fedprox,method=fedavg,\n"
-LOST = "Own,lead,table,FedAvg over Alone,,claimed,method=fedavg,method=alone,\n"
+HEAD = "paper,kind,source,place,claim,reading,metric,suite,cases,against,over\n"
+AS_GOOD = "Own,level,text,Section 1,FedProx is as good,,,claimed,method=fedprox,method=fedavg,\n"
+LOST = "Own,lead,table,Table 1,FedAvg over Alone,,,claimed,method=fedavg,method=alone,\n"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ import pytest
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
+from fedmpi.reproduction.claims import BY_KIND, Book
 from fedmpi.reproduction.published import Claim, read
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.verdicts import in_short, verdict_tables, verdicts
@@ -69,6 +70,32 @@ def test_as_good_is_judged_against_no_lead_whatever_the_tables_print(make_rows):
     (found,) = verdicts([claim("level", "fedavg")], FIGURES, Results(rows))
     assert found.published == "at least +0"
     assert str(found.judged["last round"]) == "**confirmed**"
+
+
+@pytest.mark.parametrize(
+    ("kind", "lead", "verdict"),
+    [
+        ("above", 0.004, "confirmed"),
+        ("above", -0.004, "refuted"),
+        ("alike", 0.004, "confirmed"),
+        ("alike", -0.03, "refuted"),
+    ],
+)
+def test_orderings_have_no_margin_and_likeness_has_it_on_both_sides(make_rows, kind, lead, verdict):
+    rows = make_rows("gcfl-plus", {s: [0.7 + lead + 1e-4 * s] for s in (10, 42, 79)}, options=PLUS)
+    rows += make_rows("fedavg", {s: [0.7 + 1e-4 * s] for s in (10, 42, 79)})
+    (found,) = verdicts([claim(kind, "fedavg")], FIGURES, Results(rows))
+    assert str(found.judged["last round"]) == f"**{verdict}**"
+
+
+def test_of_errors_the_smaller_is_above():
+    figures = read(locations.find("fedgraphnn/table20").with_name("published.csv"))
+    cases = [f"data=ESOL model=gcn method={name}" for name in ("centralised", "fedavg")]
+    found = Claim(
+        "FedGraphNN", "above", "table", "x", "", "fedgraphnn/table20", *cases, "", "RMSE", "Table 20"
+    )
+    # An error of 1.0190 is 0.4160 better than one of 1.4350.
+    assert BY_KIND["above"].printed(Book(figures, Results([])), found) == "+0.4160 (1.0190 against 1.4350)"
 
 
 def test_a_gain_is_a_part_of_self_trains_average(make_rows):
