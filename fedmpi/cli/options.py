@@ -128,7 +128,7 @@ class Deciding:
     ] = False
     max_seeds: Annotated[
         int | None,
-        typer.Option(min=3, max=1000, help="With --until-decided: most seeds of a cell; default 30."),
+        typer.Option(min=3, max=300, help="With --until-decided: most seeds of a cell; default 30."),
     ] = None
     spending: Annotated[
         str | None,
