@@ -154,13 +154,20 @@ def _verdict(
     return Verdict(
         group,
         BY_KIND[first.kind].printed(book, first),
-        method(book.pair(first)[1].key),
+        _against(book, first),
         ", ".join(str(_seeds(questions[claim])) for claim in group),
         {rule: {claim.reading: questions[claim][rule].shown for claim in group} for rule in RULES},
         {rule: {claim.reading: answers[claim][rule] for claim in group} for rule in RULES},
         {rule: together([answers[claim][rule] for claim in group]) for rule in RULES},
         book.unpublished(first),
     )
+
+
+def _against(book: Book, claim: Claim) -> str:
+    """Return what a claim is measured against: a row of a table, or algorithm and rounds."""
+    if claim.metric:
+        return book.figure(claim, claim.against, claim.metric).row
+    return method(book.pair(claim)[1].key)
 
 
 def _named(claim: Claim) -> str:
