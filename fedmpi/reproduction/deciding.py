@@ -24,6 +24,9 @@ from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.sequential import STUDENT, Looks, nominal_levels, rejected
 from fedmpi.reproduction.verdicts import family
 
+_AT_LIMIT = 1e-9
+"""A figure that is nearer to a limit is at it: shares of clients are rounded."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -175,7 +178,7 @@ def expected(standing: Standing, design: Design, power: float) -> int | None:
     question = standing.asked.question
     one = question.estimate
     distance = 0.0 if one is None else _distance(question, one.value)
-    if one is None or not one.freedom or distance == 0:
+    if one is None or not one.freedom or distance < _AT_LIMIT:
         return None
     looks = design.looks(standing.posed)
     if one.error == 0:

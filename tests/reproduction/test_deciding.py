@@ -86,3 +86,5 @@ def test_seeds_to_be_expected(standing):
     (found,) = standing([claim("level", "fedavg")], plus=far)
     assert expected(found, DESIGN, 0.8) == pytest.approx(1545, rel=0.01)
     assert expected(standing([claim("level", "fedavg")], plus=far[:1])[0], DESIGN, 0.5) is None
+    at_the_limit = [-0.02 + lead for lead in (0.015, -0.015, 0.015, -0.015, 0.0)]
+    assert expected(standing([claim("level", "fedavg")], plus=at_the_limit)[0], DESIGN, 0.5) is None
