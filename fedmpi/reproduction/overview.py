@@ -20,6 +20,10 @@ STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 _OF_STATES = {CONFIRMED: 0, REFUTED: 1, NOT_REACHED: 1, OPEN: 3}
 
 
+_MOST_NAMED = 5
+"""Confirmed figures or claims that the first page names; the papers' pages have all."""
+
+
 @dataclass(frozen=True)
 class Tally:
     """What became of figures or claims of one kind under one selection rule.
@@ -46,9 +50,11 @@ class Tally:
 
     @property
     def confirmed(self) -> list[str]:
-        """What the confirmed ones are called; a name that several have is there once, with their number."""
+        """What the first confirmed ones are called; what several are called is there once, with their number."""
         names = Counter(name for name, answer in self.answers if answer == CONFIRMED)
-        return [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
+        said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
+        more = [f"{len(said) - _MOST_NAMED} more"] if len(said) > _MOST_NAMED else []
+        return said[:_MOST_NAMED] + more
 
 
 def of_clients(found: Sequence[Compared], judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
