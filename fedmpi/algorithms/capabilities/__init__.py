@@ -16,6 +16,7 @@ from fedmpi.algorithms.capabilities.client import (
     LocalMerging,
     LocalPenalty,
     LossAt,
+    MaskedModel,
     Merging,
     MixedModel,
     PersonalModel,
@@ -24,8 +25,11 @@ from fedmpi.algorithms.capabilities.client import (
 )
 from fedmpi.algorithms.capabilities.server import (
     AGREEMENT,
+    CLIENT_WEIGHTS,
     RECEIVED_LOSS,
     Division,
+    NodeOutputs,
+    PersonalAggregates,
     Prototypes,
     Records,
     Regroups,
@@ -40,6 +44,7 @@ from fedmpi.algorithms.capabilities.server import (
 
 __all__ = [
     "AGREEMENT",
+    "CLIENT_WEIGHTS",
     "CONFLICTS",
     "KERNELS",
     "ONE_BY_ONE",
@@ -54,8 +59,11 @@ __all__ = [
     "LocalMerging",
     "LocalPenalty",
     "LossAt",
+    "MaskedModel",
     "Merging",
     "MixedModel",
+    "NodeOutputs",
+    "PersonalAggregates",
     "PersonalModel",
     "Prototypes",
     "Records",
@@ -80,6 +88,11 @@ CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
     (Regroups, Prototypes, "a client has one report"),
     (LocalMerging, PersonalModel, "results are of one model of the client"),
     (LocalMerging, MixedModel, "results are of one model of the client"),
+    (MaskedModel, PersonalModel, "results are of one model of the client"),
+    (MaskedModel, MixedModel, "results are of one model of the client"),
+    (MaskedModel, LocalMerging, "results are of one model of the client"),
+    (MaskedModel, EmbeddingLoss, "frozen models have no mask"),
+    (MaskedModel, WeightsFromLosses, "the received model has no mask"),
     (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),
     (Regroups, Splits, "groups are formed anew in every round or split, not both"),
     (Regroups, ControlVariates, "regrouping averages models, control variates follow updates"),
@@ -88,6 +101,12 @@ CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
     (ControlVariates, WeightsFromReports, "control variates are averaged by weights of their own"),
     (RowAggregate, WeightsFromReports, "nothing is weighted where rows take the place of the mean"),
     (RowAggregate, ControlVariates, "control variates are averaged, rows are not"),
+    (PersonalAggregates, Prototypes, "a client has one report"),
+    (PersonalAggregates, Regroups, "a client has one report"),
+    (PersonalAggregates, Splits, "every client is a group of its own"),
+    (PersonalAggregates, WeightsFromReports, "every client has weights of its own"),
+    (PersonalAggregates, RowAggregate, "every client has a mean of its own"),
+    (PersonalAggregates, ControlVariates, "models are averaged, control variates follow updates"),
 )
 """Capabilities that no class may combine, and why."""
 

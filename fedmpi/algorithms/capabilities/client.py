@@ -183,6 +183,42 @@ class MixedModel(Capability):
         """
 
 
+class MaskedModel(Capability):
+    """A mask of each client over some of its parameters, which never leaves it (FED-PUB).
+
+    The client's model is its parameters times its mask, element by element. The mask is 1 at the start. In
+    every local step parameters and mask both move by the gradient at that product, the mask with optimizer
+    moments of its own. What travels are the parameters without the mask. Validation and test results, and
+    what the trained client reports, are of the product without elements of the mask near 0.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+
+    @abstractmethod
+    def masks(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which parameters have a mask, by name; at least one.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Of all parameters, in the order in which the model lists them.
+        """
+
+    @abstractmethod
+    def mask_penalty(self, mask: Any, gradient: Any) -> None:
+        """Add the gradient of a penalty of the mask to its gradient, in place; in every local step.
+
+        Parameters
+        ----------
+        mask, gradient : float32 [masked], torch
+        """
+
+    @property
+    def least_mask(self) -> float:
+        """Elements of the mask below it, signs left out, count as 0 after training; 0 for none."""
+        return 0.0
+
+
 @dataclass(frozen=True)
 class Embeddings:
     """What the model pools of a batch's graphs, as `EmbeddingLoss.embedding_loss` sees it (torch).

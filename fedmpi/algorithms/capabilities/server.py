@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fedmpi.algorithms.base import Floats, Ints
 from fedmpi.algorithms.capabilities.base import ONE_BY_ONE, Bytes, Capability, Reports
+from fedmpi.graphs.packed import Topology
 from fedmpi.models.options import ModelOptions
 from fedmpi.store.schema import Field
 
@@ -20,6 +21,9 @@ RECEIVED_LOSS = "received_loss"
 
 AGREEMENT = "domain_agreement"
 """Record field of algorithms that form their groups anew in every round; the engine fills it."""
+
+CLIENT_WEIGHTS = "client_weights"
+"""Record field of algorithms that make a model for each client; the engine fills it."""
 
 
 class Prototypes(Capability):
@@ -116,15 +120,49 @@ class Splits(Capability):
 
 
 @dataclass(frozen=True)
+class NodeOutputs:
+    """What a client's trained model gives of the nodes of its training graphs, as `Trained.nodes` has it.
+
+    Attributes
+    ----------
+    logits : float32 [N, C]
+        Of all nodes, without dropout and with running statistics.
+    degrees : int64 [N]
+        Edges to each node, without its self loop.
+    places, labels : int64 [n]
+        Nodes that are training examples, and their classes.
+    propagate : callable
+        Takes rows float [N, C] to ``D^-1/2 (A + I) D^-1/2`` times these, float32, D the row sums of A + I.
+    """
+
+    logits: npt.NDArray[np.float32]
+    degrees: Ints
+    places: Ints
+    labels: Ints
+    propagate: Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
 class Trained:
-    """A client after its local training, as `Regroups.report` sees it."""
+    """A client after its local training, as `Regroups.report` and `PersonalAggregates.statistics` see it.
+
+    What the callables return is the trained model's, before any average, without dropout and with running
+    statistics. Their passes count as the client's.
+    """
 
     seed: int
     client: int
     round: int
+    width: int
+    """Features of a node."""
     mean_embedding: Callable[[], Floats]
-    """Mean over its training graphs of what the model pools of each, float64 [h]: the trained model's,
-    before any average, without dropout and with running statistics."""
+    """Mean over its training graphs of what the model pools of each, float64 [h]."""
+    nodes: Callable[[], NodeOutputs]
+    """What the model gives of the nodes of its training graphs; for labels of nodes."""
+    mean_state: Callable[[Topology, npt.NDArray[np.float32]], Floats]
+    """Mean of what the head would see of each node of another graph, float64 [h].
+
+    Takes the graph and its features, float32 [N, width]; for labels of nodes."""
 
 
 class Regroups(Capability):
@@ -154,6 +192,42 @@ class Regroups(Capability):
         ----------
         seed, round : int
         reports : uint8 [clients, report_size]
+        """
+
+
+class PersonalAggregates(Capability):
+    """A model for each client: a mean of all participants' models with weights of its own (FedGTA, FED-PUB).
+
+    Participants send their models and some statistics to rank 0, which decides on the weights. A client that
+    sits out keeps the model that it has. Every client is a group of its own. Tensors are averaged, not their
+    updates; `Algorithm.update` gets zeros as the model.
+    """
+
+    runs_on: ClassVar[frozenset[str]] = ONE_BY_ONE
+    tasks: ClassVar[frozenset[str]] = frozenset()
+    """Names of the tasks that it is for; empty: all."""
+
+    @abstractmethod
+    def num_statistics(self, model: ModelOptions, classes: int) -> int:
+        """Return the length of `statistics`, the same for all clients."""
+
+    @abstractmethod
+    def statistics(self, trained: Trained) -> npt.NDArray[np.float32]:
+        """Return what a client tells the server beside its model, float32 [num_statistics]; on its rank."""
+
+    @abstractmethod
+    def client_weights(self, statistics: npt.NDArray[np.float32], samples: Ints) -> Floats:
+        """Return the weights of the means, float64 [k, k]; on rank 0.
+
+        Row i is of the next model of participant i: the weight of each participant's model, 0 or more, one
+        at least above 0. Rows are divided by their sums.
+
+        Parameters
+        ----------
+        statistics : float32 [k, num_statistics]
+            Of the round's participants, ascending.
+        samples : int64 [k]
+            What `Algorithm.weights` says of them.
         """
 
 
