@@ -229,7 +229,10 @@ class _Sweep:
         self._again.add(item.number)
         self._waiting.insert(0, item)
         name = item.checked.case.name
-        self._progress.say(f"{name}: code {code} before an event was written; it is started once more")
+        why = f"code {code} before an event was written"
+        if code in (signal.SIGALRM, -signal.SIGALRM, 128 + signal.SIGALRM):  # mpiexec, a process, srun
+            why = "MPI had not started in time (FEDMPI_MPI_START_S)"
+        self._progress.say(f"{name}: {why}; it is started once more")
         return True
 
     def _judge(self, item: Planned, code: int, seconds: float) -> None:

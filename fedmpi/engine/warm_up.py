@@ -15,12 +15,16 @@ from fedmpi.objectives.warm_up import warm_up as compile_losses
 
 
 def warm_up_anew(case: Case) -> None:
-    """Warm up, once more from an empty cache where a file in it is cut short."""
-    try:
-        warm_up(case)
-    except (EOFError, UnpicklingError):
-        jit.forget()
-        warm_up(case)
+    """Warm up, once more from an empty cache where a file in it is cut short.
+
+    Of several runs that need the same kernels on a new machine the first compiles them.
+    """
+    with jit.by_one_process(case.model.name):
+        try:
+            warm_up(case)
+        except (EOFError, UnpicklingError):
+            jit.forget()
+            warm_up(case)
 
 
 def warm_up(case: Case) -> None:

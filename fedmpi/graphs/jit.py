@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -89,8 +90,23 @@ def num_saved() -> int:
 
 def forget() -> None:
     """Empty the cache, whose files a crash or a full disk may have cut short."""
-    for file in _folder().glob("*/*"):
+    for file in _folder().glob("*/*.nb?"):
         file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def by_one_process(name: str) -> Iterator[None]:
+    """Have one process at a time compile what bears this name; those after it find it in the cache.
+
+    A file system without locks lets all of them compile.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            place = _folder() / "locks"
+            place.mkdir(exist_ok=True)
+            lock = stack.enter_context((place / name.replace("/", "-")).open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @cache
@@ -136,7 +152,7 @@ def _can_hold_kernels(folder: Path) -> bool:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        room = 0 if any(folder.iterdir()) else _ROOM_BYTES
+        room = 0 if any(folder.glob("*/*.nbc")) else _ROOM_BYTES
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(room))
             probe.flush()

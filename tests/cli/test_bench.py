@@ -77,11 +77,11 @@ def test_record_as_json(fedmpi, tmp_path):
 
 
 def test_ranks_as_json(fedmpi):
-    options = ("--rounds", "3", "--repetitions", "2", "--warmup", "0", "--ranks", "1,2")
+    options = ("--rounds", "3", "--repetitions", "1", "--warmup", "0", "--ranks", "1,2")
     report = as_json(fedmpi("bench", "ranks", *TINY, *options, "--json"))
     assert [each["ranks"] for each in report["measurements"]] == [1, 2]
     one, two = (each["figures"] for each in report["measurements"])
-    assert one["gain"]["samples"] == [1.0, 1.0]
+    assert one["gain"]["samples"] == [1.0]
     assert two["gain"]["samples"] == [
         alone / beside
         for alone, beside in zip(

@@ -13,6 +13,7 @@ from fedmpi.cli.workers import Worker, _end_with_parent
 from fedmpi.store.identical import differences
 from fedmpi.store.lock import state
 from fedmpi.store.reader import load_run
+from tests.mpi.launcher import find
 
 
 def wait_for(condition):
@@ -166,6 +167,25 @@ def test_a_case_whose_launcher_fails_before_an_event_starts_once_more(fedmpi, ti
     assert "fedavg: code 134 before an event was written; it is started once more" in done.stdout
     assert (tmp_path / "count").read_text() == "2\n"
     assert not [path for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")]
+
+
+def test_a_case_whose_ranks_never_meet_in_mpi_starts_once_more(
+    fedmpi, tiny_suite, tmp_path, launcher, monkeypatch
+):
+    monkeypatch.setenv("FEDMPI_MPI_START_S", "1")
+    alone = (
+        f'[ $n = 0 ] && exec {find("mpich").mpiexec} -n 1 {sys.executable} -m fedmpi "$@" : -n 1 sleep 600'
+    )
+    done = fedmpi("sweep", tiny_suite, "--share", "0/3", "--out", "runs", "--launch", launcher(alone))
+    assert done.returncode == 0, done.stdout
+    assert "fedavg: MPI had not started in time (FEDMPI_MPI_START_S); it is started once more" in done.stdout
+
+
+def test_a_limit_that_is_no_number_is_refused(fedmpi, tiny_suite, monkeypatch):
+    monkeypatch.setenv("FEDMPI_MPI_START_S", "soon")
+    done = fedmpi("run", tiny_suite)
+    assert done.returncode == 2
+    assert done.stderr == 'fedmpi: FEDMPI_MPI_START_S is "soon"; give whole seconds, 0 to wait for ever\n'
 
 
 def test_a_case_is_not_started_a_third_time(fedmpi, tiny_suite, tmp_path, launcher):

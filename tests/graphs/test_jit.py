@@ -3,6 +3,7 @@
 import os
 import resource
 import tempfile
+import threading
 
 import pytest
 
@@ -79,3 +80,24 @@ def test_a_user_without_a_home_has_a_temporary_cache(temporary, monkeypatch):
 
     monkeypatch.setattr(jit.Path, "home", nobody)
     assert temporary in folder_with(monkeypatch, "").parents
+
+
+def test_one_process_at_a_time_compiles_what_bears_a_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "_folder", lambda: tmp_path)
+    entered = threading.Event()
+
+    def enter(name):
+        with jit.by_one_process(name):
+            entered.set()
+
+    with jit.by_one_process("fedgraphnn/gcn"):
+        other = threading.Thread(target=enter, args=["gin"])
+        other.start()
+        assert entered.wait(60)
+        other.join()
+        entered.clear()
+        same = threading.Thread(target=enter, args=["fedgraphnn/gcn"])
+        same.start()
+        assert not entered.wait(0.1)
+    assert entered.wait(60)
+    same.join()

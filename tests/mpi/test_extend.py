@@ -22,10 +22,12 @@ def test_the_page_has_an_example_of_each_kind():
 
 @pytest.mark.parametrize("file", EXAMPLES)
 def test_an_example_runs_as_the_page_says(file, tmp_path):
+    """The task's example on two ranks, the others on one."""
     text, arguments = EXAMPLES[file]
     (tmp_path / file).write_text(text)
     command = ("-m", "fedmpi", *arguments, "--out", "runs")
-    code, output = find("mpich").run(2, *command, cwd=tmp_path, timeout=300)
+    ranks = 2 if file == "edgecount.py" else 1
+    code, output = find("mpich").run(ranks, *command, cwd=tmp_path, timeout=300)
     assert code == 0, output
     (folder,) = (tmp_path / "runs").iterdir()
     run = load_run(folder)

@@ -49,6 +49,7 @@ def slurm(cluster, tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
+    monkeypatch.setenv("FEDMPI_MPI_START_S", "60")
     (tmp_path / "virtual.toml").write_text(SYSTEM)
     yield cluster
     cluster.command("scancel", "-f", "-u", "root", check=False)

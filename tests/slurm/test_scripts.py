@@ -21,14 +21,14 @@ def state_of(slurm, job):
 
 
 def test_an_array_of_two_covers_three_cases_and_survives_a_warning(slurm, fedmpi, tiny_suite, tmp_path):
-    long = '[[where]]\nwhen = { algorithm = "fedprox" }\nset = { rounds = 500 }\n'  # caught running
+    long = '[[where]]\nwhen = { algorithm = "fedprox" }\nset = { rounds = 250 }\n'  # caught running
     (tmp_path / "long.toml").write_text(tiny_suite.read_text() + long)
     root = tmp_path / "runs"
     fedmpi("run", "long.toml", "--out", root, "--case", "self-train")  # number 2, so task 0 has 0 left
     job = sbatch(slurm, "--array=0-1", JOBS / "sweep.sbatch", "long.toml", "--out", root)
-    wait_for(lambda: rounds_of(root / "fedprox") > 3, 300, "task 1 runs")
+    wait_for(lambda: rounds_of(root / "fedprox") > 3, 900, "task 1 runs")
     warn(slurm, f"{job}_1")
-    drain(slurm, 300)
+    drain(slurm, 900)
     for name, attempts in (("fedavg", 1), ("fedprox", 2), ("self-train", 1)):
         run = load_run(root / name)
         assert (run.status, len(run.attempts)) == ("complete", attempts), name
@@ -48,7 +48,7 @@ def test_bad_input_ends_a_job_with_one_line(slurm, tiny_suite, tmp_path):
         "no suite": sbatch(slurm, JOBS / "run.sbatch"),
         "key": sbatch(slurm, JOBS / "run.sbatch", "tiny.toml", "--set", "rouns=3"),
     }
-    drain(slurm, 200)
+    drain(slurm, 900)
     words = {
         "gaps": "another array leaves cases out", "suite": "missing.toml: no such suite",
         "no suite": "SUITE [options of fedmpi run]", "key": 'did you mean "rounds"?',
@@ -76,7 +76,7 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_
 
 
 def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
-    (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 500"))
+    (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 250"))
     arguments = [
         "--system",
         "virtual.toml",
@@ -96,7 +96,7 @@ def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_s
     slurm.command(
         "scontrol", "update", f"nodename={node}", "state=resume", check=False
     )  # it may be back already
-    drain(slurm, 300)
+    drain(slurm, 900)
     run = load_run(folder)
     assert (run.status, len(run.attempts)) == ("complete", 2)
     fedmpi("run", "long.toml", "--set", "algorithm=fedavg", "--out", "undisturbed")
