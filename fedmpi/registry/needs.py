@@ -100,8 +100,8 @@ def _other_task(algorithm: PersonalAggregates, case: Case) -> str:
     if not algorithm.tasks or (task is not None and task.name in algorithm.tasks):
         return ""
     kinds = ", ".join(f'"{name}"' for name in sorted(algorithm.tasks))
-    here = f'"{task.name}"' if task is not None else "about graphs"
-    return f"{case.algorithm.name} is for {kinds}, and the task of {case.dataset.name} is {here}"
+    here = f'the task is "{task.name}"' if task is not None else f"{case.dataset.name} has labels of graphs"
+    return f"{case.algorithm.name} is for {kinds}, and {here}"
 
 
 def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:
