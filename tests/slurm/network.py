@@ -1,10 +1,12 @@
 """What communication costs on links of a known rate: on paper and measured, for both reductions.
 
     python -m tests.slurm.network [--rates 1gbit 100mbit] [--rounds 21]
+    python -m tests.slurm.network --ranks 2 4 8 16 [--rates 1gbit] [--out DIR]
 
-Four virtual nodes of one machine, each in a network of its own whose link carries the given rate, one rank
-each; FedAvg over three clients with a wide model, so that the models are a few megabytes. Needs root,
-slurm-wlm, munge and iproute2. The last table goes into bench/scaling/README.md.
+Virtual nodes of one machine, each in a network of its own whose link carries the given rate, one rank
+each; FedAvg with a wide model, so that the models are a few megabytes. Needs root, slurm-wlm, munge and
+iproute2. The first command, four nodes and three clients, prints a table for bench/scaling/README.md. The
+second runs 15 clients on each number of ranks and shows what ``fedmpi scaling`` makes of the runs.
 """
 
 from __future__ import annotations
@@ -27,13 +29,14 @@ SUITE = """
 name = "network"
 [case]
 algorithm = "fedavg"
-dataset = { synthetic = { domains = 3, graphs = 40 } }
+dataset = { synthetic = { domains = CLIENTS, graphs = 40 } }
 partition = "per-dataset"
 model = { hidden = 256 }
 checkpoint_seconds = 3600.0
 [matrix]
 reduction = ["exact", "float32"]
 """
+PREDICTED = "64,256,1024,4096"
 BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 BYTES_UP = {"exact": 8, "float32": 4}
 BYTES_DOWN = 4
@@ -53,18 +56,22 @@ def on_paper(reduction: str, shared: int, rate: str) -> tuple[float, float]:
     return once, (NODES - 1) * once
 
 
-def run_suite(rate: str, rounds: int, folder: Path) -> None:
-    """Run the suite on a cluster with such links; RuntimeError with the output if that fails."""
-    cluster = Cluster(Path(tempfile.mkdtemp(prefix="fedmpi-net-")), NODES, 1, net=rate)
+def run_suite(rate: str, rounds: int, folder: Path, nodes: int = NODES, clients: int = NODES - 1) -> Path:
+    """Run the suite on a cluster with such links and return its folder.
+
+    Raises RuntimeError with the output if that fails.
+    """
+    cluster = Cluster(Path(tempfile.mkdtemp(prefix="fedmpi-net-")), nodes, 1, net=rate)
+    out = folder / f"runs-{rate}" / f"ranks{nodes}"
     variables = {
         **os.environ, **cluster.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         # UCX otherwise finds shared memory between the networks, and they would not be used at all.
         "UCX_TLS": "self,tcp", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "OMP_NUM_THREADS": "1",
         "MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000",
     }  # fmt: skip
-    (folder / "network.toml").write_text(SUITE)
-    command = ["srun", "-K0", "-W15", "-N", str(NODES), "-n", str(NODES), "--mpi=pmi2", "fedmpi", "run"]
-    command += ["network.toml", "--set", f"rounds={rounds}", "--out", f"runs-{rate}"]
+    (folder / "network.toml").write_text(SUITE.replace("CLIENTS", str(clients)))
+    command = ["srun", "-K0", "-W15", "-N", str(nodes), "-n", str(nodes), "--mpi=pmi2", "fedmpi", "run"]
+    command += ["network.toml", "--set", f"rounds={rounds}", "--out", str(out)]
     try:
         cluster.start()
         done = subprocess.run(
@@ -75,6 +82,7 @@ def run_suite(rate: str, rounds: int, folder: Path) -> None:
         shutil.rmtree(cluster.folder, ignore_errors=True)
     if done.returncode != 0:
         raise RuntimeError(f"{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return out
 
 
 def row(run: Run, rate: str) -> str:
@@ -96,21 +104,42 @@ def row(run: Run, rate: str) -> str:
     )
 
 
+def links_table(rates: list[str], rounds: int, place: Path) -> None:
+    """Print both reductions' times on four nodes."""
+    print("| link | reduction | MB a rank and round | on paper, ms | measured, ms | rounds/s | share, % |")
+    print("|---|---|---|---|---|---|---|")
+    for rate in rates:
+        for path in sorted(run_suite(rate, rounds, place).iterdir()):
+            print(row(load_run(path), rate), flush=True)
+
+
+def ranks_table(rate: str, rounds: int, place: Path, ranks: list[int]) -> None:
+    """Print what the model of ``fedmpi scaling`` makes of runs on such numbers of ranks."""
+    for number in ranks:
+        run_suite(rate, rounds, place, number, clients=max(ranks) - 1)
+    command = [sys.executable, "-m", "fedmpi", "scaling", str(place / f"runs-{rate}"), "--predict", PREDICTED]
+    print(rate, flush=True)
+    subprocess.run(command, check=True)
+
+
 def main() -> None:
-    """Measure and print the table."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rates", nargs="+", default=["1gbit", "100mbit"])
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--ranks", nargs="+", type=int, help="numbers of ranks for fedmpi scaling")
+    parser.add_argument("--out", type=Path, help="folder that keeps the runs")
     options = parser.parse_args()
     if reason := missing():
         raise SystemExit(reason)
-    print("| link | reduction | MB a rank and round | on paper, ms | measured, ms | rounds/s | share, % |")
-    print("|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as temporary:
+        place = (options.out or Path(temporary)).resolve()
+        place.mkdir(parents=True, exist_ok=True)
+        if not options.ranks:
+            return links_table(options.rates, options.rounds, place)
         for rate in options.rates:
-            run_suite(rate, options.rounds, Path(place))
-            for path in sorted((Path(place) / f"runs-{rate}").iterdir()):
-                print(row(load_run(path), rate), flush=True)
+            ranks_table(rate, options.rounds, place, options.ranks)
+    return None
 
 
 if __name__ == "__main__":

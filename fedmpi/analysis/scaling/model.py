@@ -2,8 +2,9 @@
 
 A client's training takes ``a`` seconds per step and ``b`` per FLOP; its evaluation ``c`` seconds and ``d``
 per FLOP. A call of a collective among P ranks takes ``alpha * ceil(log2 P)`` seconds and ``beta`` per byte
-of the largest payload of a rank (Thakur, Rabenseifner and Gropp 2005, for trees). All are fitted by least
-squares with no coefficient below 0. A round takes the busiest rank's training and evaluation, the
+(Thakur, Rabenseifner and Gropp 2005, for trees): of the largest payload of a rank, and of all payloads
+together where rank 0 gathers or scatters, because they cross its link one after another. All are fitted
+by least squares with no coefficient below 0. A round takes the busiest rank's training and evaluation, the
 collectives, the server's work, and a remainder: one of a rank alone, one that is the same for every larger
 number of ranks. Rank 0 records a round while the others train the next, so recording counts where there is
 one rank, or where it takes longer than training.
@@ -12,6 +13,7 @@ one rank, or where it takes longer than training.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -121,7 +123,7 @@ def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
     client, evaluated = _coefficients(*_evaluations(points))
     server, record = (float(np.median([getattr(p, name) for p in points])) for name in ("server", "record"))
     networks = _networks([p for p in everywhere if p.ranks > 1])
-    traffic = _traffic([p for p in points if p.ranks > 1] or [p for p in everywhere if p.ranks > 1])
+    traffic = _traffic(_several(points) or _several(everywhere))
     bare = Model(step, flop, client, evaluated, networks, traffic, server, record, 0.0, 0.0)
     beyond = [(p.ranks == 1, p.seconds - bare._without_rest(p, p.ranks)) for p in points]
     alone, several = ([value for one, value in beyond if one == wanted] for wanted in (True, False))
@@ -155,14 +157,29 @@ def _evaluations(points: Sequence[Point]) -> tuple[Float, Float]:
 
 
 def _networks(points: Sequence[Point]) -> dict[str, Network]:
-    """Return the coefficients of each collective."""
-    found = {}
-    for name in dict.fromkeys(name for each in points for name in each.collectives):
-        sampled = [(each.ranks, each.collectives[name]) for each in points if name in each.collectives]
-        amounts = np.array([[m.calls * _levels(ranks), m.size] for ranks, m in sampled])
-        latency, per_byte = _coefficients(amounts, np.array([m.seconds for _, m in sampled]))
-        found[name] = Network(latency, per_byte, len(sampled))
-    return found
+    """Return each collective's latency, and one time per byte: all of them cross the same links.
+
+    A collective of small messages alone would take its waits for transfer.
+    """
+    from scipy.optimize import nnls
+
+    names = list(dict.fromkeys(name for each in points for name in each.collectives))
+    sampled = [(each.ranks, name, found) for each in points for name, found in each.collectives.items()]
+    if not sampled:
+        return {}
+    amounts = np.zeros((len(sampled), len(names) + 1))
+    for row, (ranks, name, messages) in zip(amounts, sampled, strict=True):
+        row[names.index(name)], row[-1] = messages.calls * _levels(ranks), messages.size
+    scales = np.where(amounts.max(axis=0) > 0, amounts.max(axis=0), 1.0)
+    found, _ = nnls(amounts / scales, np.array([messages.seconds for *_, messages in sampled]))
+    *latencies, per_byte = map(float, found / scales)
+    counts = Counter(name for _, name, _ in sampled)
+    return {name: Network(each, per_byte, counts[name]) for name, each in zip(names, latencies, strict=True)}
+
+
+def _several(points: Sequence[Point]) -> list[Point]:
+    """Return the runs with more than one worker, or else with one: that one keeps the shared model."""
+    return [p for p in points if p.workers > 1] or [p for p in points if p.ranks > 1]
 
 
 def _traffic(points: Sequence[Point]) -> dict[str, Traffic]:

@@ -28,9 +28,12 @@ _SIZES = ("seed", "partition.clients", "dataset.synthetic.graphs", "dataset.synt
 
 @dataclass(frozen=True)
 class Messages:
-    """One collective in a round: calls, largest payload of a rank in bytes, seconds without waiting.
+    """One collective in a round: calls, bytes, seconds without waiting.
 
-    The seconds are those of the rank that spends least in it: the others also wait for that one.
+    The bytes are the largest payload of a rank; where rank 0 has a message of its own from each rank or to
+    each (`_BY_RANK`), all payloads together. The seconds are those of the rank that spends least in it: the
+    others also wait for that one. Of a message from rank 0 (`_FROM_ROOT`) those of the others: rank 0 is
+    through once the data are on their way.
     """
 
     calls: float
@@ -175,6 +178,10 @@ def _work(results: Mapping[str, Array], measured: Mapping[str, Array]) -> Work:
     )
 
 
+_BY_RANK = ("Gatherv", "Scatterv")
+_FROM_ROOT = ("Bcast", "Scatterv")
+
+
 def _messages(attempt: AttemptRecord, measured: Mapping[str, Array]) -> dict[str, Messages]:
     found = {}
     for place, name in enumerate(attempt.collectives):
@@ -182,10 +189,11 @@ def _messages(attempt: AttemptRecord, measured: Mapping[str, Array]) -> dict[str
             measured[f"collective_{kind}"][:, :, place] for kind in ("calls", "bytes", "seconds")
         )
         if calls.any() and not name.endswith("arrier"):
+            payload = sizes.sum(axis=1) if name in _BY_RANK else sizes.max(axis=1)
             found[name] = Messages(
                 float(calls.max(axis=1).mean()),
-                float(sizes.max(axis=1).mean()),
-                float(np.median(seconds.min(axis=1))),
+                float(payload.mean()),
+                float(np.median((seconds[:, 1:] if name in _FROM_ROOT else seconds).min(axis=1))),
             )
     return found
 

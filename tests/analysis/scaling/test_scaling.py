@@ -70,12 +70,18 @@ def test_the_fit_finds_the_coefficients_that_made_the_times():
 
 
 def test_predictions_equal_the_measurements_that_follow_the_model():
-    points = [made(ranks) for ranks in (1, 2, 3, 5)]
+    points = [made(ranks) for ranks in (1, 2, 3, 5, 9)]
     model = fit(points, points)
     for each in points:
         assert model.seconds(each, each.ranks) == pytest.approx(each.seconds)
     assert held_out(points, points, 3) == pytest.approx(points[2].seconds)
     assert held_out(points[:2], points[:2], 2) is None
+
+
+def test_one_worker_keeps_the_model_and_says_nothing_of_what_more_of_them_send():
+    kept = {"Bcast": Messages(2.0, 104.0, LATENCY), "Gatherv": Messages(3.0, 1e5, LATENCY)}
+    points = [made(2, collectives=kept), made(3), made(5)]
+    assert fit(points, points).traffic == fit(points[1:], points[1:]).traffic
 
 
 def test_clients_of_a_prediction_are_placed_as_fedmpi_would():
