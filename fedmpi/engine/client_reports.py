@@ -88,7 +88,9 @@ class TrainedClient:
     def _torch_passes(self) -> TorchPasses:
         passes = self._client.passes
         if not isinstance(passes, TorchPasses):
-            raise RankFailed("states of nodes are there for tasks about nodes only: see `tasks`")
+            raise RankFailed(
+                "states of nodes are there under csr and reference: name the tasks of nodes in `tasks`"
+            )
         return passes
 
     def _noted(self, found: Embedding) -> npt.NDArray[np.float64]:

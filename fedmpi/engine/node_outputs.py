@@ -11,6 +11,7 @@ import torch
 
 from fedmpi.algorithms.capabilities import NodeOutputs
 from fedmpi.engine.passes import Embedding, TorchPasses
+from fedmpi.errors import RankFailed
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology
 
@@ -32,7 +33,17 @@ def nodes_of(passes: TorchPasses, work: list[Any]) -> NodeOutputs:
         Of a task whose examples are nodes.
     work : list
         Of passes and `Counted`.
+
+    Raises
+    ------
+    RankFailed
+        Examples are no nodes.
     """
+    places = passes.training_places
+    if places is None or places.ndim != 1:
+        raise RankFailed(
+            "`nodes` was asked for, and examples are no nodes: name the tasks of nodes in `tasks`"
+        )
     batch = passes.batch(None)
     everything = torch.arange(batch.topology.num_nodes, device=batch.x.device)
     found = passes.forward(batch.with_examples(everything, torch.zeros_like(everything)), head=True)
@@ -47,9 +58,8 @@ def nodes_of(passes: TorchPasses, work: list[Any]) -> NodeOutputs:
         summed: npt.NDArray[np.float32] = batch.normalised_sum(values).cpu().numpy()
         return summed
 
-    places, labels = passes.training_examples
     logits = torch.as_tensor(found.rows).cpu().numpy()
-    return NodeOutputs(logits, np.diff(batch.topology.row_ptr), places, labels, propagate)
+    return NodeOutputs(logits, np.diff(batch.topology.row_ptr), places, passes.training_labels, propagate)
 
 
 def mean_state_of(

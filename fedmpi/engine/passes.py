@@ -316,10 +316,9 @@ class TorchPasses(Supervised):
             yield self.forward(batch, head=False)
 
     @property
-    def training_examples(self) -> tuple[Int, npt.NDArray[Any]]:
-        """Nodes that are the training examples, and their labels; of tasks about nodes."""
-        assert self._train.places is not None  # checked with the suite
-        return self._train.places, self._train.labels
+    def training_places(self) -> Int | None:
+        """Nodes or pairs that the training examples are; None: they are graphs."""
+        return self._train.places
 
     @torch.no_grad()
     def forward(self, batch: Batch, *, head: bool) -> Embedded:

@@ -14,6 +14,7 @@ from fedmpi.engine import rounds as engine_rounds
 from fedmpi.engine.node_outputs import nodes_of
 from fedmpi.engine.passes import counts_of
 from fedmpi.engine.signals import StopRequest
+from fedmpi.errors import RankFailed
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape
 from fedmpi.registry.check import _Refused, build
@@ -145,6 +146,12 @@ def test_outputs_and_sums_are_of_all_nodes_of_the_part(prepared_parts):
     expected = (roots[:, None] * dense * roots) @ rows
     np.testing.assert_allclose(nodes.propagate(rows), expected, rtol=1e-5)
     assert work[1].model_flops == 3 * dense.sum()
+
+
+def test_graphs_as_examples_have_no_outputs_of_nodes(prepared):
+    rounds = prepared("algorithm=fedavg", "kernels=csr")
+    with pytest.raises(RankFailed, match="examples are no nodes"):
+        nodes_of(rounds.clients[0].passes, [])
 
 
 def test_the_pass_and_the_sums_count_as_the_clients(prepared_parts):

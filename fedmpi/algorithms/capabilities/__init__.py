@@ -91,6 +91,7 @@ CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
     (MaskedModel, PersonalModel, "results are of one model of the client"),
     (MaskedModel, MixedModel, "results are of one model of the client"),
     (MaskedModel, LocalMerging, "results are of one model of the client"),
+    (MaskedModel, TrainingPhases, "a mask takes the steps of all tensors"),
     (MaskedModel, EmbeddingLoss, "frozen models have no mask"),
     (MaskedModel, WeightsFromLosses, "the received model has no mask"),
     (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),
