@@ -15,6 +15,7 @@ from fedmpi.analysis.page.leads import forest
 from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.sections import Section, grid, table
 from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.ranking import LEVEL, ranking
 
 
 def results(settings: Sequence[Setting]) -> Section:
@@ -24,6 +25,7 @@ def results(settings: Sequence[Setting]) -> Section:
         metric = alike[0].metric
         caption = f"{metric.label(unit=True)} in the last round, {direction(metric)}"
         matrix = table(caption, _columns(alike), _labels(alike), f"matrix-{place}", "")
+        matrix += part("ranking")(_told_apart(alike))
         plots = [forest(each) for each in alike if any(lead.gap.count for _, lead in each.leads)]
         if len(alike) == 1:
             parts.append(grid([Markup("<div>{}</div>").format(matrix), *plots]))
@@ -42,7 +44,7 @@ def _columns(settings: Sequence[Setting]) -> list[Column[str]]:
     """Return a column per dataset over rows of algorithms, and the average rank where there are several."""
     rank = Column[str]("average rank", lambda label: number(_average_rank(settings, label), 2), _RANK)
     names = Column[str]("algorithm", lambda label: words(label, "name"))
-    whole = [each for each in settings if len(each.cells) == len(_labels(settings)) > 1]
+    whole = _whole(settings)
     return [names, *map(_of_setting, settings), *([rank] if len(whole) > 1 else [])]
 
 
@@ -67,10 +69,26 @@ def _of_setting(setting: Setting) -> Column[str]:
     return Column(setting.heading, entry)
 
 
+def _whole(settings: Sequence[Setting]) -> list[Setting]:
+    """Return the datasets that have every algorithm, of several."""
+    return [each for each in settings if len(each.cells) == len(_labels(settings)) > 1]
+
+
 def _average_rank(settings: Sequence[Setting], label: str) -> float:
-    labels = _labels(settings)
-    whole = [each for each in settings if len(each.cells) == len(labels)]
-    return float(np.mean([_ranks(each.cells)[label] for each in whole]))
+    return float(np.mean([_ranks(each.cells)[label] for each in _whole(settings)]))
+
+
+def _told_apart(settings: Sequence[Setting]) -> str:
+    """Say which average ranks are told apart, where there are enough of them."""
+    whole, labels = _whole(settings), _labels(settings)
+    if len(whole) < 2 or len(labels) < 3:
+        return ""
+    found = ranking(np.array([[_ranks(each.cells)[label] for label in labels] for each in whole]))
+    return (
+        f"Average ranks that differ by less than {found.critical_difference:.2f} are not told apart "
+        f"(Nemenyi's critical difference at {LEVEL:.0%}, {found.datasets} datasets, {len(labels)} "
+        f"algorithms). That all algorithms are alike has p = {found.p:.2g} (Friedman's test)."
+    )
 
 
 def _ranks(cells: Sequence[Cell]) -> dict[str, float]:

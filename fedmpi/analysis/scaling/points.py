@@ -190,10 +190,9 @@ def _messages(attempt: AttemptRecord, measured: Mapping[str, Array]) -> dict[str
         )
         if calls.any() and not name.endswith("arrier"):
             payload = sizes.sum(axis=1) if name in _BY_RANK else sizes.max(axis=1)
+            others = seconds[:, 1:] if name in _FROM_ROOT and seconds.shape[1] > 1 else seconds
             found[name] = Messages(
-                float(calls.max(axis=1).mean()),
-                float(payload.mean()),
-                float(np.median((seconds[:, 1:] if name in _FROM_ROOT else seconds).min(axis=1))),
+                float(calls.max(axis=1).mean()), float(payload.mean()), float(np.median(others.min(axis=1)))
             )
     return found
 

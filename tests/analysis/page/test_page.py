@@ -325,6 +325,7 @@ def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
     assert other.count("No difference: FedAvg and GCFL equal FedProx in every seed.") == 2
     assert matrix.count("★") == 6 and matrix.count("▼") == 2
     assert re.findall(r">([0-9.]+)</td></tr>", matrix) == ["2.00", "2.00", "2.00", "4.00"]
+    assert "differ by less than 3.32 are not told apart" in html  # 2.569 sqrt(4 5 / (6 2))
 
 
 def test_the_front_holds_what_no_other_beats(tmp_path, make_run):
