@@ -139,6 +139,13 @@ def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
     writer.writerows({name: _as_text(value) for name, value in row.items()} for row in listed)
 
 
+def as_read(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return rows as `read` returns what `write` made of them."""
+    blank = dict.fromkeys(COLUMNS, "")
+    texts = ({name: "" if value is None else str(value) for name, value in row.items()} for row in rows)
+    return [blank | text for text in texts]
+
+
 def _as_text(value: Any) -> Any:
     """Return a cell; text that a spreadsheet would take for a formula begins with an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

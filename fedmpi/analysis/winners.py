@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from fedmpi.analysis import scores
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.options import option_text
+from fedmpi.config.tables import toml_text
 from fedmpi.errors import BadInput
 from fedmpi.metrics import selection
 from fedmpi.metrics.metric import Metric
@@ -108,7 +108,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
         "[case]",
         "",
         "[matrix]",
-        f"seed = {_toml(axis) if draws else list(seeds)}",
+        f"seed = {toml_text(axis) if draws else list(seeds)}",
         "winner = [",
     ]
     for winner in found:
@@ -116,7 +116,7 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
         if draws:
             kept["partition"] = {k: v for k, v in kept["partition"].items() if k != "seed"}
         label = re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group))
-        lines.append(f"    {_toml({'label': label, **kept})},")
+        lines.append(f"    {toml_text({'label': label, **kept})},")
     return "\n".join([*lines, "]", ""])
 
 
@@ -162,12 +162,3 @@ def _setting(run: Run, key: str) -> str:
             raise BadInput(f"--by {key}: {run.folder} has no such setting; try dataset.name,model.name")
         value = value[part]
     return str(value)
-
-
-def _toml(value: Any) -> str:
-    """Return a configuration's value as TOML; JSON's text is the same but for tables."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return json.dumps(value)

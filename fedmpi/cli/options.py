@@ -116,6 +116,44 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Deciding:
+    """Whether a sweep goes on until the claims about its suite are decided, and how they are."""
+
+    until_decided: Annotated[
+        bool,
+        typer.Option("--until-decided", help="Add seeds until each claim of claims.csv is decided."),
+    ] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --until-decided: only show how many seeds to expect.")
+    ] = False
+    max_seeds: Annotated[
+        int | None,
+        typer.Option(min=3, max=300, help="With --until-decided: most seeds of a cell; default 30."),
+    ] = None
+    spending: Annotated[
+        str | None,
+        typer.Option(help="With --until-decided: pocock (default) or obrien-fleming; how alpha is spent."),
+    ] = None
+    rows: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --until-decided: rows of `fedmpi report --csv`, or a folder, that count as run."
+        ),
+    ] = None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that are set, besides --until-decided itself."""
+        values = {
+            "--dry-run": self.dry_run,
+            "--max-seeds": self.max_seeds,
+            "--spending": self.spending,
+            "--rows": self.rows,
+        }
+        return [name for name, value in values.items() if value]
+
+
+@dataclass(frozen=True)
 class Walks:
     """The anonymous walks by which structures are compared."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fedmpi.analysis.rows import read
+from fedmpi.cli.row_files import row_files
 from fedmpi.cli.terminal import say, write
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.cells import as_csv
@@ -43,7 +43,7 @@ def reproduction(
     fedmpi paper reproduction
     """
     paths = rows or [Path("results/reference")]
-    listed = [row for path in _files(paths, cells) for row in read(path)]
+    listed = [row for path in row_files(paths, cells) for row in read(path)]
     if not listed:
         raise BadInput(f"{', '.join(map(str, paths))}: no rows; make some with fedmpi report --csv")
     results = Results(listed)
@@ -53,14 +53,3 @@ def reproduction(
         write(target, text)
         say(f"wrote {target}")
     return 0
-
-
-def _files(paths: Sequence[Path], table: Path) -> list[Path]:
-    """Return the files of rows, those of a folder in the order of their names, without the table."""
-    found: list[Path] = []
-    for path in paths:
-        inside = sorted(item for item in path.glob("*.csv") if item.name != table.name)
-        found += inside if path.is_dir() else [path]
-    if not found:
-        raise BadInput(f"{', '.join(map(str, paths))}: no rows (.csv); make some with fedmpi report --csv")
-    return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fedmpi.cli import output
-from fedmpi.cli.options import Budget, Share, SuiteName, SweepOptions
+from fedmpi.cli.options import Budget, Deciding, Share, SuiteName, SweepOptions
 from fedmpi.cli.plan import (
     Planned,
     check_places,
@@ -37,9 +37,16 @@ _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "inte
 
 
 _WHOLE = Share()
+_AS_PLANNED = Deciding()
 
 
-def sweep(suite: SuiteName, options: SweepOptions, share: Share = _WHOLE, budget: Budget = None) -> int:
+def sweep(
+    suite: SuiteName,
+    options: SweepOptions,
+    share: Share = _WHOLE,
+    budget: Budget = None,
+    deciding: Deciding = _AS_PLANNED,
+) -> int:
     """Run a suite's missing cases on this machine side by side, in priority order; resumable.
 
     Returns
@@ -50,9 +57,17 @@ def sweep(suite: SuiteName, options: SweepOptions, share: Share = _WHOLE, budget
     Examples
     --------
     fedmpi sweep gcfl/baselines --workers 2 --budget 30
+
+    fedmpi sweep gcfl/table3 --until-decided --rows results/reference --dry-run
     """
     load_plugins(options.plugins)
     path = locations.find(suite)
+    if deciding.until_decided:
+        from fedmpi.cli.decide import until_decided
+
+        return until_decided(path, options, share, budget, deciding)
+    if deciding.given:
+        raise BadInput(f"{deciding.given[0]}: only with --until-decided")
     plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
     plan = shared(only_named(plan, share.cases), share.share)
     code = run_missing(plan, path, options, share, budget)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedmpi.config.documents import OutOfBounds, parse_toml, refuse_unbounded, short
@@ -82,6 +83,15 @@ def _parsed(value: str) -> Any:
         raise
     except ValueError:
         return value.strip()
+
+
+def toml_text(value: Any) -> str:
+    """Return a setting's value as TOML; JSON's text is the same but for tables."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {toml_text(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(toml_text(item) for item in value) + "]"
+    return json.dumps(value)
 
 
 def closest(word: str, known: Iterable[str]) -> str:

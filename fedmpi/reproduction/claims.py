@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
+from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.cells import MARGIN
+from fedmpi.reproduction.cells import MARGIN, RELATIVE_MARGIN
 from fedmpi.reproduction.judgement import OPEN, Question
-from fedmpi.reproduction.published import KINDS, REFERENCE, Claim, Published
-from fedmpi.reproduction.results import Cell, Results
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, KINDS, REFERENCE, Claim, Published
+from fedmpi.reproduction.results import Cell, Repetition
 from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import signed
 
@@ -31,6 +33,13 @@ class Asked:
     shown: str
 
 
+class Source(Protocol):
+    """Where the runs of a cell come from."""
+
+    def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
+        """Return the one cell of a suite's cases, and the repetitions that it lacks."""
+
+
 @dataclass(frozen=True)
 class Book:
     """A paper's figures beside our runs.
@@ -38,11 +47,11 @@ class Book:
     Attributes
     ----------
     figures : sequence of Published
-    results : Results
+    results : Source
     """
 
     figures: Sequence[Published]
-    results: Results
+    results: Source
 
     def figure(self, claim: Claim, cases: str, metric: str) -> Published:
         """Return what the paper prints of cases.
@@ -57,10 +66,17 @@ class Book:
                 return each
         raise BadInput(f"{claim.suite} {cases}: a claim about it, but no published {metric}")
 
-    def lead(self, claim: Claim, metric: str = "average") -> float:
-        """Return the difference of the printed figures of a claim's cases."""
-        ours, other = (self.figure(claim, cases, metric) for cases in (claim.cases, claim.against))
-        return ours.value - other.value
+    def lead(self, claim: Claim, metric: str = "") -> float:
+        """Return by how much the printed figure of a claim's cases is better than the other one."""
+        name = metric or claim.metric or "average"
+        ours, other = (self.figure(claim, cases, name) for cases in (claim.cases, claim.against))
+        return _sign(claim) * (ours.value - other.value)
+
+    def margin(self, claim: Claim) -> float:
+        """Return what figures that are the same may differ by; errors relative to the printed one."""
+        if claim.score is None or claim.score.bounded:
+            return MARGIN
+        return RELATIVE_MARGIN * self.figure(claim, claim.against, claim.metric).value
 
     def unpublished(self, claim: Claim) -> str:
         """Return the settings of a claim's cases that are not published."""
@@ -93,7 +109,7 @@ class Kind:
     limits : callable
         Of a claim: between what limits the truth must be.
     ours : callable
-        Of a claim and a column of rows: our figure.
+        Of a claim and a selection rule: our figure.
     text : callable
         Our figure and its cells' clients, as text.
     """
@@ -105,23 +121,40 @@ class Kind:
     text: Callable[[Book, Claim, Estimate], str] = lambda book, claim, ours: signed(ours)
 
 
-def asked(book: Book, claim: Claim, column: str) -> Asked:
+def asked(book: Book, claim: Claim, rule: str) -> Asked:
     """Return what a claim asks under one selection rule; a reading that no suite computes is open."""
     kind = BY_KIND[claim.kind]
     if not claim.suite:
         return Asked(Question(None, 0.0, 0.0), OPEN)
-    estimate = kind.ours(book, claim, column)
+    estimate = kind.ours(book, claim, rule)
     question = Question(estimate, *kind.limits(book, claim), book.unpublished(claim))
     return Asked(question, OPEN if estimate is None else kind.text(book, claim, estimate))
+
+
+def _sign(claim: Claim) -> int:
+    """Return 1 where a higher figure is the better one, else -1."""
+    return 1 if claim.score is None else claim.score.sign
+
+
+def _lead(book: Book, claim: Claim, rule: str) -> Estimate | None:
+    """Return by how much our figure of a claim's cases is better than the other one, paired."""
+    ours, other = book.pair(claim)
+    if claim.score is None:
+        found = measures.lead(ours, other, CLUSTERING.get(claim.metric, RULES[rule]))
+    else:
+        column = ours.column(claim.score, rule, by_client=claim.metric in BY_CLIENT)
+        found = measures.lead_of_runs(ours, other, column)
+    return None if found is None else replace(found, value=_sign(claim) * found.value)
 
 
 def _clients(book: Book, claim: Claim) -> int:
     return book.figure(claim, claim.cases, "ratio").clients or 1
 
 
-def _printed_lead(book: Book, claim: Claim, metric: str = "average") -> str:
-    ours, other = (book.figure(claim, cases, metric) for cases in (claim.cases, claim.against))
-    return f"{ours.value - other.value:+.4f} ({ours.printed} against {other.printed})"
+def _printed_lead(book: Book, claim: Claim, metric: str = "") -> str:
+    name = metric or claim.metric or "average"
+    ours, other = (book.figure(claim, cases, name) for cases in (claim.cases, claim.against))
+    return f"{book.lead(claim, metric):+.4f} ({ours.printed} against {other.printed})"
 
 
 def _published_part(book: Book, claim: Claim) -> tuple[float, float]:
@@ -169,8 +202,8 @@ def _around(value: float, step: float) -> tuple[float, float]:
     return value - step, value + step
 
 
-def _improved(book: Book, claim: Claim, column: str) -> Estimate | None:
-    gains = measures.gains(*book.pair(claim), column)
+def _improved(book: Book, claim: Claim, rule: str) -> Estimate | None:
+    gains = measures.gains(*book.pair(claim), RULES[rule])
     return None if gains is None else gains.improved
 
 
@@ -183,20 +216,27 @@ BY_KIND: Mapping[str, Kind] = {
     "lead": Kind(
         "Leads",
         _printed_lead,
-        lambda book, claim: (book.lead(claim) - MARGIN, math.inf),
-        lambda book, claim, column: measures.lead(*book.pair(claim), column),
+        lambda book, claim: (book.lead(claim) - book.margin(claim), math.inf),
+        _lead,
     ),
     "level": Kind(
         "As good after half the rounds",
         lambda book, claim: "at least +0",
-        lambda book, claim: (-MARGIN, math.inf),
-        lambda book, claim, column: measures.lead(*book.pair(claim), column),
+        lambda book, claim: (-book.margin(claim), math.inf),
+        _lead,
+    ),
+    "above": Kind("Orderings", _printed_lead, lambda book, claim: (0.0, math.inf), _lead),
+    "alike": Kind(
+        "As good as each other",
+        _printed_lead,
+        lambda book, claim: _around(0.0, book.margin(claim)),
+        _lead,
     ),
     "gain": Kind(
         "Average gain over self-train, as a part of its accuracy",
         lambda book, claim: _percent(_published_part(book, claim)[0]),
         _least_part,
-        lambda book, claim, column: measures.part_gained(*book.pair(claim), column),
+        lambda book, claim, rule: measures.part_gained(*book.pair(claim), RULES[rule]),
         _part_text,
     ),
     "improved": Kind(
@@ -212,21 +252,21 @@ BY_KIND: Mapping[str, Kind] = {
         "Clients improved beyond those of another method",
         _printed_counts,
         lambda book, claim: (book.lead(claim, "ratio") - 1 / _clients(book, claim), math.inf),
-        lambda book, claim, column: measures.more_improved(book.trio(claim), column),
+        lambda book, claim, rule: measures.more_improved(book.trio(claim), RULES[rule]),
         _more_text,
     ),
     "twice": Kind(
         "Clients improved beyond twice those of another method",
         _printed_counts,
         lambda book, claim: (-1 / _clients(book, claim), math.inf),
-        lambda book, claim, column: measures.more_improved(book.trio(claim), column, times=2),
+        lambda book, claim, rule: measures.more_improved(book.trio(claim), RULES[rule], times=2),
         _more_text,
     ),
     "least": Kind(
         "Smallest gain of a client, over another method's",
         lambda book, claim: _printed_lead(book, claim, "min gain"),
         lambda book, claim: (book.lead(claim, "min gain") - MARGIN, math.inf),
-        lambda book, claim, column: measures.least_lead(book.trio(claim), column),
+        lambda book, claim, rule: measures.least_lead(book.trio(claim), RULES[rule]),
     ),
 }
 

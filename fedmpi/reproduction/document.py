@@ -6,94 +6,18 @@ The text is in the templates beside this file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from fedmpi.config import locations
 from fedmpi.reproduction import clusterings, openings, overview, scores, studies, tables, verdicts
-from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, MARGIN, Compared, compare
+from fedmpi.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.reproduction.chart import chart
-from fedmpi.reproduction.published import Claim, Published, read, read_claims
+from fedmpi.reproduction.papers import PAPERS, Paper
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
 from fedmpi.reproduction.verdicts import Verdict
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper and the suites that compute it.
-
-    Attributes
-    ----------
-    name : str
-        As in the column `paper` of its CSV files, which lie beside its suites.
-    title : str
-    tables : tuple of str
-        Suites of its tables; what the splits and the ablation are compared with is in the first.
-    splits, ablation : str
-        Suites; papers whose runs are scored as a whole have no other splits, and may have no ablation.
-    scored : str
-        What a whole run is scored by: "clusters" or "scores"; "clients" (or nothing, with splits and
-        ablation) where clients are.
-    others : tuple of str
-        Suites of other settings of a paper scored by clusters.
-    rules : tuple of str
-        Where clients are scored: the selection rules that figures and claims are judged under.
-    """
-
-    name: str
-    title: str
-    tables: tuple[str, ...]
-    splits: str = ""
-    ablation: str = ""
-    scored: str = ""
-    others: tuple[str, ...] = ()
-    rules: tuple[str, ...] = (AS_PUBLISHED, HEADLINE)
-
-    def figures(self) -> list[Published]:
-        """Return what it prints."""
-        return read(locations.find(self.tables[0]).with_name("published.csv"))
-
-    def claims(self) -> list[Claim]:
-        """Return what it claims."""
-        return read_claims(locations.find(self.tables[0]).with_name("claims.csv"))
-
-
-PAPERS = (
-    Paper(
-        "GCFL",
-        "Xie, Ma, Xiong, Yang: Federated graph classification over non-IID graphs, NeurIPS 2021",
-        ("gcfl/table3", "gcfl/table4"),
-        "gcfl/splits",
-        "gcfl/ablation",
-    ),
-    Paper(
-        "FCLG",
-        "Li, Agrawal, Ramnath, Jin: Federated contrastive learning of graph-level representations, "
-        "IEEE BigData 2024",
-        ("fclg/table2", "fclg/table3"),
-        scored="clusters",
-        others=("fclg/sweep", "fclg/causes"),
-    ),
-    Paper(
-        "FedCCH",
-        "Jiao et al.: FedCCH, IJCAI 2025, doi 10.24963/ijcai.2025/333",
-        ("fedcch/table1",),
-        scored="clients",
-        rules=(HEADLINE, BY_VALIDATION),
-    ),
-    Paper(
-        "FedGraphNN",
-        "He et al.: FedGraphNN, a federated learning system and benchmark for graph neural networks, 2021",
-        ("fedgraphnn/table2", "fedgraphnn/table20", "fedgraphnn/table3", "fedgraphnn/table4"),
-        ablation="fedgraphnn/freesolv",
-        scored="scores",
-    ),
-)
-
 
 _KINDS: dict[str, Any] = {"clusters": clusterings, "scores": scores}
 
@@ -149,11 +73,12 @@ def _rendered(template: str, **values: Any) -> str:
 def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
     """Return what the template of a paper's page needs, and its tallies."""
     members = [each for each in found if each.published.paper == paper.name]
+    judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
     if paper.scored in _KINDS:
         tally = overview.of_clusters if paper.scored == "clusters" else overview.of_scores
-        sections, tallies = _whole(paper, members, results), tally(members)
+        sections = _whole(paper, members, judged, results)
+        tallies = tally(members) + overview.of_claims(judged, paper.rules)
     else:
-        judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
         further = _studies(paper, results) if paper.splits else {}
         sections = {**_tables(paper, members, judged, results), **further}
         tallies = overview.of_clients(members, judged, paper.rules)
@@ -203,12 +128,19 @@ def _studies(paper: Paper, results: Results) -> dict[str, Any]:
     }
 
 
-def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return the sections of a paper whose runs are scored as a whole."""
+def _whole(
+    paper: Paper, found: Sequence[Compared], judged: Sequence[Verdict], results: Results
+) -> dict[str, Any]:
+    """Return the sections of a paper whose runs are scored as a whole.
+
+    Leads of a paper's own method stand with its tables; all other claims have tables of their own.
+    """
     names = dict.fromkeys(each.published.place for each in found if not each.published.lacks)
     kind = _KINDS[paper.scored]
+    listed = [each for each in judged if (each.first.kind, each.first.source) != ("lead", "table")]
     return {
-        "in_short": kind.in_short(found),
+        "in_short": kind.in_short(found) + verdicts.in_short(listed, paper.rules),
+        "verdicts": verdicts.verdict_tables(listed, paper.rules),
         "tables": [kind.table(found, name) for name in names],
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "honest": scores.honest_table(results, found),

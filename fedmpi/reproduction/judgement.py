@@ -73,8 +73,8 @@ def judge(questions: Sequence[Question]) -> list[Judgement]:
     """
     asked = [place for place, question in enumerate(questions) if _is_decidable(question)]
     estimates = [(questions[place], questions[place].estimate) for place in asked]
-    inside = [_outside_p(question, one) for question, one in estimates if one is not None]
-    outside = [_inside_p(question, one) for question, one in estimates if one is not None]
+    inside = [outside_p(question, one) for question, one in estimates if one is not None]
+    outside = [inside_p(question, one) for question, one in estimates if one is not None]
     found = [_undecided(question) for question in questions]
     corrected = zip(asked, holm(inside), holm(outside), inside, outside, strict=True)
     for place, sure_inside, sure_outside, plain_inside, plain_outside in corrected:
@@ -123,12 +123,12 @@ def _is_decidable(question: Question) -> bool:
     return one is not None and one.freedom > 0 and one.count >= FEWEST_SEEDS
 
 
-def _outside_p(question: Question, one: Estimate) -> float:
+def outside_p(question: Question, one: Estimate) -> float:
     """Return the p-value of a truth outside the limits."""
     return max(one.tail(one.value - question.low), one.tail(question.high - one.value))
 
 
-def _inside_p(question: Question, one: Estimate) -> float:
+def inside_p(question: Question, one: Estimate) -> float:
     """Return the p-value of a truth between the limits: at the nearer one, by either side."""
     distance = max(question.low - one.value, one.value - question.high)
     return min(1.0, one.tail(distance) + one.tail(distance + question.high - question.low))

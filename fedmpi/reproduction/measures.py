@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,9 @@ from fedmpi.reproduction.statistics import Estimate, bootstrap, mean
 
 Trio = tuple[Cell, Cell, Cell]
 """A method, another one, and self-train, over which both gain."""
+
+_STEPS_AT = 5
+"""Repetitions up to which the error of a number of clients is at least half a client."""
 
 _DIGITS = 12
 """Gains are rounded to these: ties and clients without gain shall not hang on the last bit of a mean."""
@@ -30,7 +34,7 @@ class Gains:
     client : str
         The first client that has it.
     improved : Estimate
-        Share of clients that gain at least 0; its error is at least half a client.
+        Share of clients that gain at least 0; for its least error see `_floor`.
     clients : int
     """
 
@@ -54,11 +58,20 @@ def average(cell: Cell, column: str, repetitions: list[Repetition] | None = None
 
 def lead(ours: Cell, other: Cell, column: str) -> Estimate | None:
     """Return by how much one cell's average is above another's, paired; None without shared repetitions."""
-    both = ours.shared(other)
+    return _lead(ours, other, column, ours.shared(other))
+
+
+def lead_of_runs(ours: Cell, other: Cell, column: str) -> Estimate | None:
+    """Return the same of a score of whole runs, whatever clients they have."""
+    return _lead(ours, other, column, sorted(ours.runs.keys() & other.runs.keys()))
+
+
+def _lead(ours: Cell, other: Cell, column: str, both: list[Repetition]) -> Estimate | None:
     if not both:
         return None
-    gaps = np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
-    return mean(gaps)
+    return mean(
+        np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
+    )
 
 
 def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
@@ -73,7 +86,7 @@ def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
         mean=_mean(gaps),
         least=bootstrap(gaps, lambda means: _rounded(means).min(axis=-1)),
         client=ours.clients()[int(each.argmin())],
-        improved=bootstrap(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=0.5 / clients),
+        improved=bootstrap(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=_floor(gaps)),
         clients=clients,
     )
 
@@ -93,13 +106,25 @@ def more_improved(cells: Trio, column: str, times: int = 1) -> Estimate | None:
     if found is None:
         return None
     clients = found.shape[1] // 2
-    return bootstrap(found, lambda means: _more(_rounded(means) >= 0, times), floor=0.5 / clients)
+    return bootstrap(
+        found, lambda means: _more(_rounded(means) >= 0, times), floor=_floor(found[:, :clients])
+    )
 
 
 def least_lead(cells: Trio, column: str) -> Estimate | None:
     """Return by how much a method's smallest gain is above another's, or None."""
     found = _two_gains(cells, column)
     return None if found is None else bootstrap(found, _least_lead)
+
+
+def _floor(gaps: Float) -> float:
+    """Return the least error of a share of clients, from gains [repetitions, clients].
+
+    It is half a client, and shrinks beyond five repetitions as the error of a mean does: a number of clients
+    moves in steps, and few repetitions that all agree on one do not tell that it is right.
+    """
+    count, clients = gaps.shape
+    return float(0.5 / clients * min(1.0, math.sqrt(_STEPS_AT / count)))
 
 
 def _two_gains(cells: Trio, column: str) -> Float | None:

@@ -12,7 +12,7 @@ from fedmpi.reproduction.clusterings import judged_leads
 from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, OPEN, REFUTED
 from fedmpi.reproduction.scores import JUDGED
 from fedmpi.reproduction.tables import markdown
-from fedmpi.reproduction.verdicts import Verdict
+from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
 
 STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 """What can have become of a figure or claim: surely so, surely not so, neither, no runs."""
@@ -54,18 +54,20 @@ class Tally:
 def of_clients(found: Sequence[Compared], judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
     """Return the tallies of a paper with accuracies of clients: its averages and the claims of its text."""
     averages = [each for each in _own_reading(found) if each.published.metric == "average"]
-    reading = judged[0].first.reading if judged else ""
-    claims = [each for each in judged if (each.first.source, each.first.reading) == ("text", reading)]
     return [
         *(_figures("average accuracies", averages, rule) for rule in rules),
-        *(
-            Tally(
-                "claims of the text",
-                rule,
-                tuple((each.first.claim, each.judged[rule].corrected) for each in claims),
-            )
-            for rule in rules
-        ),
+        *of_claims(judged, rules),
+    ]
+
+
+def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
+    """Return the tallies of the claims of a paper's text, and of the orderings of its tables."""
+    first = judged[0].first.reading if judged else ""
+    text = [each for each in judged if (each.first.source, each.first.reading) == ("text", first)]
+    orders = [each for each in judged if (each.first.source, each.first.kind) == ("table", "above")]
+    return [
+        *(_claims(text, rule, reading) for rule in rules for reading in readings_of(text) or [""]),
+        *(_claims(orders, rule, "", "orderings of its tables") for rule in rules if orders),
     ]
 
 
@@ -112,6 +114,15 @@ def table(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> str:
 
 def _own_reading(found: Sequence[Compared]) -> list[Compared]:
     return [each for each in found if not each.published.reading]
+
+
+def _claims(found: Sequence[Verdict], rule: str, reading: str, name: str = "claims of the text") -> Tally:
+    """Return what became of claims, in one of their readings where the text has several."""
+    members = [each for each in found if not reading or reading in each.alone[rule]]
+    answers = answers_of(members, rule, reading)
+    names = (each.first.claim for each in members)
+    what = f"{name}{f' {reading}' if reading else ''}"
+    return Tally(what, rule, tuple(zip(names, answers, strict=True)))
 
 
 def _figures(what: str, found: Sequence[Compared], rule: str) -> Tally:

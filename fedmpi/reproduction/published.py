@@ -43,8 +43,11 @@ _FIGURES = (
     *("unpublished", "suite", "cases", "lacks", "note"),
 )
 _TEXTS = tuple(name for name in _FIGURES if name not in ("value", "spread", "spread_of", "seeds"))
-_CLAIMS = ("paper", "kind", "source", "claim", "reading", "suite", "cases", "against", "over")
-KINDS = ("lead", "level", "gain", "improved", "more", "twice", "least")
+_CLAIMS = (
+    *("paper", "kind", "source", "place", "claim", "reading", "metric"),
+    *("suite", "cases", "against", "over"),
+)
+KINDS = ("lead", "level", "above", "alike", "gain", "improved", "more", "twice", "least")
 SOURCES = ("text", "table", "equal work")
 
 
@@ -141,8 +144,10 @@ class Claim:
     Attributes
     ----------
     kind : str
-        ``lead``: the average of `cases` is above that of `against`, by as much as published.
-        ``level``: the average of `cases` is at least that of `against`.
+        ``lead``: `cases` score better than `against`, by as much as published.
+        ``level``: `cases` score at least as well as `against`.
+        ``above``: `cases` score better than `against`, by whatever it is.
+        ``alike``: they score the same but for the margin.
         ``gain``: the average of `cases` is above that of `against` by as large a part of it as published.
         ``improved``: so many clients of `cases` gain over `against` as the published ratio says.
         ``more``: `cases` improves so many clients more than `against` as published, both against `over`.
@@ -152,12 +157,16 @@ class Claim:
     source : str
         ``text``: a sentence of the paper; ``table``: a difference of cells that its text does not name;
         ``equal work``: such a sentence, of self-train with as many epochs as the other methods have.
+    place : str
+        The section or table of the paper.
     claim : str
         Lines of one kind with the same words and different readings are judged together.
     reading : str
         What the other lines with these words take in another way; blank where there is one way.
     suite, cases, against, over : str
         A blank suite: no suite computes this reading.
+    metric : str
+        Of the first four kinds: what is compared, one of `KNOWN`; blank for the average.
     """
 
     paper: str
@@ -169,6 +178,13 @@ class Claim:
     cases: str
     against: str
     over: str
+    metric: str = ""
+    place: str = ""
+
+    @property
+    def score(self) -> Metric | None:
+        """The metric that it is about; None of averages and of clusters."""
+        return (POOLED | BY_CLIENT).get(self.metric)
 
 
 def read(path: Path) -> list[Published]:
@@ -194,11 +210,11 @@ def read_claims(path: Path) -> list[Claim]:
     Raises
     ------
     BadInput
-        The file cannot be read, or names a kind or a source that there is not.
+        The file cannot be read, or names a kind, a source or a metric that there is not.
     """
     claims = [Claim(**row) for row in table(path, _CLAIMS)]
     for claim in claims:
-        for name, known in (("kind", KINDS), ("source", SOURCES)):
+        for name, known in (("kind", KINDS), ("source", SOURCES), ("metric", ("", *KNOWN))):
             if (given := getattr(claim, name)) not in known:
                 raise BadInput(f"{path}: {name} {given}: there are {', '.join(known)}")
     return claims

@@ -36,6 +36,8 @@ class Verdict:
         Repetitions behind ours, by reading.
     shown : dict
         Our figures by selection rule, by reading.
+    alone : dict
+        By selection rule, by reading: what that reading alone says.
     judged : dict
         By selection rule: of all readings together.
     unpublished : str
@@ -47,6 +49,7 @@ class Verdict:
     against: str
     seeds: str
     shown: Mapping[str, Mapping[str, str]]
+    alone: Mapping[str, Mapping[str, Judgement]]
     judged: Mapping[str, Judgement]
     unpublished: str
 
@@ -59,8 +62,8 @@ class Verdict:
 def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Results) -> list[Verdict]:
     """Judge claims.
 
-    A family, for Holm's correction, are those of one kind, source and reading under one rule. A claim that a
-    paper's text leaves several readings of has one verdict, of all of them.
+    A family, for Holm's correction, is what `family` says, under one rule. A claim that a
+    paper's text leaves several readings of has a verdict in each, and one of all together.
 
     Raises
     ------
@@ -68,16 +71,23 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
         A claim is about a cell that no table prints.
     """
     book = Book(figures, results)
-    questions = {
-        claim: {rule: asked(book, claim, column) for rule, column in RULES.items()} for claim in claims
-    }
+    questions = {claim: {rule: asked(book, claim, rule) for rule in RULES} for claim in claims}
     answers: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}
-    for members in grouped(claims, lambda claim: (claim.kind, claim.source, claim.reading)).values():
+    for members in grouped(claims, family).values():
         for rule in RULES:
             judged = judge([questions[claim][rule].question for claim in members])
             for claim, answer in zip(members, judged, strict=True):
                 answers[claim][rule] = answer
     return [_verdict(book, group, questions, answers) for group in _by_claim(claims)]
+
+
+def family(claim: Claim) -> tuple[str, ...]:
+    """Return what claims share that are corrected together: kind, source, reading and metric.
+
+    Leads that are only read off tables are corrected table by table, as the figures of these are.
+    """
+    own_table = claim.suite if claim.source == "table" and claim.metric else ""
+    return claim.kind, claim.source, claim.reading, claim.metric, own_table
 
 
 def verdict_tables(found: Sequence[Verdict], rules: Sequence[str]) -> list[tuple[str, str]]:
@@ -94,26 +104,41 @@ def verdict_tables(found: Sequence[Verdict], rules: Sequence[str]) -> list[tuple
 
 
 def in_short(found: Sequence[Verdict], rules: Sequence[str]) -> str:
-    """Return how many claims hold, a line per source; readings that stand alone are no further claims."""
-    reading = found[0].first.reading if found else ""
+    """Return how many claims hold, a line per source and reading; readings that stand alone are left out."""
+    first = found[0].first.reading if found else ""
     lines = []
     for source, name in _SOURCES.items():
-        members = [each for each in found if (each.first.source, each.first.reading) == (source, reading)]
-        refused = refusal(next((each.unpublished for each in members if each.unpublished), ""))
-        parts = [
-            f"{rule}: {in_words([each.judged[rule].corrected for each in members], refused)}"
-            for rule in rules
-        ]
-        if members:
-            lines.append(f"- Of {len(members)} {name}, {'; '.join(parts)}.")
-    return "\n".join(lines) + "\n"
+        members = [each for each in found if (each.first.source, each.first.reading) == (source, first)]
+        lines += [_line(f"Of {len(members)} {name}", members, rules)] if members else []
+        for reading in readings_of(members):
+            read = [each for each in members if reading in each.alone[rules[0]]]
+            lines.append(_line(f"Read {reading}: of {len(read)} of these", read, rules, reading))
+    return "".join(lines)
+
+
+def readings_of(found: Sequence[Verdict]) -> list[str]:
+    """Return the readings of claims, in order; none where their text can be read in one way."""
+    readings = dict.fromkeys(claim.reading for each in found for claim in each.claims)
+    return list(readings) if len(readings) > 1 else []
+
+
+def answers_of(found: Sequence[Verdict], rule: str, reading: str = "") -> list[str]:
+    """Return what became of claims under a rule, in one reading or, blank, in all together."""
+    judged = [each.alone[rule][reading] if reading else each.judged[rule] for each in found]
+    return [each.corrected for each in judged]
+
+
+def _line(what: str, found: Sequence[Verdict], rules: Sequence[str], reading: str = "") -> str:
+    refused = refusal(next((each.unpublished for each in found if each.unpublished), ""))
+    parts = (f"{rule}: {in_words(answers_of(found, rule, reading), refused)}" for rule in rules)
+    return f"- {what}, {'; '.join(parts)}.\n"
 
 
 def _by_claim(claims: Sequence[Claim]) -> list[tuple[Claim, ...]]:
     """Return claims with their other readings; without readings each is its own."""
 
     def mark(claim: Claim) -> tuple[str, ...]:
-        apart = () if claim.reading else (claim.cases, claim.against)
+        apart = () if claim.reading else (claim.suite, claim.cases, claim.against, claim.metric)
         return claim.kind, claim.claim, *apart
 
     return [tuple(group) for group in grouped(claims, mark).values()]
@@ -129,12 +154,28 @@ def _verdict(
     return Verdict(
         group,
         BY_KIND[first.kind].printed(book, first),
-        method(book.pair(first)[1].key),
+        _against(book, first),
         ", ".join(str(_seeds(questions[claim])) for claim in group),
         {rule: {claim.reading: questions[claim][rule].shown for claim in group} for rule in RULES},
+        {rule: {claim.reading: answers[claim][rule] for claim in group} for rule in RULES},
         {rule: together([answers[claim][rule] for claim in group]) for rule in RULES},
         book.unpublished(first),
     )
+
+
+def _against(book: Book, claim: Claim) -> str:
+    """Return what a claim is measured against: a row of a table, or algorithm and rounds."""
+    if claim.metric:
+        return book.figure(claim, claim.against, claim.metric).row
+    return method(book.pair(claim)[1].key)
+
+
+def _named(claim: Claim) -> str:
+    return f"{claim.claim} ({claim.metric})" if claim.metric else claim.claim
+
+
+def _source(claim: Claim) -> str:
+    return f"{claim.source}, {claim.place}" if claim.place else claim.source
 
 
 def _seeds(questions: Mapping[str, Asked]) -> int:
@@ -144,14 +185,17 @@ def _seeds(questions: Mapping[str, Asked]) -> int:
 
 def _table(found: Sequence[Verdict], readings: Sequence[str], rules: Sequence[str]) -> str:
     headings = ["claim", "in", "against", "published", "seeds"]
+    several = len(readings) > 1
     for rule in rules:
-        headings += [f"{rule}: {reading}" if len(readings) > 1 else rule for reading in readings]
-        headings.append("verdict")
+        for reading in readings:
+            headings += [f"{rule}: {reading}", "verdict"] if several else [rule, "verdict"]
+        headings += ["both together"] if several else []
     rows = []
     for each in found:
-        cells = [each.first.claim, each.first.source, each.against, each.published, each.seeds]
+        cells = [_named(each.first), _source(each.first), each.against, each.published, each.seeds]
         for rule in rules:
-            cells += [each.shown[rule].get(reading, "-") for reading in readings]
-            cells.append(str(each.judged[rule]))
+            for reading in readings:
+                cells += [each.shown[rule].get(reading, "-"), str(each.alone[rule].get(reading, "-"))]
+            cells += [str(each.judged[rule])] if several else []
         rows.append(cells)
     return markdown(headings, rows)

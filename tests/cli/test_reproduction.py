@@ -9,7 +9,7 @@ import pytest
 from fedmpi.analysis import rows
 from fedmpi.cli.reproduction import reproduction
 from fedmpi.errors import BadInput
-from fedmpi.reproduction.document import PAPERS
+from fedmpi.reproduction.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
 

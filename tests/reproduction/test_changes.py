@@ -2,7 +2,7 @@ import csv
 from pathlib import Path
 
 from fedmpi.reproduction.cells import compare
-from fedmpi.reproduction.document import PAPERS
+from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.scores import changes_table
 

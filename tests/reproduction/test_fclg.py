@@ -7,7 +7,7 @@ from fedmpi.config.suite import read
 from fedmpi.registry.check import check_suite
 from fedmpi.reproduction.cells import compare
 from fedmpi.reproduction.clusterings import leads
-from fedmpi.reproduction.document import PAPERS
+from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.results import Results, plan
 
 (PAPER,) = (paper for paper in PAPERS if paper.name == "FCLG")

@@ -75,3 +75,13 @@ def test_clients_improved_beyond_another_methods(trio):
 
 def test_the_smallest_gain_over_another_methods(trio):
     assert least_lead(trio, "score").value == pytest.approx(0.1)
+
+
+def test_the_least_error_of_a_number_of_clients_shrinks_beyond_five_seeds(cell):
+    def error(count):
+        seeds = range(1, count + 1)
+        ours, alone = ({seed: [value] * 4 for seed in seeds} for value in (0.6, 0.5))
+        return gains(cell("gcfl", ours), cell("self-train", alone), "score").improved.error
+
+    # Half a client of four; at 20 seeds times the root of 5 / 20.
+    assert [error(count) for count in (2, 5, 20)] == [0.125, 0.125, 0.0625]

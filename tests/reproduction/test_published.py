@@ -44,11 +44,13 @@ def test_what_is_wrong_is_named_with_its_line(written):
 
 
 def test_a_claim_is_of_a_known_kind(written):
-    head = "paper,kind,source,claim,reading,suite,cases,against,over\n"
-    with pytest.raises(BadInput, match="kind best: there are lead, level, gain, improved"):
-        read_claims(written("P,best,text,x,,s,c,d,", head=head))
+    head = "paper,kind,source,place,claim,reading,metric,suite,cases,against,over\n"
+    with pytest.raises(BadInput, match="kind best: there are lead, level, above, alike, gain"):
+        read_claims(written("P,best,text,Section 1,x,,,s,c,d,", head=head))
     with pytest.raises(BadInput, match="source rumour: there are text, table"):
-        read_claims(written("P,lead,rumour,x,,s,c,d,", head=head))
+        read_claims(written("P,lead,rumour,Section 1,x,,,s,c,d,", head=head))
+    with pytest.raises(BadInput, match="metric luck: there are , average, min gain"):
+        read_claims(written("P,lead,text,Section 1,x,,luck,s,c,d,", head=head))
 
 
 def test_what_has_no_suite_says_what_it_lacks(written):
@@ -114,8 +116,9 @@ def test_gcfls_leads_are_differences_of_cells_and_the_other_claims_its_text():
     claims = read_claims(GCFL / "claims.csv")
     assert Counter((claim.kind, claim.source) for claim in claims) == {
         ("lead", "table"): 6,
+        ("lead", "text"): 3,
         **{("gain", source): 7 for source in ("text", "equal work")},
-        **{("improved", "text"): 10, ("improved", "equal work"): 6},
+        **{("improved", "text"): 11, ("improved", "equal work"): 7},
         **{("more", "text"): 4, ("twice", "text"): 3, ("least", "text"): 13},
     }
 
@@ -126,10 +129,49 @@ def test_fedcchs_claims_on_normalised_methods_stand_in_two_readings():
     for claim in claims:
         if claim.reading != "no dropout":
             readings.setdefault((claim.kind, claim.claim), []).append(claim.reading)
-    assert len(readings) == 60
+    assert len(readings) == 68
     both = ["with batch normalisation", "without normalisation"]
     for (_, claim), found in readings.items():
         assert found == (both[:1] if "FedStar" in claim or "FedBN" in claim else both), claim
+
+
+def test_every_claim_says_where_it_stands_in_its_paper():
+    for suite in ("gcfl/table3", "fclg/table2", "fedcch/table1", "fedgraphnn/table2"):
+        claims = read_claims(locations.find(suite).with_name("claims.csv"))
+        assert {claim.place.split()[0] for claim in claims} == {"Section", "Table"}
+        for claim in claims:
+            assert claim.source != "table" or claim.place.startswith("Table"), claim
+
+
+def test_fclgs_leads_are_those_over_every_other_row_of_its_tables():
+    path = locations.find("fclg/table2")
+    leads = {
+        (each.suite, each.cases, each.against, each.metric)
+        for each in read_claims(path.with_name("claims.csv"))
+        if (each.kind, each.source) == ("lead", "table")
+    }
+    figures = [each for each in read(path.with_name("published.csv")) if not each.reading]
+    own = {(each.suite, each.column): each.cases for each in figures if each.row == "FCLG"}
+    expected = {
+        (each.suite, own[each.suite, each.column], each.cases, each.metric)
+        for each in figures
+        if each.row != "FCLG"
+    }
+    assert (len(leads), leads) == (128, expected)
+
+
+def test_fedgraphnns_orderings_are_those_that_its_tables_print():
+    path = locations.find("fedgraphnn/table2")
+    printed = {(each.suite, each.cases, each.metric): each for each in read(path.with_name("published.csv"))}
+    claims = read_claims(path.with_name("claims.csv"))
+    assert Counter((claim.kind, claim.source) for claim in claims) == {
+        ("above", "table"): 102,
+        ("above", "text"): 5,
+    }
+    for claim in claims:
+        better, worse = (printed[claim.suite, cases, claim.metric] for cases in (claim.cases, claim.against))
+        assert claim.score is not None
+        assert claim.score.sign * better.value > claim.score.sign * worse.value, claim
 
 
 def test_gcfl_has_every_cell_of_its_tables():

@@ -3,6 +3,7 @@ import pytest
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
+from fedmpi.reproduction.claims import BY_KIND, Book
 from fedmpi.reproduction.published import Claim, read
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.verdicts import in_short, verdict_tables, verdicts
@@ -71,6 +72,32 @@ def test_as_good_is_judged_against_no_lead_whatever_the_tables_print(make_rows):
     assert str(found.judged["last round"]) == "**confirmed**"
 
 
+@pytest.mark.parametrize(
+    ("kind", "lead", "verdict"),
+    [
+        ("above", 0.004, "confirmed"),
+        ("above", -0.004, "refuted"),
+        ("alike", 0.004, "confirmed"),
+        ("alike", -0.03, "refuted"),
+    ],
+)
+def test_orderings_have_no_margin_and_likeness_has_it_on_both_sides(make_rows, kind, lead, verdict):
+    rows = make_rows("gcfl-plus", {s: [0.7 + lead + 1e-4 * s] for s in (10, 42, 79)}, options=PLUS)
+    rows += make_rows("fedavg", {s: [0.7 + 1e-4 * s] for s in (10, 42, 79)})
+    (found,) = verdicts([claim(kind, "fedavg")], FIGURES, Results(rows))
+    assert str(found.judged["last round"]) == f"**{verdict}**"
+
+
+def test_of_errors_the_smaller_is_above():
+    figures = read(locations.find("fedgraphnn/table20").with_name("published.csv"))
+    cases = [f"data=ESOL model=gcn method={name}" for name in ("centralised", "fedavg")]
+    found = Claim(
+        "FedGraphNN", "above", "table", "x", "", "fedgraphnn/table20", *cases, "", "RMSE", "Table 20"
+    )
+    # An error of 1.0190 is 0.4160 better than one of 1.4350.
+    assert BY_KIND["above"].printed(Book(figures, Results([])), found) == "+0.4160 (1.0190 against 1.4350)"
+
+
 def test_a_gain_is_a_part_of_self_trains_average(make_rows):
     # Published: 0.7776 / 0.7213 - 1 = 7.81 %, less 0.02 / 0.7213 = 2.77 %: 5.03 % is enough.
     seeds = (10, 42, 79)
@@ -96,7 +123,7 @@ def test_clients_beyond_another_methods_and_smallest_gains(make_rows):
     assert str(least.judged["last round"]) == "**confirmed**"
 
 
-def test_two_readings_of_a_claim_stand_in_one_row_with_one_verdict(make_rows):
+def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(make_rows):
     last = {10: [0.70], 42: [0.701], 79: [0.699]}
     rows = make_rows("gcfl-plus", last, options=PLUS)
     rows += make_rows("fedavg", {10: [0.60], 42: [0.60], 79: [0.60]})
@@ -105,11 +132,18 @@ def test_two_readings_of_a_claim_stand_in_one_row_with_one_verdict(make_rows):
     (found,) = verdicts(claims, FIGURES, Results(rows))
     assert (found.seeds, str(found.judged["last round"])) == ("3, 3", "**depends on the reading**")
     ((_, table),) = verdict_tables([found], ["last round"])
-    assert table.splitlines()[0].endswith("| seeds | last round: one | last round: other | verdict |")
-    assert "| +0.1000 ± 0.0025 | -0.1000 ± 0.0025 | **depends" in table
-    assert in_short([found], ["last round"]) == (
-        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 open.\n"
+    headings, _, line = table.splitlines()
+    assert headings.endswith(
+        "| seeds | last round: one | verdict | last round: other | verdict | both together |"
     )
+    assert line.endswith(
+        "| +0.1000 ± 0.0025 | **confirmed** | -0.1000 ± 0.0025 | **refuted** | **depends on the reading** |"
+    )
+    assert in_short([found], ["last round"]).splitlines() == [
+        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 open.",
+        "- Read one: of 1 of these, last round: 0 refuted, 1 confirmed, 0 undecided, 0 open.",
+        "- Read other: of 1 of these, last round: 1 refuted, 0 confirmed, 0 undecided, 0 open.",
+    ]
 
 
 def test_a_reading_that_no_suite_computes_is_open(make_rows):

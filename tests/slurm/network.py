@@ -29,7 +29,7 @@ SUITE = """
 name = "network"
 [case]
 algorithm = "fedavg"
-dataset = { synthetic = { domains = CLIENTS, graphs = 40 } }
+dataset = { synthetic = { domains = CLIENTS, graphs = GRAPHS } }
 partition = "per-dataset"
 model = { hidden = 256 }
 checkpoint_seconds = 3600.0
@@ -56,7 +56,9 @@ def on_paper(reduction: str, shared: int, rate: str) -> tuple[float, float]:
     return once, (NODES - 1) * once
 
 
-def run_suite(rate: str, rounds: int, folder: Path, nodes: int = NODES, clients: int = NODES - 1) -> Path:
+def run_suite(
+    rate: str, rounds: int, folder: Path, nodes: int = NODES, clients: int = NODES - 1, graphs: int = 40
+) -> Path:
     """Run the suite on a cluster with such links and return its folder.
 
     Raises RuntimeError with the output if that fails.
@@ -66,12 +68,16 @@ def run_suite(rate: str, rounds: int, folder: Path, nodes: int = NODES, clients:
     variables = {
         **os.environ, **cluster.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         # UCX otherwise finds shared memory between the networks, and they would not be used at all.
-        "UCX_TLS": "self,tcp", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "OMP_NUM_THREADS": "1",
+        "UCX_TLS": "self,tcp", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "OMP_NUM_THREADS": "1", "FEDMPI_MPI_START_S": "60",
         "MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000",
     }  # fmt: skip
-    (folder / "network.toml").write_text(SUITE.replace("CLIENTS", str(clients)))
-    command = ["srun", "-K0", "-W15", "-N", str(nodes), "-n", str(nodes), "--mpi=pmi2", "fedmpi", "run"]
-    command += ["network.toml", "--set", f"rounds={rounds}", "--out", str(out)]
+    (folder / "network.toml").write_text(
+        SUITE.replace("CLIENTS", str(clients)).replace("GRAPHS", str(graphs))
+    )
+    # A sweep starts the ranks once more where Slurm's PMI loses a request.
+    command = ["fedmpi", "sweep", "network.toml", "--set", f"rounds={rounds}", "--out", str(out)]
+    launch = f"srun -K0 -W15 -N {nodes} -n {nodes} --mpi=pmi2 fedmpi"
+    command += ["--ranks", str(nodes), "--launch", launch]
     try:
         cluster.start()
         done = subprocess.run(
@@ -115,8 +121,8 @@ def links_table(rates: list[str], rounds: int, place: Path) -> None:
 
 def ranks_table(rate: str, rounds: int, place: Path, ranks: list[int]) -> None:
     """Print what the model of ``fedmpi scaling`` makes of runs on such numbers of ranks."""
-    for number in ranks:
-        run_suite(rate, rounds, place, number, clients=max(ranks) - 1)
+    for number in ranks:  # little to compute: all nodes share the cores of this machine
+        run_suite(rate, rounds, place, number, max(ranks) - 1, graphs=10)
     command = [sys.executable, "-m", "fedmpi", "scaling", str(place / f"runs-{rate}"), "--predict", PREDICTED]
     print(rate, flush=True)
     subprocess.run(command, check=True)

@@ -1,0 +1,217 @@
+"""``fedmpi sweep --until-decided``: seeds are added until the claims about a suite are decided."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fedmpi.analysis import rows
+from fedmpi.case.folders import holds_run
+from fedmpi.cli.decide_tables import expectation_table, verdict_table
+from fedmpi.cli.options import Deciding, Share, SweepOptions
+from fedmpi.cli.plan import plan_suite
+from fedmpi.cli.row_files import row_files
+from fedmpi.cli.sweep import run_missing
+from fedmpi.cli.terminal import show, write
+from fedmpi.config import locations
+from fedmpi.config.documents import load_json, short
+from fedmpi.config.suite import CaseSettings, read
+from fedmpi.config.tables import toml_text
+from fedmpi.errors import BadInput, Diverged, Interrupted, RunFailed
+from fedmpi.reproduction.deciding import Design, Standing, standings
+from fedmpi.reproduction.published import Published
+from fedmpi.reproduction.repetitions import Posed, about, case_of, pose
+from fedmpi.reproduction.results import Key, Repetition, Results
+from fedmpi.reproduction.sequential import SPENDING
+from fedmpi.store.reader import load_run
+
+_MAX_SEEDS = 30
+_DESIGN = "until-decided.json"
+_SUITE = "until-decided.toml"
+
+_BY_WEIGHT = (0, Diverged.exit_code, RunFailed.exit_code)
+"""Exit codes of sweeps, the worst last."""
+
+_Missing = tuple[Key, Repetition]
+
+
+def until_decided(
+    path: Path, options: SweepOptions, share: Share, budget: float | None, deciding: Deciding
+) -> int:
+    """Run repetitions of a suite's cells until each claim about it is decided, or there may be no more.
+
+    Parameters
+    ----------
+    path : Path
+        Of the suite; its ``claims.csv`` and ``published.csv`` lie beside it.
+    options : SweepOptions
+    share : Share
+        How ranks are started; a part of a suite decides nothing.
+    budget : float, optional
+        Minutes after which no case runs on.
+    deciding : Deciding
+
+    Returns
+    -------
+    int
+        0: all that may be run was run; 1, 3: a case failed, diverged; 75: the budget is used up, or a signal.
+    """
+    if share.share is not None or share.cases is not None:
+        raise BadInput("--until-decided chooses the cases: leave --share and --cases out")
+    design = _design(deciding)
+    claims, figures = about(path)
+    posed = pose(path, claims, options.overrides, design.max_seeds)
+    root = options.out or locations.RUNS / read(path).name
+    files = row_files(deciding.rows, Path("cells.csv")) if deciding.rows else []
+    given = [row for file in files for row in rows.read(file)]
+    deciders = _Deciders(path, options, root, posed, figures, design, given)
+    show(expectation_table(deciders.standings(), design))
+    if deciding.dry_run:
+        return 0
+    _keep(root / _DESIGN, design, options.overrides)
+    code = deciders.run(share, budget)
+    found = deciders.standings()
+    show(verdict_table(found, design, [deciders.reason(each, code) for each in found]))
+    return code
+
+
+def _design(deciding: Deciding) -> Design:
+    spending = deciding.spending or next(iter(SPENDING))
+    if spending not in SPENDING:
+        raise BadInput(f"--spending {short(spending)}: there are {', '.join(SPENDING)}")
+    return Design(deciding.max_seeds or _MAX_SEEDS, spending)
+
+
+def _keep(path: Path, design: Design, overrides: Sequence[str]) -> None:
+    """Store how claims are decided, or refuse what a sweep that went before did not say."""
+    now = {"max_seeds": design.max_seeds, "spending": design.spending, "set": list(overrides)}
+    before: Mapping[str, Any] = load_json(path, "design") if path.exists() else now
+    if before != now:
+        words = [f"--max-seeds {before.get('max_seeds')}", f"--spending {before.get('spending')}"]
+        words += [f"--set {shlex.quote(str(each))}" for each in before.get("set", [])]
+        raise BadInput(
+            f"{path}: begun with {' '.join(words)}; claims that were looked at keep how they are decided"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, json.dumps(now, indent=2) + "\n")
+
+
+class _Deciders:
+    """The claims, the runs at hand, and what could not be run."""
+
+    def __init__(
+        self,
+        path: Path,
+        options: SweepOptions,
+        root: Path,
+        posed: Sequence[Posed],
+        figures: Sequence[Published],
+        design: Design,
+        given: Sequence[dict[str, str]],
+    ) -> None:
+        self._path, self._options, self._root = path, options, root
+        self._posed, self._figures, self._design = posed, figures, design
+        self._given = given
+        self._complete: dict[Path, list[dict[str, str]]] = {}
+        self._lost: dict[_Missing, str] = {}
+
+    def results(self) -> Results:
+        """Return the rows that were given, and those of the complete runs in the suite's folder."""
+        folders = sorted(self._root.iterdir()) if self._root.is_dir() else []
+        for folder in folders:
+            if folder not in self._complete and holds_run(folder):
+                self._complete[folder] = _rows_of(folder)
+        found = [row for each in self._complete.values() for row in each]
+        self._complete = {folder: each for folder, each in self._complete.items() if each}
+        return Results([*self._given, *found])
+
+    def standings(self) -> list[Standing]:
+        """Return where the claims stand."""
+        return standings(self._posed, self._figures, self.results(), self._design)
+
+    def run(self, share: Share, budget: float | None) -> int:
+        """Run what undecided claims need up to their next looks, and look, until nothing is left to run."""
+        began, worst = time.monotonic(), 0
+        while missing := self._missing():
+            left = None if budget is None else budget - (time.monotonic() - began) / 60
+            if left is not None and left <= 0:
+                return Interrupted.exit_code
+            cases = {
+                each: case_of(self._path, self._options.overrides, *place, each[1])
+                for each, place in missing.items()
+            }
+            code = self._run(cases.values(), share, left)
+            if code == Interrupted.exit_code:
+                return code
+            worst = max(worst, code, key=_BY_WEIGHT.index)
+            self._note_lost(cases)
+        return worst
+
+    def _missing(self) -> dict[_Missing, tuple[Posed, str]]:
+        """Return what has to be run before the next looks, with a claim and the cases that it is of."""
+        results = self.results()
+        found: dict[_Missing, tuple[Posed, str]] = {}
+        for each in standings(self._posed, self._figures, results, self._design):
+            needed = [] if each.next_look is None else each.posed.repetitions[: each.next_look]
+            mine: dict[_Missing, tuple[Posed, str]] = {}
+            for cases, key in each.posed.keys.items():
+                runs = results.cell(key, needed).runs
+                mine |= {(key, one): (each.posed, cases) for one in needed if one not in runs}
+            if not mine.keys() & self._lost.keys():
+                found |= mine
+        return found
+
+    def _run(self, cases: Iterable[CaseSettings], share: Share, budget: float | None) -> int:
+        """Run cases as a suite of its own, under the suite's name; return the sweep's exit code."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        suite = self._root / _SUITE
+        write(suite, _as_suite(read(self._path).name, cases))
+        plan = plan_suite(read(suite), self._root, resume=True, ranks=self._options.ranks)
+        options = replace(self._options, set_=None, out=self._root)
+        return run_missing(plan, suite, options, share, budget)
+
+    def _note_lost(self, cases: Mapping[_Missing, CaseSettings]) -> None:
+        """Note which of the cases that were run are not complete: claims that need them go no further."""
+        results = self.results()
+        for (key, one), case in cases.items():
+            if one not in results.cell(key, [one]).runs:
+                self._lost[key, one] = case.name
+
+    def reason(self, standing: Standing, code: int) -> str:
+        """Return why an undecided claim was not followed further."""
+        needed = standing.posed.repetitions[: standing.next_look or 0]
+        for (key, one), name in self._lost.items():
+            if key in standing.posed.keys.values() and one in needed:
+                return f"{name} is not complete"
+        if standing.next_look is None:
+            return f"{self._design.max_seeds} seeds at most"
+        return "budget" if code == Interrupted.exit_code else ""
+
+
+def _as_suite(name: str, cases: Iterable[CaseSettings]) -> str:
+    """Return cases as a suite, TOML."""
+    lines = [
+        f'name = "{name}"',
+        'description = "Cases that claims about the suite need up to their next looks"',
+        "",
+        "[matrix]",
+        "case = [",
+        *(f"    {toml_text({'label': case.name, **case.settings})}," for case in cases),
+        "]",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rows_of(folder: Path) -> list[dict[str, str]]:
+    """Return the rows of a run; none of one that is not complete, or damaged: the sweep goes on with it."""
+    try:
+        run = load_run(folder)
+    except BadInput:
+        return []
+    return rows.as_read(rows.client_rows(run)) if run.status == "complete" else []
