@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     NOISE = 11
     LEAVING = 12
     MERGING = 13
+    PROXY = 14
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

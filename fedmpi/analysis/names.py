@@ -33,6 +33,8 @@ _ALGORITHMS = {
     "fedala": "FedALA",
     "moon": "MOON",
     "fedproto": "FedProto",
+    "fedgta": "FedGTA",
+    "fedpub": "FED-PUB",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -51,7 +53,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    *("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto"),
+    *("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

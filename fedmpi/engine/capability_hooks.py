@@ -110,6 +110,26 @@ class LocalMerging(CapabilityHooks):
         return self._calls.ask("merging_weights", (client,), checks.like, client.weights)
 
 
+class MaskedModel(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def masks(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of the masked parameters."""
+        return self._calls.ask_once("masks", (names,), checks.some_of, names, key=names)
+
+    def mask_penalty(self, mask: Any, gradient: Any) -> None:
+        """Let the hook change the gradient of a client's mask."""
+        before = getattr(mask, "_version", 0)
+        self._calls.call("mask_penalty", mask, gradient)
+        if getattr(mask, "_version", 0) != before:
+            raise self._calls.failed("mask_penalty", "changed `mask`: only `gradient` may change")
+
+    @property
+    def least_mask(self) -> float:
+        """Elements of a mask below it count as 0 after training."""
+        return self._calls.ask("least_mask", (), checks.share)
+
+
 class EmbeddingLoss(CapabilityHooks):
     """Checked hooks of the capability."""
 
@@ -201,6 +221,23 @@ class Regroups(CapabilityHooks):
     def group(self, seed: int, round: int, reports: Bytes) -> Ints:
         """Return the groups of the round."""
         return self._calls.ask("group", (seed, round, reports), checks.groups, self._calls.num_clients)
+
+
+class PersonalAggregates(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def num_statistics(self, model: ModelOptions, classes: int) -> int:
+        """Return the length of a client's statistics."""
+        return self._calls.ask_once("num_statistics", (model, classes), checks.num_statistics, key=classes)
+
+    def statistics(self, trained: Trained, size: int) -> npt.NDArray[np.float32]:
+        """Return a client's statistics, float32 [size]."""
+        return self._calls.ask("statistics", (trained,), checks.rows, (size,))
+
+    def client_weights(self, statistics: npt.NDArray[np.float32], samples: Ints) -> Floats:
+        """Return the weights of the participants' models in each other's means; the sum of each row is 1."""
+        count = len(statistics)
+        return self._calls.ask("client_weights", (statistics, samples), checks.client_weights, count)
 
 
 class WeightsFromReports(CapabilityHooks):

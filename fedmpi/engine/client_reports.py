@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.algorithms.capabilities import Trained
+from fedmpi.algorithms.capabilities import NodeOutputs, Trained
 from fedmpi.case.schema import Case
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.molecules import MoleculePasses
+from fedmpi.engine.node_outputs import Counted, mean_state_of, nodes_of
 from fedmpi.engine.passes import CompiledPasses, Embedded, Embedding, Pass, TorchPasses
 from fedmpi.engine.prototypes import PrototypeShape, judged
+from fedmpi.errors import RankFailed
+from fedmpi.graphs.packed import Topology
 
 if TYPE_CHECKING:
     from fedmpi.engine.clients import Client
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 Classifying = CompiledPasses | MoleculePasses | TorchPasses
 """Passes of supervised objectives."""
 
-Work = Pass | Embedded | Embedding
+Work = Pass | Embedded | Embedding | Counted
 """What takes FLOPs beside the steps."""
 
 Report = tuple[npt.NDArray[np.uint8], bool]
@@ -34,19 +37,66 @@ def report_of(client: Client, case: Case, algorithm: Hooks, round: int, work: li
     """Return the client's report after its training; its passes are appended to `work`."""
     if client.prototypes is not None:
         return _prototypes(client, client.prototypes, work)
-    size, means = algorithm.report_size(case.model), list[npt.NDArray[np.float64]]()
-    if not algorithm.regroups or not size:
+    if algorithm.aggregates:
+        trained = TrainedClient(client, work).seen(case, round)
+        statistics = algorithm.aggregates.statistics(trained, client.num_statistics)
+        return statistics.view(np.uint8).copy(), not bool(np.isfinite(statistics).all())
+    if not algorithm.regroups or not (size := algorithm.regroups.report_size(case.model)):
         return np.zeros(0, np.uint8), False
+    looked = TrainedClient(client, work)
+    report = algorithm.regroups.report(looked.seen(case, round), size)
+    return report, not looked.finite
 
-    def mean_embedding() -> npt.NDArray[np.float64]:
-        assert isinstance(client.passes, Classifying)  # checked with the suite
-        found = client.passes.embed()
-        work.append(found)
-        means.append(found.mean)
+
+class TrainedClient:
+    """What an algorithm may ask of a client after its training.
+
+    Attributes
+    ----------
+    finite : bool
+        Whether all that was returned is finite in single precision.
+
+    Parameters
+    ----------
+    client : Client
+        Its workspace holds the trained model.
+    work : list of Work
+        Passes are appended to it.
+    """
+
+    def __init__(self, client: Client, work: list[Work]) -> None:
+        self._client, self._work, self.finite = client, work, True
+
+    def seen(self, case: Case, round: int) -> Trained:
+        """Return the client as hooks see it."""
+        seed, client, width = case.seed, self._client.id, self._client.width
+        asked = (self._mean_embedding, self._nodes, self._mean_state)
+        return Trained(seed, client, round, width, *asked)
+
+    def _mean_embedding(self) -> npt.NDArray[np.float64]:
+        passes = self._client.passes
+        assert isinstance(passes, Classifying)  # checked with the suite
+        return self._noted(passes.embed())
+
+    def _nodes(self) -> NodeOutputs:
+        return nodes_of(self._torch_passes(), self._work)
+
+    def _mean_state(self, topology: Topology, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        device = self._client.model.parameters.device
+        return self._noted(mean_state_of(self._torch_passes(), topology, features, device))
+
+    def _torch_passes(self) -> TorchPasses:
+        passes = self._client.passes
+        if not isinstance(passes, TorchPasses):
+            raise RankFailed(
+                "states of nodes are there under csr and reference: name the tasks of nodes in `tasks`"
+            )
+        return passes
+
+    def _noted(self, found: Embedding) -> npt.NDArray[np.float64]:
+        self._work.append(found)
+        self.finite = self.finite and bool(np.isfinite(found.mean.astype(np.float32)).all())
         return found.mean
-
-    report = algorithm.regroups.report(Trained(case.seed, client.id, round, mean_embedding), size)
-    return report, any(not np.isfinite(mean.astype(np.float32)).all() for mean in means)
 
 
 def _prototypes(client: Client, shape: PrototypeShape, work: list[Work]) -> Report:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.engine.controls import Controls
+from fedmpi.engine.kept import MASK
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.personal import Personal
 from fedmpi.engine.prototypes import PrototypeShape
@@ -52,13 +53,21 @@ class ClientState:
     merged : SharedPart or None
         What of a received model is merged with the client's own, for an algorithm that does so; `last` is
         then what is evaluated.
+    masked : SharedPart or None
+        What of its parameters has a mask, for an algorithm with masks.
+    least_mask : float
+        Elements of the mask below it count as 0 after training.
+    width : int
+        Features of a node.
+    num_statistics : int
+        Of what the client tells the server beside its model; 0 for nothing.
     prototypes : PrototypeShape or None
         Of the prototypes that the client sends and gets.
     nearest : bool
         Whether the nearest prototype decides on held-out graphs.
     further : list of AdamState
-        Of the second and later phases of its training, where the algorithm has several; kept or reset as
-        `adam`.
+        Of the second and later phases of its training, where the algorithm has several, then of its mask;
+        kept or reset as `adam`.
     """
 
     id: int
@@ -74,6 +83,10 @@ class ClientState:
     personal: Personal | None = None
     kept: dict[str, Tensor] = field(default_factory=dict)
     merged: SharedPart | None = None
+    masked: SharedPart | None = None
+    least_mask: float = 0.0
+    width: int = 0
+    num_statistics: int = 0
     prototypes: PrototypeShape | None = None
     nearest: bool = False
     further: list[AdamState] = field(default_factory=list)
@@ -96,16 +109,19 @@ class ClientState:
         return [(self.row, self.adam), *personal]
 
     def all_parameters(self) -> Tensor:
-        """Return the parameters of its model and, behind them, of the other that is evaluated, if any."""
+        """Return the parameters of its model and, behind them, of another that is evaluated, or its mask."""
         rows = [row for row, _ in self._models]
         if self.merged is not None and self.last is not None:
             rows.append(self.last)
+        if self.masked is not None:
+            rows.append(self.kept[MASK])
         return torch.cat(rows) if len(rows) > 1 else self.row
 
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
         vectors = [vector for row, adam in self._models for vector in (row, adam.mean, adam.square)]
         vectors += [vector for adam in self.further for vector in (adam.mean, adam.square)]
+        vectors += [] if self.masked is None else [self.kept[MASK]]
         if self.row.device.type == "cpu":
             return all(math.isfinite(two_norm(each)) for each in vectors)
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())

@@ -18,7 +18,8 @@ from fedmpi.engine.client_reports import Classifying, Work, by_prototypes, repor
 from fedmpi.engine.client_state import ClientState, two_norm
 from fedmpi.engine.embedding_terms import EmbeddingTerms
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import SHARE, VECTOR
+from fedmpi.engine.kept import MASK, SHARE, VECTOR
+from fedmpi.engine.masking import Masking, product
 from fedmpi.engine.merging import merge
 from fedmpi.engine.mixing import Mixing, mixture
 from fedmpi.engine.molecules import MoleculePasses
@@ -114,13 +115,16 @@ class Client(ClientState):
         self.passes.begin_round(last)
         mixing = self._mixing(case, algorithm)
         terms = EmbeddingTerms(algorithm.embeddings, self, last) if algorithm.embeddings else None
-        rule = StepRule(self.adam, self._change(algorithm, received), mixing=mixing, terms=terms)
+        masking, change = self._masking(case, algorithm), self._change(algorithm, received)
+        rule = StepRule(self.adam, change, mixing=mixing, terms=terms, masking=masking)
         done = self._train_phases(case, algorithm, round, rule)
         work += [*(mixing.work if mixing else []), *(terms.work if terms else [])]
         self.passes.end_round()
         steps = sum(each.steps for each in done)
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
+        if self.masked is not None:
+            model.parameters.copy_(self._with_mask())
         report, lost = report_of(self, case, algorithm, round, work)
         if self.last is not None:
             self.last.copy_(model.parameters)
@@ -179,6 +183,13 @@ class Client(ClientState):
             self.personal.adam.reset()
         share = self.kept[SHARE]
         return Mixing(algorithm.mixed, case.optimizer, self.passes, self.model, self.personal, share)
+
+    def _masking(self, case: Case, algorithm: Hooks) -> Masking | None:
+        """Return what trains a mask beside the parameters, if the algorithm has masks."""
+        if not algorithm.masked or self.masked is None:
+            return None
+        mask, adam = self.kept[MASK], self.further[-1]
+        return Masking(algorithm.masked, case.optimizer, self.model, self.masked, mask, adam)
 
     def _train_phases(self, case: Case, algorithm: Hooks, round: int, rule: StepRule) -> list[Pass]:
         """Train the received model: in one phase, unless the algorithm has several."""
@@ -257,10 +268,14 @@ class Client(ClientState):
             batch = self.passes.batch(numbers)
             if rule.mixing:
                 rule.mixing.begin_step()
+            if rule.masking:
+                rule.masking.begin_step()
             if rule.terms:
                 done.append(rule.terms.step(numbers, batch, streams_of_step))
             else:
                 done.append(self.passes.step(batch, streams_of_step))
+            if rule.masking:
+                rule.masking.end_pass()
             rule.take(case.optimizer, self.model, self.shared)
             if rule.mixing:
                 rule.mixing.end_step(batch, streams_of_step)
@@ -270,12 +285,18 @@ class Client(ClientState):
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
+    def _with_mask(self) -> Tensor:
+        """Return the parameters, times the mask where the client has one."""
+        if self.masked is None:
+            return self.row
+        return product(self.row, self.masked, self.kept[MASK], self.least_mask)
+
     def _evaluated(self) -> Tensor:
         """Return the parameters that are evaluated: of its model, or of the one that is its own."""
         if self.merged is not None and (last := self._last_round()) is not None:
             return last
         if self.personal is None:
-            return self.row
+            return self._with_mask()
         if SHARE in self.kept:
             return mixture(self.row, self.personal.row, self.kept[SHARE])
         return self.personal.row

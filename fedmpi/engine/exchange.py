@@ -114,7 +114,7 @@ class Exchange:
         return self._aggregation.upload_bytes, 4 * self._size
 
     def run(self, plan: RoundPlan, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]) -> None:
-        """Average the participants' deltas (models, if the algorithm regroups) by group; update `models`.
+        """Average the participants' deltas (or models) by group; update `models`.
 
         Parameters
         ----------
@@ -144,11 +144,11 @@ class Exchange:
     def restore(self, group: Ints, models: dict[int, Row]) -> None:
         """Begin with the models of the groups that this rank hosts members of (a collective call).
 
-        Rank 0 gets those that it updates from the rank of each group's first member; none where groups and
-        their models are made anew in every round.
+        Rank 0 gets those that it updates from the rank of each group's first member; none where a round
+        makes new ones of the participants' models alone.
         """
         self.models = {**models}
-        if self._algorithm.regroups:
+        if self._algorithm.averages_models:
             return
         everybody = np.arange(len(group))
         needed = travelling(group, self._updaters(group, everybody), self._hosts)
@@ -172,7 +172,7 @@ class Exchange:
     def _update(self, group: int, mean: Floats, num_clients: int) -> None:
         """Set a group's model from the mean of its members' updates, or of their models."""
         present = np.zeros(self._size, np.float32)
-        if not self._algorithm.regroups:
+        if not self._algorithm.averages_models:
             present = on_host(self.models[group])
         self.models[group] = self._algorithm.update(present, mean, num_clients)
 

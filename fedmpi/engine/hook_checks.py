@@ -119,6 +119,29 @@ def report(value: Any, size: int) -> npt.NDArray[np.uint8]:
     return value
 
 
+def num_statistics(value: Any) -> int:
+    """Return how many statistics a client sends: at least one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise Breach(f"returned {value!r}: it must be a whole number, 1 or more")
+    if 4 * value > LARGEST_REPORT:
+        raise Breach(f"returned more than {LARGEST_REPORT // 4}, what one message holds")
+    return int(value)
+
+
+def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
+    """Return weights of clients' models in each other's means, float64 [k, k]; the sum of each row is 1."""
+    if not isinstance(value, np.ndarray) or value.shape != (count, count) or value.dtype.kind not in "iuf":
+        raise Breach(f"returned {_described(value)}: it must be float64 [{count}, {count}]")
+    found = value.astype(np.float64)
+    if not np.isfinite(found).all() or found.min() < 0:
+        raise Breach("returned weights that are not finite, or below 0")
+    totals = found.sum(axis=1, keepdims=True)
+    if not np.isfinite(totals).all() or not totals.all():
+        raise Breach("returned a row without a weight above 0, or too large to be summed")
+    shares: npt.NDArray[np.float64] = found / totals
+    return shares
+
+
 def phases(value: Any) -> tuple[int, ...]:
     """Return the epochs of each phase of local training: at least one phase, of at least one epoch."""
     epochs = _integers(value, None, "epochs")

@@ -35,8 +35,8 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, mixed, merging, embeddings, prototypes
-    splits, regroups, reports, rows, records, server
+    penalty, controls, vector, phases, personal, mixed, masked, merging, embeddings, prototypes
+    splits, regroups, aggregates, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
@@ -54,18 +54,21 @@ class Hooks:
         self.pools, self.reads_share = algorithm.pools, algorithm.reads_share
         self.capabilities = [kind.__name__ for kind in capabilities.capabilities_of(type(algorithm))]
         server = isinstance(algorithm, capabilities.ServerState) and algorithm.central
-        self.central = server or isinstance(algorithm, capabilities.RowAggregate)
+        takes_rows = capabilities.RowAggregate | capabilities.PersonalAggregates
+        self.central = server or isinstance(algorithm, takes_rows)
         self.penalty = self._having(capabilities.LocalPenalty, own.LocalPenalty)
         self.controls = self._having(capabilities.ControlVariates, own.ControlVariates)
         self.vector = self._having(capabilities.ClientVector, own.ClientVector)
         self.phases = self._having(capabilities.TrainingPhases, own.TrainingPhases)
         self.personal = self._having(capabilities.PersonalModel, own.PersonalModel)
         self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
+        self.masked = self._having(capabilities.MaskedModel, own.MaskedModel)
         self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
         self.embeddings = self._having(capabilities.EmbeddingLoss, own.EmbeddingLoss)
         self.prototypes = self._having(capabilities.Prototypes, own.Prototypes)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
+        self.aggregates = self._having(capabilities.PersonalAggregates, own.PersonalAggregates)
         self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)
         self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
         self.records = self._having(capabilities.Records, own.Records)
@@ -76,6 +79,11 @@ class Hooks:
         """Whether clients keep their parameters at the end of their last round."""
         previous = self.embeddings is not None and self.embeddings.needs_previous
         return self.merging is not None or previous
+
+    @property
+    def averages_models(self) -> bool:
+        """Whether shared tensors are averaged instead of their updates."""
+        return self.regroups is not None or self.aggregates is not None
 
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None
@@ -99,7 +107,9 @@ class Hooks:
         )
 
     def groups(self, num_clients: int) -> Ints:
-        """See `Algorithm.groups`."""
+        """See `Algorithm.groups`; where every client gets a mean of its own, it is a group of its own."""
+        if self.aggregates:
+            return np.arange(num_clients)
         return self._calls.ask_once("groups", (num_clients,), checks.groups, num_clients).copy()
 
     def shares(self, name: str, share: str) -> bool:
@@ -114,8 +124,10 @@ class Hooks:
         """See `Algorithm.update`."""
         return self._calls.ask("update", (model, mean, num_clients), checks.model, len(model))
 
-    def report_size(self, model: ModelOptions) -> int:
-        """Return the bytes that the algorithm has each client report."""
+    def report_size(self, model: ModelOptions, classes: int) -> int:
+        """Return the bytes that the algorithm has each client report, of a model with so many classes."""
+        if self.aggregates:
+            return 4 * self.aggregates.num_statistics(model, classes)
         return self.regroups.report_size(model) if self.regroups else 0
 
     def fields(self) -> tuple[Field, ...]:

@@ -18,6 +18,9 @@ SHARE = "share"
 MERGING_WEIGHTS = "merging weights"
 """Weights of `LocalMerging`, float32 [merged]; NaN before the client merges for the first time."""
 
+MASK = "mask"
+"""Mask of `MaskedModel`, float32 [masked]; ones before the first round."""
+
 PROTOTYPES = "prototypes"
 """Prototypes as the client got them last, float32 [C h]; NaN for classes without any."""
 
@@ -43,6 +46,7 @@ def kept_at_start(
     model: FlatModel,
     shared: SharedPart,
     merged: SharedPart | None,
+    masked: SharedPart | None,
     prototypes: PrototypeShape | None,
 ) -> dict[str, Tensor]:
     """Return what a client keeps before its first round, float32 vectors by name.
@@ -56,6 +60,8 @@ def kept_at_start(
         What of it is communicated.
     merged : SharedPart or None
         What of it is merged: see `merged_part`.
+    masked : SharedPart or None
+        What of it has a mask: see `fedmpi.engine.masking.masked_part`.
     prototypes : PrototypeShape or None
         Of the federation.
     """
@@ -66,6 +72,8 @@ def kept_at_start(
         kept[SHARE] = torch.full((1,), algorithm.mixed.first_share(), device=model.parameters.device)
     if merged is not None:
         kept[MERGING_WEIGHTS] = torch.full((merged.size,), torch.nan, device=model.parameters.device)
+    if masked is not None:
+        kept[MASK] = torch.ones(masked.size, device=model.parameters.device)
     if prototypes is not None:
         size = prototypes.classes * prototypes.width
         kept[PROTOTYPES] = torch.full((size,), torch.nan, device=model.parameters.device)

@@ -311,12 +311,24 @@ class TorchPasses(Supervised):
         """Labels of the held-out graphs."""
         return self._held_out.labels
 
-    @torch.no_grad()
     def _embedded(self, batches: list[Batch]) -> Iterator[Embedded]:
         for batch in batches:
-            executed = self._executed(batch, training=False)
-            rows = self._model.module.embed(batch, None, self._kernels)  # type: ignore[operator]
-            yield Embedded(rows, self._flops.forward(self._counts_of(batch)).total, executed)
+            yield self.forward(batch, head=False)
+
+    @property
+    def training_places(self) -> Int | None:
+        """Nodes or pairs that the training examples are; None: they are graphs."""
+        return self._train.places
+
+    @torch.no_grad()
+    def forward(self, batch: Batch, *, head: bool) -> Embedded:
+        """Run the network without dropout, up to its head or with it; a whole pass is counted."""
+        executed, module = self._executed(batch, training=False), self._model.module
+        if head:
+            rows = self._task.outputs(module, batch, None, self._kernels)
+        else:
+            rows = module.embed(batch, None, self._kernels)  # type: ignore[operator]
+        return Embedded(rows, self._flops.forward(self._counts_of(batch)).total, executed)
 
     def embed(self) -> Embedding:
         """Return the mean embedding of all training graphs."""

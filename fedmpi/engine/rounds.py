@@ -20,6 +20,7 @@ from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.attacks import Attackers
 from fedmpi.engine.buffers import Buffers, Delta, on_host
 from fedmpi.engine.checkpoints import Saved
+from fedmpi.engine.client_means import ClientMeans
 from fedmpi.engine.dropouts import Dropouts, Step
 from fedmpi.engine.energy import Energy
 from fedmpi.engine.evaluation import Evaluator
@@ -105,6 +106,7 @@ class Rounds:
         self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
         self._privacy = self._make_privacy()
         self._keys: KeyRing | None = None
+        self._client_means: ClientMeans | None = None
         self.exchange = self._exchange()
         self._splitter = self._make_splitter(federation.weights)
         sizes = np.full(federation.num_clients, states.report_bytes, np.int64)
@@ -134,6 +136,10 @@ class Rounds:
         aggregation = self._sums(size, buffers=buffers)
         if self.algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
+        if self.algorithm.aggregates is not None:
+            rows = Rows(collectives, hosts, size)
+            aggregation = ClientMeans(rows, self.algorithm.aggregates, size, self.meter)
+            self._client_means = aggregation
         if self._privacy.central:
             aggregation = Noisy(aggregation, self._privacy)
         return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
@@ -248,6 +254,9 @@ class Rounds:
             raise self._diverged(round, plan.failed_client)
         before = self.group
         plan, findings = self._split(plan, participants, deltas, gathered)
+        if self._client_means is not None and gathered is not None:
+            reports = gathered.flags.reshape(len(self.names), -1)[participants]
+            self._client_means.weigh(reports, participants, self.weights[participants])
         self._average(plan, participants, deltas)
         if self.states.prototypes is not None:
             self._exchange_prototypes(self.states.prototypes, working, gathered)
@@ -297,7 +306,7 @@ class Rounds:
             trained,
             places,
             self.states.trained,
-            received if self.algorithm.regroups else None,
+            received if self.algorithm.averages_models else None,
             lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
         )
         with self.meter.phase("communicate"):  # attackers may wait for each other
@@ -311,6 +320,8 @@ class Rounds:
             return {}
         fields = records.fields()
         values = record_rows.findings(fields, before, trained["delta_norm"], findings)
+        if self._client_means is not None:
+            values |= self._client_means.fields(fields, len(self.names))
         values |= records.field_values() | record_rows.agreement(fields, self.group, self._domains)
         records.check_fields(values)
         return values

@@ -94,7 +94,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "phases": digest(hooks.phases.phases(case.local_epochs) if hooks.phases else ()),
-            "report_size": digest(hooks.report_size(case.model)),
+            "report_size": digest(*(hooks.report_size(case.model, each) for each in _classes(federation))),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
@@ -113,7 +113,14 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     attacks.refuse_unfit(case, clients)
     module = network_of(case.objective, case.model, federation.shapes[0])
     parameters = dict(module.named_parameters())
-    if hooks.prototypes and len({shape.classes for shape in federation.shapes}) > 1:
+    if hooks.aggregates and len({hooks.report_size(case.model, each) for each in _classes(federation)}) > 1:
+        raise BadInput(
+            f"algorithm {hooks.name}: hook num_statistics depends on the classes, in which clients differ: "
+            "choose datasets of as many classes"
+        )
+    if hooks.masked:
+        hooks.masked.masks(tuple(parameters))
+    if hooks.prototypes and len(_classes(federation)) > 1:
         raise BadInput(
             f"algorithm {hooks.name}: prototypes are of classes that all clients have, and these have other "
             "classes: choose datasets of as many classes"
@@ -129,6 +136,11 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             'share = "all" and an algorithm that shares every tensor'
         )
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
+
+
+def _classes(federation: Federation) -> list[int]:
+    """Return the numbers of classes that models of clients have, each once, ascending."""
+    return sorted({shape.classes for shape in federation.shapes})
 
 
 def _predicted(federation: Federation) -> list[object]:

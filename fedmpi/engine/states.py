@@ -22,6 +22,7 @@ from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import kept_at_start, merged_part
+from fedmpi.engine.masking import masked_part
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
@@ -45,6 +46,10 @@ Row = npt.NDArray[np.float32]
 
 SERVER = 0
 """Owner number of the server's initial model; client i initialises its own layers as owner i + 1."""
+
+
+_MASK = -1
+"""In place of a phase: the moments of a mask."""
 
 
 class States:
@@ -90,13 +95,16 @@ class States:
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
         self.prototypes = _prototype_shape(case, algorithm, federation.shapes)
         self._nearest = algorithm.prototypes is not None and algorithm.prototypes.predicts
-        self.report_bytes = algorithm.report_size(case.model)
+        self.report_bytes = algorithm.report_size(case.model, federation.shapes[0].classes)
         if self.prototypes is not None:
             self.report_bytes = self.prototypes.up_bytes
         self._kept_at_start = partial(kept_at_start, algorithm)
         self._merged = {
             shape: merged_part(algorithm, model, case.share) for shape, model in self._models.items()
         }
+        self._masked = {shape: masked_part(algorithm.masked, model) for shape, model in self._models.items()}
+        self._least_mask = algorithm.masked.least_mask if algorithm.masked else 0.0
+        self._num_statistics = self.report_bytes // 4 if algorithm.aggregates else 0
         first = self._shared[federation.shapes[0]]
         self._controls = algorithm.controls is not None
         self._personal = algorithm.personal is not None or algorithm.mixed is not None
@@ -124,16 +132,28 @@ class States:
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
             controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
             personal=Personal(model.parameters.clone(), self._adam(shape, 1)) if self._personal else None,
-            kept=self._kept_at_start(model, shared, self._merged[shape], self.prototypes),
+            kept=self._kept_at_start(
+                model, shared, self._merged[shape], self._masked[shape], self.prototypes
+            ),
             merged=self._merged[shape],
+            masked=self._masked[shape],
+            least_mask=self._least_mask,
+            width=shape.width,
+            num_statistics=self._num_statistics,
             prototypes=self.prototypes,
             nearest=self._nearest,
-            further=[self._adam(shape, 1 + number) for number in range(self._further)],
+            further=[self._adam(shape, 1 + number) for number in range(self._further)] + self._of_mask(shape),
         )
 
-    def _adam(self, shape: Shape, phase: int = 0) -> AdamState:
+    def _of_mask(self, shape: Shape) -> list[AdamState]:
+        """Return the moments of a client's mask, if it has one."""
+        masked = self._masked[shape]
+        return [] if masked is None else [self._adam(shape, _MASK, masked.size)]
+
+    def _adam(self, shape: Shape, phase: int = 0, size: int | None = None) -> AdamState:
         if self._owns_moments or (shape, phase) not in self._optimizers:
-            self._optimizers[shape, phase] = AdamState(self._models[shape].trained, self.device)
+            length = self._models[shape].trained if size is None else size
+            self._optimizers[shape, phase] = AdamState(length, self.device)
         return self._optimizers[shape, phase]
 
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
@@ -251,8 +271,10 @@ class States:
     def _rest(self, shape: Shape) -> int:
         """Return the floats of control variates, vectors, and moments of further phases in a state."""
         model, controls = self._models[shape], self.size if self._controls else 0
-        vectors = self._kept_at_start(model, self._shared[shape], self._merged[shape], self.prototypes)
-        moments = self._further * (2 * model.trained + 2) if self._keeps_optimizer else 0
+        merged, masked = self._merged[shape], self._masked[shape]
+        vectors = self._kept_at_start(model, self._shared[shape], merged, masked, self.prototypes)
+        lengths = [model.trained] * self._further + ([] if masked is None else [masked.size])
+        moments = sum(2 * length + 2 for length in lengths) if self._keeps_optimizer else 0
         return controls + sum(map(len, vectors.values())) + moments
 
     def layouts(self) -> list[StateLayout]:

@@ -16,6 +16,7 @@ from fedmpi.models.flat import FlatModel, SharedPart
 
 if TYPE_CHECKING:
     from fedmpi.engine.embedding_terms import EmbeddingTerms
+    from fedmpi.engine.masking import Masking
     from fedmpi.engine.mixing import Mixing
 
 Change = Callable[[Tensor], None]
@@ -37,6 +38,8 @@ class StepRule:
         Trains a second model at the same steps.
     terms : EmbeddingTerms or None
         Makes terms of the loss of embeddings.
+    masking : Masking or None
+        Trains a mask at the same steps.
     """
 
     adam: AdamState
@@ -44,11 +47,13 @@ class StepRule:
     frozen: Tensor | None = None
     mixing: Mixing | None = None
     terms: EmbeddingTerms | None = None
+    masking: Masking | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether steps are the optimizer's alone, which some kernels take themselves."""
-        return self.change is None and self.frozen is None and self.mixing is None and self.terms is None
+        others = (self.change, self.frozen, self.mixing, self.terms, self.masking)
+        return all(each is None for each in others)
 
     def take(self, optimizer: OptimizerOptions, model: FlatModel, shared: SharedPart) -> None:
         """Take one optimizer step; the objective's own gradient stays in ``model.gradient``."""

@@ -33,7 +33,7 @@ class Trained:
     Attributes
     ----------
     deltas : dict of client to float32 [shared]
-        Updates of the participants, or their models if the algorithm regroups.
+        Updates of the participants, or their models if the algorithm averages these.
     rows : float64 [hosted clients, columns]
         NaN for clients that did not train.
     reports : uint8 [hosted clients * report size]
@@ -144,7 +144,7 @@ def _result(
     change = after - before
     if client.controls is not None:
         change = torch.cat([change, client.controls.change])
-    kept = after if algorithm.regroups else change
+    kept = after if algorithm.averages_models else change
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])
     known = [done.loss, norm, *([] if done.received_loss is None else [done.received_loss])]

@@ -6,6 +6,7 @@ from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import (
     CONFLICTS,
     Capability,
+    PersonalAggregates,
     WeightsFromReports,
     capabilities_of,
     hooks_of,
@@ -28,6 +29,8 @@ def _refuse_misfit(algorithm: type[Algorithm]) -> None:
             raise BadInput(f"{place}: {first.__name__} and {second.__name__} exclude each other: {reason}")
     if issubclass(algorithm, WeightsFromReports) and algorithm.weights is not Algorithm.weights:
         raise BadInput(f"{place}: weights is never called: round_weights of WeightsFromReports replaces it")
+    if issubclass(algorithm, PersonalAggregates) and algorithm.groups is not Algorithm.groups:
+        raise BadInput(f"{place}: groups is never called: with PersonalAggregates each client is a group")
     bases: list[type] = [Algorithm, *capabilities_of(algorithm)]
     for base in bases:
         for part, usual in vars(base).items():

@@ -9,7 +9,9 @@ from fedmpi.algorithms.capabilities import (
     ControlVariates,
     EmbeddingLoss,
     LocalMerging,
+    MaskedModel,
     MixedModel,
+    PersonalAggregates,
     PersonalModel,
     Prototypes,
     Records,
@@ -32,7 +34,15 @@ from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
 
 _CLASSIFIES = (
-    Regroups | WeightsFromLosses | PersonalModel | MixedModel | LocalMerging | EmbeddingLoss | Prototypes
+    Regroups
+    | WeightsFromLosses
+    | PersonalModel
+    | MixedModel
+    | MaskedModel
+    | LocalMerging
+    | EmbeddingLoss
+    | Prototypes
+    | PersonalAggregates
 )
 """Capabilities that are made for a supervised objective."""
 
@@ -55,6 +65,8 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "task", f"{name} reads graphs' embeddings, {reason}"
     if isinstance(algorithm, Prototypes) and not classifies(case.task, case.dataset.name):
         return "task", f"{name} has a prototype of each class: use a task of one class per graph"
+    if isinstance(algorithm, PersonalAggregates) and (reason := _other_task(algorithm, case)):
+        return "task", reason
     if isinstance(algorithm, Prototypes) and reduction.secret:
         return "reduction", f'the server of {name} sees the prototypes of single clients: use "exact"'
     if reason := _refusal(algorithm, case):
@@ -65,7 +77,7 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return wrong
     if case.record == "protocol" and (reason := _unrecordable(algorithm, case)):
         return "record", reason
-    if isinstance(algorithm, RowAggregate) and case.reduction.name != "exact":
+    if isinstance(algorithm, RowAggregate | PersonalAggregates) and case.reduction.name != "exact":
         return (
             "reduction",
             f"{name} needs every client's update and computes no sum: remove the setting `reduction`",
@@ -80,6 +92,16 @@ def _without_embeddings(case: Case) -> str:
     """Return why the examples of a case have no embeddings of graphs, or nothing."""
     task = task_named(case.task, case.dataset.name)
     return f'and task "{task.name}" is about {task.of}s' if task is not None and task.of != "graph" else ""
+
+
+def _other_task(algorithm: PersonalAggregates, case: Case) -> str:
+    """Return that the case has none of the tasks that the algorithm is for, or nothing."""
+    task = task_named(case.task, case.dataset.name)
+    if not algorithm.tasks or (task is not None and task.name in algorithm.tasks):
+        return ""
+    kinds = ", ".join(f'"{name}"' for name in sorted(algorithm.tasks))
+    here = f'the task is "{task.name}"' if task is not None else f"{case.dataset.name} has labels of graphs"
+    return f"{case.algorithm.name} is for {kinds}, and {here}"
 
 
 def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:
@@ -121,7 +143,7 @@ def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
         return ""
     if not algorithm.communicates:
         return f"{name} sends no updates: remove it"
-    if isinstance(algorithm, WeightsFromReports | RowAggregate | Prototypes) or (
+    if isinstance(algorithm, WeightsFromReports | RowAggregate | PersonalAggregates | Prototypes) or (
         isinstance(algorithm, Splits) and algorithm.wants_rows
     ):
         return f"{name} needs something of every participant: remove it"

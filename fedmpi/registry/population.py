@@ -8,7 +8,9 @@ from fedmpi.algorithms.capabilities import (
     ControlVariates,
     EmbeddingLoss,
     LocalMerging,
+    MaskedModel,
     MixedModel,
+    PersonalAggregates,
     PersonalModel,
     Prototypes,
     Regroups,
@@ -26,10 +28,12 @@ _KEEPS = (
     | TrainingPhases
     | PersonalModel
     | MixedModel
+    | MaskedModel
     | EmbeddingLoss
     | LocalMerging
     | Prototypes
     | Regroups
+    | PersonalAggregates
     | Splits
     | WeightsFromLosses
 )

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     ControlVariates,
+    PersonalAggregates,
     Prototypes,
     Regroups,
     RowAggregate,
@@ -19,7 +20,9 @@ from fedmpi.case.schema import Case, ClippedOptions
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.known import classifies
 
-_SEES_MORE = Splits | Regroups | WeightsFromReports | RowAggregate | ControlVariates | Prototypes
+_SEES_MORE = (
+    Splits | Regroups | PersonalAggregates | WeightsFromReports | RowAggregate | ControlVariates | Prototypes
+)
 """Capabilities by which the server learns more than one noisy mean, or averages something else."""
 
 
@@ -59,7 +62,7 @@ def _clipping(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return None
     if algorithm.pools or not algorithm.communicates:
         return "privacy", f'{name} sends no updates that "{kind}" could shorten: use "fedavg"'
-    if isinstance(algorithm, Regroups):
+    if isinstance(algorithm, Regroups | PersonalAggregates):
         return "privacy", f'{name} averages models, and "{kind}" shortens updates: use "fedavg"'
     if isinstance(algorithm, ControlVariates):
         return "privacy", f'{name} sends a second vector, which "{kind}" does not shorten: use "fedavg"'

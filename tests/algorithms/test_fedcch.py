@@ -116,7 +116,7 @@ def fedcch(**options):
 
 
 def trained(values, client=0, round=0):
-    return Trained(3, client, round, lambda: np.asarray(values, np.float64))
+    return Trained(3, client, round, 5, lambda: np.asarray(values, np.float64), None, None)
 
 
 def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel():

@@ -33,6 +33,11 @@ MODEL = np.zeros(4, np.float32)
         (lambda: checks.report_size(-8), "a number of bytes"),
         (lambda: checks.report(np.zeros(7, np.uint8), 8), "uint8 [7]: it must be uint8 [8]"),
         (lambda: checks.report(np.zeros(8), 8), "float64 [8]: it must be uint8 [8]"),
+        (lambda: checks.num_statistics(0), "returned 0: it must be a whole number, 1 or more"),
+        (lambda: checks.num_statistics(2**29), "more than 536870911, what one message holds"),
+        (lambda: checks.client_weights(np.eye(3), 2), "float64 [3, 3]: it must be float64 [2, 2]"),
+        (lambda: checks.client_weights(-np.eye(2), 2), "not finite, or below 0"),
+        (lambda: checks.client_weights(np.array([[1, 0], [0, 0]]), 2), "a row without a weight above 0"),
         (lambda: checks.yes_or_no("yes"), "returned 'yes': the answer is True or False"),
         (lambda: checks.model(MODEL.astype(float), 4), "float64 [4]: it must be float32 [4]"),
         (lambda: checks.model(MODEL[:3], 4), "float32 [3]: it must be float32 [4]"),
@@ -102,3 +107,7 @@ def test_a_digest_tells_what_ranks_computed_apart():
     first = checks.digest(np.array([0, 1]))
     assert first == checks.digest(np.array([0, 1])) != checks.digest(np.array([0, 2]))
     assert first == int(first) < 2**53
+
+
+def test_weights_of_clients_become_shares():
+    assert checks.client_weights(np.array([[3, 1], [0, 5]]), 2).tolist() == [[0.75, 0.25], [0, 1]]

@@ -56,6 +56,10 @@ _SPLIT = (
     "split = lambda self, members, rows: Division((members[:1], members[1:]), np.zeros((len(members),) * 2))"
 )
 
+_STATISTICS = "statistics = lambda self, trained: np.zeros(1, np.float32)"
+_COUNT = "num_statistics = lambda self, model, classes: 1"
+_WEIGHTS = "client_weights = lambda self, statistics, samples: np.ones((len(samples),) * 2)"
+
 HOOKS = {
     "participants": Hook("self, seed, round, num_clients, fraction", "np.arange(num_clients)"),
     "groups": Hook("self, num_clients", "np.zeros(num_clients, np.int64)"),
@@ -105,6 +109,24 @@ HOOKS = {
     ),
     "embedding_loss": Hook("self, batch", "batch.current.square().mean()", "EmbeddingLoss"),
     "global_prototypes": Hook("self, means, counts", "means.mean(axis=0)", "Prototypes"),
+    "num_statistics": Hook(
+        "self, model, classes", "1", "PersonalAggregates", f"{_STATISTICS}\n    {_WEIGHTS}"
+    ),
+    "statistics": Hook(
+        "self, trained", "np.zeros(1, np.float32)", "PersonalAggregates", f"{_COUNT}\n    {_WEIGHTS}"
+    ),
+    "client_weights": Hook(
+        "self, statistics, samples",
+        "np.ones((len(samples), len(samples)))",
+        "PersonalAggregates",
+        f"{_COUNT}\n    {_STATISTICS}",
+    ),
+    "masks": Hook(
+        "self, names", "names[:1]", "MaskedModel", "mask_penalty = lambda self, mask, gradient: None"
+    ),
+    "mask_penalty": Hook(
+        "self, mask, gradient", "None", "MaskedModel", "masks = lambda self, names: names[:1]"
+    ),
     "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
     "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
@@ -131,7 +153,7 @@ WRONG = (
 LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
 """Bodies that are right for any hook."""
 
-IGNORED = frozenset({"penalty", "personal_penalty", "begin", "observe", "validate"})
+IGNORED = frozenset({"penalty", "personal_penalty", "mask_penalty", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
 LOOSE = frozenset(
@@ -160,6 +182,11 @@ POSSIBLE = frozenset(
         ("global_prototypes", "return np.asarray(right) - 1"),
         ("global_prototypes", "return np.asarray(right) + np.nan"),
         ("global_prototypes", "return np.full(np.shape(right), np.inf, np.float32)"),
+        ("statistics", "return np.asarray(right) - 1"),
+        ("statistics", "return np.asarray(right) + np.nan"),
+        ("statistics", "return np.full(np.shape(right), np.inf, np.float32)"),
+        ("client_weights", "return np.full(np.shape(right), 0.5)"),
+        ("client_weights", "return np.full(np.shape(right), 10**18)"),
         ("update", "return np.asarray(right) + np.nan"),
         ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
     }

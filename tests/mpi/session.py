@@ -59,7 +59,7 @@ INTERRUPTED = (
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
-INTERRUPTED_ON_THREE = ("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto")
+INTERRUPTED_ON_THREE = ("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub")
 """The same on 3 ranks alone: on 4 the last rank has no client in the round that is stopped."""
 
 
@@ -72,7 +72,7 @@ def interrupted(mpi, ranks):
 
 ALIKE = (
     "fedprox", "self-train", "grouped", "centralised", "fedbn", "fedstar", "k-means", "fclg-by-round", "fclg-sampled",
-    "infograph", "mvgrl", "trimmed-mean", "krum", "fedper", "gcn", "sage", "parts",
+    "infograph", "mvgrl", "trimmed-mean", "krum", "fedper", "gcn", "sage", "parts", "fedpub",
 )  # fmt: skip
 """Cases that send what another case sends: run under Open MPI on 4 ranks alone."""
 

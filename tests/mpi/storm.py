@@ -57,6 +57,8 @@ case = [
     { label = "fedala", algorithm = "fedala", participation = 0.6 },
     { label = "moon", algorithm = "moon", participation = 0.6 },
     { label = "fedproto", algorithm = "fedproto", participation = 0.6 },
+    { label = "fedgta", algorithm = "fedgta", dataset = "synthetic-nodes", model = "gcn", partition = { name = "louvain", clients = 3 }, share = "all", participation = 0.6 },
+    { label = "fedpub", algorithm = "fedpub", dataset = "synthetic-nodes", model = "gcn", partition = { name = "louvain", clients = 3 }, share = "all", participation = 0.6 },
     { label = "feddyn", algorithm = "feddyn", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
@@ -70,7 +72,7 @@ case = [
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
     "krum", "secagg", "protocol", "nodes", "links", "feddyn",
-    "fedrep", "apfl", "fedala", "moon", "fedproto",
+    "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub",
 )  # fmt: skip
 
 BLOWS = (

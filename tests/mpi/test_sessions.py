@@ -56,6 +56,8 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
     check_bytes(load_run(tmp_path / "runs" / "q-fedavg"), ranks, weighted=True)
     check_rows(load_run(tmp_path / "runs" / "median"), ranks)
+    if "fedgta" in covered(name, ranks):
+        check_models(load_run(tmp_path / "runs" / "fedgta"), ranks)
     check_outcomes(load_run(tmp_path / "runs" / "fedavg"))
     check_phases(load_run(tmp_path / "runs" / "gcfl"))
     check_resumed_elsewhere(fedmpi, alone, tmp_path, interrupted(name, ranks))
@@ -76,14 +78,18 @@ def check_phases(run):
         assert not others[..., attempt.phases.index("server")].any()
 
 
-def tables(run, ranks, weighted=False):
-    """Return the bytes of both tables that each rank sends in a round."""
+def tables(run, ranks, weighted=False, flags=None):
+    """Return the bytes of both tables that each rank sends in a round.
+
+    `flags` are those of each client beside numbers: by default one for each test graph.
+    """
     (attempt,) = run.attempts
     columns, closing, phases, names = 11 + weighted, 8, 6, 6
     hosted = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     header += (1 + phases) * ("host_joules" in attempt.measurements)  # a machine whose counters may be read
-    tested = np.bincount(attempt.provenance["rank_of_client"], np.diff(run.partition["test_ptr"]), ranks)
+    flags = np.diff(run.partition["test_ptr"]) if flags is None else flags
+    tested = np.bincount(attempt.provenance["rank_of_client"], flags, ranks)
     return 8 * (2 + columns * hosted) + 8 * (header + closing * hosted) + tested.astype(int) + 2 * SEAL
 
 
@@ -98,6 +104,28 @@ def check_rows(run, ranks):
     place = attempt.collectives.index("Gatherv")
     assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], expected)
     assert (attempt.measurements["collective_calls"][:, :, place] == [[3], [4], [4], [4]]).all()
+
+
+def check_models(run, ranks):
+    """Of algorithms with a model for each client, a participant's travels to rank 0, its next one back.
+
+    FedGTA's clients also report 11 moments of each of 4 classes and a number, all float32; of held-out nodes
+    their predicted classes travel, two bytes each.
+    """
+    (attempt,) = run.attempts
+    host, model, reported = np.array(attempt.provenance["rank_of_client"]), 29_764, 4 * (1 + 11 * 4)
+    took_part = run.results["participated"].astype(bool)
+    assert (run.results["client_bytes_up"] == took_part * (4 * model + reported)).all()
+    assert (run.results["client_bytes_down"] == took_part * 4 * model).all()
+    sent = np.array([np.bincount(host[row], minlength=ranks) for row in took_part])
+    held_out = sum(np.diff(run.partition[f"{part}_ptr"]) for part in ("val", "test"))
+    expected = {
+        "Gatherv": tables(run, ranks, flags=2 * held_out + reported) + 4 * model * sent + SEAL,
+        "Scatterv": (ranks > 2) * 4 * model * sent,  # else rank 1 gets all, in a Bcast
+    }
+    for name, payload in expected.items():
+        place = attempt.collectives.index(name)
+        assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], payload), name
 
 
 def check_bytes(run, ranks, weighted=False):

@@ -64,6 +64,10 @@ def plugin(tmp_path):
             "class Odd(WeightsFromReports, Algorithm):\n    name = 'odd'\n    def weights(self, samples): pass",
             "class Odd: weights is never called: round_weights of WeightsFromReports replaces it",
         ),
+        (
+            "class Odd(PersonalAggregates, Algorithm):\n    name = 'odd'\n    def groups(self, num_clients): pass",
+            "class Odd: groups is never called: with PersonalAggregates each client is a group",
+        ),
         ("x = 1", "it defines nothing: no subclass of Algorithm, ModelOptions, ObjectiveOptions"),
         ("class Odd(Algorithm):\n    pass", "it defines nothing: no subclass of Algorithm"),
         ("sys.exit(0)", "ended the process with exit code 0"),

@@ -1,0 +1,150 @@
+"""FED-PUB: each client gets a mean of models that act like its own on a random graph, under its own mask.
+
+Baek, Jeong, Jin, Yoon and Hwang, "Personalized subgraph federated learning", ICML 2023, sections 4.1 and 4.2.
+
+*Similarity.* All clients give one random graph to their trained models: a stochastic block model of
+`communities` parts of `size` nodes, an edge between two nodes of a part with probability `density`, none
+between parts, normal features. h_i is the mean of the nodes' last states, and the next model of client i is
+the mean of all participants' models with weights exp(tau cos(h_i, h_j)).
+
+*Masks.* A client's weight matrices theta are multiplied by its mask mu, element by element. It minimises
+L(theta mu) + `l1` |mu| + `proximal` |theta - received|^2, with the first norm the sum of the absolute values.
+Masks start at 1 and stay with the client. Elements of mu below `l1` count as 0 after training.
+
+The released code has the same kind of graph. It makes both penalties of detached tensors, so that they change
+no gradient; its second one is a norm without the square, and begins with round 2. It takes the nodes' states
+before the activation. Its network begins with a convolution, where fedmpi's begin with a Linear. `weights` of
+the case are not read.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.capabilities import (
+    LocalPenalty,
+    MaskedModel,
+    PersonalAggregates,
+    Records,
+    Trained,
+    Vector,
+)
+from fedmpi.algorithms.client_weights import weights_field
+from fedmpi.algorithms.signatures import cosine_similarity
+from fedmpi.graphs.packed import Topology, pointers
+from fedmpi.models.options import ModelOptions, NetworkOptions
+from fedmpi.seeds import Purpose, generator, key
+from fedmpi.store.schema import Field as RecordField
+
+_NORMS = ("norm.", "graph_norm.")
+"""Scales of normalisation are no weight matrices."""
+
+
+class FedPubOptions(AlgorithmOptions):
+    """Options of FED-PUB."""
+
+    name: Literal["fedpub"] = "fedpub"
+    tau: float = Field(3.0, ge=0)
+    """Scale of the similarities; 0: a mean of equal weights. Released: 3 for clients that share no node."""
+    l1: float = Field(1e-3, ge=0, le=1)
+    """Weight of the masks' sum, and what an element must reach; the paper's lambda_1."""
+    proximal: float = Field(1e-3, ge=0)
+    """Weight of the squared distance to the received model; the paper's lambda_2."""
+    communities: int = Field(5, ge=1)
+    """Parts of the random graph."""
+    size: int = Field(100, ge=1)
+    """Nodes of each part."""
+    density: float = Field(0.1, ge=0, le=1)
+    """Probability of an edge between two nodes of a part."""
+
+
+class FedPub(MaskedModel, LocalPenalty, PersonalAggregates, Records, Algorithm):
+    """A model for each client, from clients whose models act like its own, under its own mask."""
+
+    name: ClassVar[str] = "fedpub"
+    paper: ClassVar[str] = "Baek et al., ICML 2023, sections 4.1 and 4.2"
+    Options: ClassVar[type[AlgorithmOptions]] = FedPubOptions
+    options: FedPubOptions
+    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification", "node-multi-label"})
+
+    def num_statistics(self, model: ModelOptions, classes: int) -> int:
+        """Return the width of a node's state."""
+        assert isinstance(model, NetworkOptions)  # others are for graphs
+        return model.embedding
+
+    def statistics(self, trained: Trained) -> npt.NDArray[np.float32]:
+        """Return the mean state of the random graph's nodes."""
+        options = self.options
+        sizes = options.communities, options.size, options.density
+        return trained.mean_state(*random_graph(trained.seed, trained.width, *sizes)).astype(np.float32)
+
+    def client_weights(self, statistics: npt.NDArray[np.float32], samples: Ints) -> Floats:
+        """Return exp(tau cos(h_i, h_j)), in each row by its largest, which leaves the shares as they are."""
+        scaled = self.options.tau * cosine_similarity(statistics)
+        weights: Floats = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        return weights
+
+    def masks(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the weight matrices."""
+        return tuple(name for name in names if name.endswith("weight") and not name.startswith(_NORMS))
+
+    def mask_penalty(self, mask: Any, gradient: Any) -> None:
+        """Add l1 sign(mu)."""
+        gradient.add_(mask.sign(), alpha=self.options.l1)
+
+    @property
+    def least_mask(self) -> float:
+        """The option l1."""
+        return self.options.l1
+
+    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
+        """Add the gradient of the squared distance to the received model."""
+        gradient.add_(parameters - reference, alpha=2 * self.options.proximal)
+
+    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+        """Return the weights of the clients' models."""
+        return weights_field(num_clients)
+
+
+@lru_cache(maxsize=2)
+def random_graph(
+    seed: int, width: int, communities: int, size: int, density: float
+) -> tuple[Topology, npt.NDArray[np.float32]]:
+    """Return the graph that all clients of a run give to their models, and its features.
+
+    Parameters
+    ----------
+    seed : int
+        The case's seed.
+    width : int
+        Features of a node.
+    communities, size : int
+        Parts, and nodes of each.
+    density : float
+        Probability of an edge between two nodes of a part.
+
+    Returns
+    -------
+    topology : Topology
+        One graph of communities times size nodes.
+    features : float32 [N, width]
+    """
+    draws = generator(key(seed, Purpose.PROXY))
+    first, second = np.triu_indices(size, 1)
+    edges = []
+    for part in range(communities):
+        drawn = draws.random(len(first)) < density
+        edges.append(part * size + np.stack([first[drawn], second[drawn]]))
+    one_way = np.concatenate(edges, axis=1)
+    senders, receivers = np.concatenate([one_way, one_way[::-1]], axis=1)
+    order = np.lexsort((senders, receivers))
+    nodes = communities * size
+    row_ptr = pointers(np.bincount(receivers, minlength=nodes))
+    topology = Topology(np.array([0, nodes]), row_ptr, senders[order].astype(np.int64))
+    return topology, draws.standard_normal((nodes, width), dtype=np.float32)
