@@ -50,7 +50,7 @@ class Tally:
 
     @property
     def confirmed(self) -> list[str]:
-        """What the first confirmed ones are called; what several are called is there once, with their number."""
+        """What the first confirmed ones are called; a name of several is there once, with their number."""
         names = Counter(name for name, answer in self.answers if answer == CONFIRMED)
         said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
         more = [f"{len(said) - _MOST_NAMED} more"] if len(said) > _MOST_NAMED else []
