@@ -1,11 +1,11 @@
 """FedSage+: FedAvg on parts of a graph that clients have mended with generated neighbours.
 
 Zhang, Yang, Li, Sun and Yiu, "Subgraph federated learning with missing neighbor generation", NeurIPS 2021,
-Sections 4.1 to 4.3. Before round 1 each client trains a generator (`fedmpi.models.neighgen`, Eq. 3):
+Section 4 and Algorithm 1. Before round 1 each client trains a generator (`fedmpi.models.neighgen`):
 
 1. alone, on its part without a share of its nodes, with the losses of numbers, features and classes
-   (Eqs. 4 and 5: L = `number_weight` L^d + `feature_weight` L^f + `class_weight` L^c);
-2. with the others (Eq. 6: L^f gets `others_weight` times the sum over all other clients of the squared
+   (L = `number_weight` L^d + `feature_weight` L^f + `class_weight` L^c);
+2. with the others (Section 4.3: L^f gets `others_weight` times the sum over all other clients of the squared
    distance of each generated node to that client's nearest node). fGen alone trains then.
 
 It then adds generated nodes to its whole part. The rounds are FedAvg's; with ``model = "sage"`` they are the
@@ -74,7 +74,7 @@ class FedSagePlus(Mends, Algorithm):
     """FedAvg on mended parts."""
 
     name: ClassVar[str] = "fedsage-plus"
-    paper: ClassVar[str] = "Zhang et al., NeurIPS 2021, Sections 4.1 to 4.3"
+    paper: ClassVar[str] = "Zhang et al., NeurIPS 2021, Section 4"
     Options: ClassVar[type[AlgorithmOptions]] = FedSagePlusOptions
     options: FedSagePlusOptions
 

@@ -68,7 +68,7 @@ class Mender:
         self._scale = neighgen.feature_scale(settings, len(self._part.kept), width)
 
     def train_alone(self) -> None:
-        """Take the epochs in which all parts of the network train (Eq. 5)."""
+        """Take the epochs in which all parts of the network train."""
         adam = AdamState(self._model.length, self._features.device)
         for epoch in range(self._settings.epochs):
             draws = Draws(self._seed, self._client, epoch)
@@ -143,7 +143,7 @@ class Mender:
         return answer
 
     def learn(self, answers: Floats) -> None:
-        """Take the step of an exchange (Eq. 6).
+        """Take the step of an exchange.
 
         Parameters
         ----------

@@ -1,11 +1,12 @@
 """NeighGen, the generator of missing neighbours of FedSage+ (Zhang et al., NeurIPS 2021, Section 4).
 
 An encoder gives every node v of an impaired graph a state z_v. From it *dGen* predicts how many neighbours
-are missing, and *fGen* the features of each of them (Eq. 3):
+are missing, and *fGen* the features of each of them:
 
     n_v = relu(a z_v + b),   x_v = tanh(MLP(z_v + N(0, 1)))   of which the first round(n_v) of P rows count
 
-A classifier reads the graph mended with these nodes. The losses are those of Eqs. 4 to 6.
+A classifier reads the graph mended with these nodes. The losses are L^d of the numbers, L^f of the features
+and L^c of the classes.
 """
 
 from __future__ import annotations
@@ -151,28 +152,28 @@ class NeighGen(nn.Module):
 
 
 def number_loss(numbers: Tensor, missing: Tensor) -> Tensor:
-    """Return the mean of the smooth L1 distance of predicted and true numbers (Eq. 4, L^d)."""
+    """Return the mean of the smooth L1 distance of predicted and true numbers, L^d."""
     return smooth_l1_loss(numbers, missing.to(numbers.dtype))
 
 
 def feature_scale(settings: Generator, nodes: int, width: int) -> float:
     """Return what a sum of squared differences is multiplied by in L^f: 1 / (nodes P d).
 
-    Eq. 4 divides by the nodes of the impaired graph alone. The released code takes means over P and d, too,
-    and its weights of the losses are for these.
+    The paper divides by the nodes of the impaired graph alone. The released code takes means over P and d,
+    too, and its weights of the losses are for these.
     """
     return 1.0 / (nodes * settings.most * width)
 
 
 def feature_loss(generated: Tensor, targets: Tensor, scale: float) -> Tensor:
-    """Return the scaled sum of squared differences of rows [*, d] (Eq. 4, L^f)."""
+    """Return the scaled sum of squared differences of rows [*, d], L^f."""
     return (generated - targets).square().sum() * scale
 
 
 def nearest_neighbours(
     generated: Tensor, owners: Int, hidden_ptr: Int, hidden: Int, features: Tensor
 ) -> tuple[Int, Int]:
-    """Return the generated rows whose node has hidden neighbours, and the nearest of these (min in Eq. 4).
+    """Return the generated rows whose node has hidden neighbours, and the nearest of these, for L^f.
 
     Parameters
     ----------
@@ -205,9 +206,9 @@ def nearest_neighbours(
 
 @torch.no_grad()
 def differences_to_nearest(rows: Tensor, features: Tensor) -> Tensor:
-    """Return each row minus the row of `features` that is nearest, [R, d] (the other clients' min in Eq. 6).
+    """Return each row minus the row of `features` that is nearest, [R, d].
 
-    This is half the gradient of the squared distance, by the row.
+    This is half the gradient of the squared distance, by the row: what another client adds to L^f.
     """
     distances = features.square().sum(dim=1) - 2 * rows @ features.T
     return rows - features.index_select(0, distances.argmin(dim=1))

@@ -66,7 +66,7 @@ def test_training_alone_brings_the_numbers_of_missing_neighbours():
     assert np.abs(found - missing).mean() < 0.5 * missing.mean()
 
 
-def test_an_exchange_follows_the_gradient_of_equation_6():
+def test_an_exchange_follows_the_gradient_of_the_loss_with_all_clients():
     """The gradient of fGen against autograd of the whole loss, with the minima of all clients written out."""
     settings = generator(hidden_share=0.3, epochs=60, weight_decay=0.0, others_weight=0.5, feature_weight=2.0)
     parts = [ring(size, size) for size in (30, 21, 24)]

@@ -86,7 +86,7 @@ def test_other_clients_answer_with_the_difference_to_their_nearest_node():
 
 
 def test_twice_the_answers_are_the_gradient_of_the_other_clients_part_of_the_loss():
-    """Eq. 6: the sum over the others of the squared distance to their nearest node."""
+    """The sum over the others of the squared distance to their nearest node."""
     rng = np.random.default_rng(1)
     rows = torch.from_numpy(rng.random((5, 3), np.float32)).requires_grad_()
     others = [torch.from_numpy(rng.random((size, 3), np.float32)) for size in (4, 6)]
