@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; tables are as wide as it says
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would each compile the same files
 
 
 def pytest_addoption(parser):

@@ -11,9 +11,10 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from fedmpi.reproduction import clusterings, openings, overview, scores, studies, tables, verdicts
+from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.reproduction.chart import chart
+from fedmpi.reproduction.judgement import FEWEST_SEEDS
 from fedmpi.reproduction.papers import PAPERS, Paper
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
@@ -42,6 +43,7 @@ def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, s
     tallies = [(paper["name"], paper["tallies"]) for paper in papers]
     coverage = {paper["name"]: openings.coverage(paper["found"]) for paper in papers}
     lines = [(title, f"{name}/{title.lower()}.md", each) for title, each in tallies]
+    learnt = lessons.sections(results)
     return {
         f"{name}.md": _rendered(
             "overview.md",
@@ -51,6 +53,9 @@ def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, s
             coverage=openings.coverage_table(coverage),
             margin=MARGIN,
             version=results.version,
+        ),
+        "lessons.md": _rendered(
+            "lessons.md", sections=learnt, summary=lessons.summary(learnt), fewest=FEWEST_SEEDS
         ),
         f"{name}/verdicts.svg": _rendered("verdicts.svg", **chart(tallies)),
         f"{name}/how-to-read.md": _rendered(

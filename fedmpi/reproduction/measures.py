@@ -67,11 +67,23 @@ def lead_of_runs(ours: Cell, other: Cell, column: str) -> Estimate | None:
 
 
 def _lead(ours: Cell, other: Cell, column: str, both: list[Repetition]) -> Estimate | None:
-    if not both:
-        return None
-    return mean(
-        np.nanmean(ours.values(column, both), axis=1) - np.nanmean(other.values(column, both), axis=1)
-    )
+    return difference(averages(ours, column, both), averages(other, column, both))
+
+
+def averages(cell: Cell, column: str, repetitions: list[Repetition] | None = None) -> Float:
+    """Return the means over clients, float64 [repetitions], clients without a value left out; NaN of none."""
+    values = cell.values(column, repetitions)
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1) if values.size else np.zeros(0)
+    sums = np.where(known, values, 0.0).sum(axis=1) if values.size else np.zeros(0)
+    found = np.full(len(counts), math.nan)
+    np.divide(sums, counts, out=found, where=counts > 0)
+    return found
+
+
+def difference(ours: Float, other: Float) -> Estimate | None:
+    """Return the mean difference of paired figures [repetitions]; None without any."""
+    return mean(ours - other) if len(ours) else None
 
 
 def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:

@@ -14,7 +14,13 @@ _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 @compiled
 def forward(
-    graphs: Molecules, spot: Spot, streams: Words, drop: Drop, training: bool, network: Network, work: Work
+    graphs: Molecules,
+    spot: Spot,
+    streams: Words,
+    drop: Drop,
+    training: np.bool_,
+    network: Network,
+    work: Work,
 ) -> None:
     """Set the first columns of `joined` to the nodes' states.
 
@@ -93,7 +99,7 @@ def _attend(
     spot: Spot,
     attend: Floats,
     leak: np.float32,
-    training: bool,
+    training: np.bool_,
     part: Attention,
     out: Floats,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.products import add_transposed_times, combine, rows_times, scale_rows
 from fedmpi.graphs.streams import Drop, Words, draw_factors
@@ -14,7 +16,7 @@ def forward(
     spot: Spot,
     streams: Words,
     drop: Drop,
-    training: bool,
+    training: np.bool_,
     network: Network,
     work: Work,
 ) -> None:

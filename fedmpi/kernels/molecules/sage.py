@@ -18,7 +18,13 @@ _HALF = np.float32(0.5)
 
 @compiled
 def forward(
-    graphs: Molecules, spot: Spot, streams: Words, drop: Drop, training: bool, network: Network, work: Work
+    graphs: Molecules,
+    spot: Spot,
+    streams: Words,
+    drop: Drop,
+    training: np.bool_,
+    network: Network,
+    work: Work,
 ) -> None:
     """Set the first columns of `joined` to the nodes' states.
 

@@ -11,6 +11,9 @@ from fedmpi.kernels.molecules import gat, gcn, readout, sage
 from fedmpi.kernels.molecules.arrays import GCN, SAGE, GraphResults, Molecules, Network, Plan, Spot, Work
 from fedmpi.kernels.vectors import Descent, descend
 
+TRAINING, EVALUATING = np.bool_(True), np.bool_(False)
+"""Numba would compile all networks twice for Python's `True` and `False`, which it takes for two types."""
+
 
 @compiled
 def train(
@@ -58,7 +61,7 @@ def set_gradient(
     share, spot = 1.0 / labels, _before(graphs, plan, step)
     for number in range(plan.starts[step], plan.starts[step + 1]):
         spot = _next(graphs, plan.order[number], spot)
-        _forward(graphs, spot, plan.streams[step], drop, True, network, work)
+        _forward(graphs, spot, plan.streams[step], drop, TRAINING, network, work)
         _record(graphs, plan.order[number], number, share, network, work, results)
         readout.read_out_back(spot.num_nodes, network, work)
         if network.kind == GCN:
@@ -84,7 +87,7 @@ def evaluate(
         spot = _before(graphs, plan, step)
         for number in range(plan.starts[step], plan.starts[step + 1]):
             spot = _next(graphs, plan.order[number], spot)
-            _forward(graphs, spot, plan.streams[step], drop, False, network, work)
+            _forward(graphs, spot, plan.streams[step], drop, EVALUATING, network, work)
             for j in range(results.pooled.shape[1]):
                 results.pooled[number, j] = work.pooled[0, j]
             _record(graphs, plan.order[number], number, 0.0, network, work, results)
@@ -96,7 +99,7 @@ def _forward(
     spot: Spot,
     streams: Words,
     drop: Drop,
-    training: bool,
+    training: np.bool_,
     network: Network,
     work: Work,
 ) -> None:

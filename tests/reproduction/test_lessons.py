@@ -1,0 +1,70 @@
+"""Questions answered by paired comparisons of rows."""
+
+import pytest
+
+from fedmpi.reproduction import lessons
+from fedmpi.reproduction.results import Results
+
+
+@pytest.fixture
+def compared():
+    """FedAvg against self-train of 200 rounds on PROTEINS."""
+    cases = "dataset=PROTEINS method="
+    return lessons.Comparison(
+        "Does it help?",
+        "PROTEINS",
+        "gcfl/table3",
+        f"{cases}fedavg",
+        "gcfl/table3",
+        f"{cases}self-train-200",
+        "",
+    )
+
+
+def test_a_comparison_is_paired_by_seed(make_rows, compared):
+    rows = make_rows("fedavg", {10: [0.7, 0.5], 42: [0.6, 0.8]})
+    rows += make_rows("self-train", {10: [0.5, 0.5], 42: [0.7, 0.7], 79: [0.1, 0.1]})
+    found = compared.difference(Results(rows), "last round")
+    assert (round(found.value, 12), found.count) == (0.05, 2)  # 0.6 - 0.5 and 0.7 - 0.7
+
+
+def test_a_change_compares_two_rules_of_the_same_runs(make_rows, compared):
+    rows = make_rows("fedavg", {10: [0.7, 0.5]}, published={10: [0.9, 0.7]})
+    changed = lessons.Comparison("", "", compared.suite, compared.cases, "", "", "as published")
+    assert changed.difference(Results(rows), "last round").value == pytest.approx(0.2)
+
+
+def test_nothing_is_said_of_what_was_not_run(compared):
+    assert compared.difference(Results([]), "last round") is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (["better", "not told apart", "too few seeds"], "**better** in 1 of 2"),
+        (["worse", "better"], "**better** in 1, **worse** in 1 of 2"),
+        (["not told apart", "not told apart"], "no difference shown, 2 of 2"),
+        (["too few seeds", "not run"], "too few runs"),
+    ],
+)
+def test_answers_in_words(answers, words):
+    assert lessons.in_words(answers) == words
+
+
+def test_every_comparison_is_of_one_configuration_on_each_side():
+    results = Results([])
+    found = lessons.comparisons()
+    assert len({(each.question, each.name) for each in found}) == len(found)
+    for each in found:
+        assert each.difference(results, "last round") is None  # refused where a side is none, or several
+
+
+def test_surely_is_corrected_and_needs_three_seeds(make_rows, compared, monkeypatch):
+    monkeypatch.setattr(lessons, "comparisons", lambda: [compared])
+    rows = make_rows("fedavg", {10: [0.70], 42: [0.71], 79: [0.72]})
+    rows += make_rows("self-train", {10: [0.5], 42: [0.5], 79: [0.5]})
+    (section,) = lessons.sections(Results(rows))
+    assert section["last"] == "**better** in 1 of 1"
+    (section,) = lessons.sections(Results([row for row in rows if row["seed"] != "79"]))
+    assert section["last"] == "too few runs"
+    assert "[Does it help?](#does-it-help) | too few runs" in lessons.summary([section])
