@@ -44,6 +44,7 @@ def without_torch(arguments, folder):
         ["new", "mine.toml"],
         ["info"],
         ["jobs", "systems"],
+        ["leaderboard", "page"],
         ["jobs", "plan", "gcfl/table3", "--system", "generic-cpu"],
         ["jobs", "render", "gcfl/table3", "--system", "generic-gpu", "--to", "scripts"],
     ],

@@ -3,8 +3,11 @@
 Acar, Zhao, Matas Navarro, Mattina, Whatmough and Saligrama, "Federated learning based on dynamic
 regularization", ICLR 2021, Algorithm 1. Client k minimises L_k(w) - <g_k, w> + alpha / 2 ||w - w_t||^2
 over the shared parameters, by the case's local epochs, and then sets g_k <- g_k - alpha (w_k - w_t).
-Participants are averaged uniformly, as there. The released code divides alpha by a client's share of the
-examples, and clips gradients; here alpha is the same for all, as in the paper.
+Participants are averaged uniformly, as there. What is evaluated is the model that the clients get next.
+
+The released code divides alpha by a client's examples over the mean of all clients', clips the gradient of
+loss and linear term to norm 10 before it adds the quadratic term (as weight decay), and scores the mean of
+the participants' models. Here alpha is the same for all and nothing is clipped, as in the paper.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """FedGTA: each client gets a mean of the models of clients whose smoothed predictions are like its own.
 
 Li, Wu, Zhang, Zhu, Li and Wang, "FedGTA: topology-aware averaging for federated graph learning", VLDB 2023
-(PVLDB 17, 1), Algorithms 1 and 2. With A the client's graph, D the row sums of A + I and Y(0) the softmax of
-its trained model's outputs for all its nodes, a client computes
+(PVLDB 17, 1), Algorithms 1 and 2. With A the client's graph, D the row sums of A + I and Y(0) the softmax
+of its trained model's outputs for all its nodes, a client computes
 
     Y(l) = alpha Y(0) + (1 - alpha) D^-1/2 (A + I) D^-1/2 Y(l - 1)   (label propagation, l = 1 ... k)
     H = sum over nodes i and classes j of D_ii (1/e + Y_ij log Y_ij)   (smoothing confidence, Y = Y(k))
@@ -11,9 +11,10 @@ its trained model's outputs for all its nodes, a client computes
 and sends H and M with its model. The next model of client i is the mean of the models of all clients j with
 cos(M_i, M_j) >= epsilon, weighted by H_j. What is evaluated is this model.
 
-From the released code: training nodes start from their labels, and moments may be raw, central, or both. That
-code also adds the labels in every step, takes a softmax of the result (for H with a temperature of 20), puts
-the labels back, and weighs nodes by degrees without the self loop. `weights` of the case are not read.
+From the released code: training nodes start from their labels, and moments may be raw, central, or both.
+That code's alpha is the neighbours' share, 0.5 as well. It also adds the labels in every step, takes a
+softmax of the result (for H with a temperature of 20), puts the labels back, and weighs nodes by degrees
+without the self loop. `weights` of the case are not read.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """FedProto: no weights travel; clients send the mean embedding of each class and get those of all clients.
 
 Tan, Long, Liu, Zhou, Lu, Jiang and Zhang, "FedProto: federated prototype learning across heterogeneous
-clients", AAAI 2022, Algorithm 1 and Eq. 4 to 7. The local loss gains lambda times the sum over the classes of
-a batch of d(mean embedding of the class in the batch, global prototype), where d is the mean squared
-difference of elements. Global prototypes are means weighted by graphs; Eq. 6 divides by the number of clients
-once more, which would shrink them by that factor, and is left out. A held-out graph gets the class of the
-nearest global prototype, or with `predict = "classifier"` that of the client's own head.
+clients", AAAI 2022, Algorithm 1 and Eq. 4 to 7. The local loss gains lambda times the sum over the classes
+of a batch of d(mean embedding of the class in the batch, global prototype), where d is the mean squared
+difference of elements. Global prototypes are means weighted by graphs; Eq. 6 divides by the number of
+clients once more, which would shrink them by that factor, and is left out. A held-out graph gets the class
+of the nearest global prototype, or with `predict = "classifier"` that of the client's own head.
 
-The released code compares single embeddings with the prototypes instead of the batch's means, averages
-clients uniformly, and reports both predictions.
+The released code compares single embeddings with the prototypes instead of the batch's means, makes a
+client's prototypes of the embeddings of its last epoch's steps, where here the trained model embeds all
+training graphs without dropout, averages clients uniformly, chooses among the classes that a client has,
+and reports both predictions. Its SGD has momentum 0.5.
 """
 
 from __future__ import annotations

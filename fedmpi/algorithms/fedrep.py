@@ -4,8 +4,9 @@ Collins, Hassani, Mokhtari and Shakkottai, "Exploiting shared representations fo
 learning", ICML 2021, Algorithm 1. The body (all layers up to the pooling) is averaged, the head stays with
 the client, as with FedPer. The head trains for `head_epochs` with the body frozen, then the body for the
 case's `local_epochs` with the head frozen. The paper averages bodies uniformly, with clients of equal size;
-here they weigh as the case says. The released code has the head train for local_ep - local_rep_ep epochs, 9
-by default, and makes its optimizer anew in every round: `optimizer = { state = "reset" }`.
+here they weigh as the case says, as in the released code. That code has the head train for local_ep -
+local_rep_ep epochs (10 in its scripts) by SGD with momentum 0.5 and weight decay of the weights only, and
+makes its optimizer anew in every round: `optimizer = { state = "reset" }`.
 """
 
 from __future__ import annotations

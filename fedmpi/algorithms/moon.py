@@ -2,10 +2,12 @@
 
 Li, He and Song, "Model-contrastive federated learning", CVPR 2021, Eq. 3 and Algorithm 1. The local loss
 gains mu times -log(exp(s_g / tau) / (exp(s_g / tau) + exp(s_p / tau))), the mean over the batch, where s_g
-and s_p are cosine similarities of a graph's embedding with those of the received and of the client's previous
-model. An embedding is what the model pools of a graph, before its head; the paper adds a projection head of
-two layers to the network. Before a client has a previous model the term is left out, where the released code
-contrasts with the client's random initial one.
+and s_p are cosine similarities of a graph's embedding with those of the received and of the client's
+previous model. An embedding is what the model pools of a graph, before its head; paper and released code
+add a projection head of two layers to the network, and compare its outputs. Before a client has a previous
+model the term is left out. So does the released code in the first round; a client that takes part for the
+first time later contrasts with its random initial model there. Its SGD has momentum 0.9 and weight decay
+1e-5.
 """
 
 from __future__ import annotations

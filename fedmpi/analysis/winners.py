@@ -57,7 +57,11 @@ class Winner:
     draws: bool
 
 
-def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
+Labels = Mapping[str, Mapping[str, str]]
+"""Of the cases of a suite by name: the label of each axis."""
+
+
+def winners(runs: Iterable[Run], by: Sequence[str], labels: Labels | None = None) -> list[Winner]:
     """Return the winner of every group of complete runs.
 
     Every run counts at its round of best validation; the setting whose runs are best on average wins, the
@@ -67,7 +71,10 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
     ----------
     runs : iterable of Run
     by : sequence of str
-        Settings, dotted, by which runs are grouped.
+        Settings, dotted, or axes of the runs' suite, by which runs are grouped. An axis comes before a
+        setting of its name.
+    labels : mapping, optional
+        Labels of the suite's cases; without, there are no axes.
 
     Raises
     ------
@@ -75,7 +82,8 @@ def winners(runs: Iterable[Run], by: Sequence[str]) -> list[Winner]:
         A run has no such setting, none is complete, or none of a group has a validation score.
     """
     complete = [run for run in runs if run.status == "complete"]
-    groups = grouped(complete, lambda run: tuple(_setting(run, key) for key in by))
+    of_case = labels or {}
+    groups = grouped(complete, lambda run: tuple(_mark(run, key, of_case) for key in by))
     if not groups:
         raise BadInput("no complete runs to select from; run the suite first: fedmpi sweep SUITE")
     shared = set.intersection(*(set(option_text(run.config).split()) for run in complete))
@@ -92,12 +100,12 @@ def best_round(run: Run) -> int:
     return int((selection.last_rounds(val) if chosen is None else chosen)[0])
 
 
-def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int]) -> str:
+def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int], *, draws: bool | None = None) -> str:
     """Return a suite, TOML, that runs the winners with these seeds.
 
-    Where the sweep's seeds also drew its partitions, the new seeds do so too.
+    Where the sweep's seeds also drew its partitions, the new seeds do so too; `draws` says otherwise.
     """
-    draws = all(winner.draws for winner in found)
+    draws = all(winner.draws for winner in found) if draws is None else draws
     chosen_by = "labels" if not any(winner.metric.held_out for winner in found) else "validation"
     axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in seeds]
     lines = [
@@ -153,6 +161,12 @@ def _mean(runs: Sequence[Run], part: str) -> Estimate:
 
 def _rank(metric: Metric, value: float) -> float:
     return -math.inf if math.isnan(value) else metric.sign * value
+
+
+def _mark(run: Run, key: str, labels: Labels) -> str:
+    """Return a run's label on an axis, or its value of a setting."""
+    label = labels.get(str(run.config["name"]), {}).get(key)
+    return _setting(run, key) if label is None else label
 
 
 def _setting(run: Run, key: str) -> str:

@@ -19,7 +19,7 @@ _PANELS = {
     "Look": ("report", "compare", "watch", "plot", "scaling", "export", "analyse"),
     "Data and records": ("data", "records"),
     "Cluster": ("jobs",),
-    "Develop and reproduce": ("info", "bench", "paper"),
+    "Develop and reproduce": ("info", "bench", "paper", "leaderboard"),
 }
 """Commands by the panel of the help that they stand in, in its order."""
 
@@ -77,6 +77,10 @@ paper_app = commands(
     },
     help="Tables of the papers: winners of a sweep, FedGraphNN's costs, what was confirmed.",
 )
+leaderboard_app = commands(
+    {name: f"leaderboard.{name}" for name in ("run", "check", "page")},
+    help="Methods under one rule: tune and run them, check their rows, write the page.",
+)
 jobs_app = commands(
     {name: f"jobs.{name}" for name in ("plan", "render", "submit", "status", "resume", "cancel", "systems")},
     help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
@@ -87,6 +91,7 @@ app.add_typer(bench_app, name="bench")
 app.add_typer(jobs_app, name="jobs")
 app.add_typer(records_app, name="records")
 app.add_typer(paper_app, name="paper")
+app.add_typer(leaderboard_app, name="leaderboard")
 
 
 def _version(wanted: bool) -> None:

@@ -16,7 +16,7 @@ import typer
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.entries import NONE
 from fedmpi.analysis.estimates import Estimate
-from fedmpi.analysis.winners import Winner, as_suite, winners
+from fedmpi.analysis.winners import Labels, Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
@@ -37,7 +37,7 @@ def select(
     runs: Annotated[Path, typer.Argument(help="Suite or folder of finished runs.")],
     options: SweepOptions,
     by: Annotated[
-        str, typer.Option(help="Settings by which runs are grouped, with commas.")
+        str, typer.Option(help="Settings or axes of the suite by which runs are grouped, with commas.")
     ] = "dataset.name,model.name,algorithm.name",
     seeds: Annotated[
         str | None,
@@ -64,11 +64,11 @@ def select(
     numbers = None if seeds is None else seed_list(seeds)
     load_plugins(options.plugins)
     complaints: list[str] = []
-    folders, cases = _folders(runs, options.overrides)
+    folders, cases, labels = _folders(runs, options.overrides)
     members = list(each_run(folders, complaints))
     complain_of(complaints)
     axes = by.split(",")
-    found = winners(members, axes)
+    found = winners(members, axes, labels)
     show(_table(found, axes))
     if not all(each.metric.held_out for each in found):
         say("Nothing was held out: settings were chosen by all labels. Report other seeds.")
@@ -92,8 +92,8 @@ def _write_suite(suite: Path, text: str, plugins: Sequence[Path]) -> None:
     say(f"wrote {suite}; fedmpi sweep {suite}{own} runs it")
 
 
-def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int]:
-    """Return where the runs are, and how many cases there are meant to be, 0 where no suite says.
+def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int, Labels]:
+    """Return where the runs are; how many cases there are meant to be and their labels, where a suite says.
 
     Raises
     ------
@@ -105,13 +105,13 @@ def _folders(target: Path, overrides: Sequence[str]) -> tuple[list[Path], int]:
     if suite is None or suite.mode:
         if overrides:
             raise BadInput(f"--set chooses among a suite's cases, and {target} is no suite: name the suite")
-        return [target], 0
+        return [target], 0, {}
     names = [checked.case.name for checked in check_suite(suite)] if overrides else None
     places = [locations.RUNS / suite.name / name for name in names or (case.name for case in suite.cases)]
     begun = [place for place in places if holds_run(place)]
     if not begun:
         raise BadInput(f"{target}: none of its {len(places)} cases has run; run: fedmpi sweep {target}")
-    return begun, len(places)
+    return begun, len(places), {case.name: case.labels for case in suite.cases}
 
 
 def free_seeds(runs: Iterable[Run]) -> list[int]:

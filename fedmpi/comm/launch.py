@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import statistics
@@ -14,6 +15,8 @@ _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun", "prun")
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_KEPT_BYTES = 2**30
 
 
 def _first_integer(names: tuple[str, ...]) -> int | None:
@@ -94,8 +97,8 @@ def set_defaults(threads: int) -> None:
     """Set what must stand in the environment before torch and MPI are loaded.
 
     Threads per rank as configured; idle OpenMP threads sleep; Open MPI yields the
-    core while it waits, MPICH where ranks outnumber cores. What the user has set
-    wins, except for the number of threads, which decides how products round.
+    core while it waits, MPICH where ranks outnumber cores; freed memory is kept. What the
+    user has set wins, except for the number of threads, which decides how products round.
     """
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = str(threads)
@@ -105,3 +108,13 @@ def set_defaults(threads: int) -> None:
     if local_ranks * threads > len(os.sched_getaffinity(0)):
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+    _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep freed memory: large arrays would cost fresh pages at every step."""
+    with suppress(OSError, AttributeError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        for parameter, name in ((_M_MMAP_THRESHOLD, "MMAP"), (_M_TRIM_THRESHOLD, "TRIM")):
+            if f"MALLOC_{name}_THRESHOLD_" not in os.environ:
+                mallopt(parameter, _KEPT_BYTES)

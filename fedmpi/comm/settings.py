@@ -10,10 +10,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_MALLOC = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
-_MALLOC_BYTES = 100_000_000
-"""A threshold this large keeps the buffers of a round."""
-
 
 def advice(environment: Mapping[str, str], library: str, ranks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return one line of advice for each setting of a launch that costs time.
@@ -38,13 +34,6 @@ def advice(environment: Mapping[str, str], library: str, ranks: Sequence[Mapping
         lines.append(f"MPIR_CVAR_ENABLE_HEAVY_YIELD: set 1, since ranks outnumber cores on {hosts[0]}")
     if "Open MPI" in library:
         lines += _open_mpi(environment, ranks)
-    if any(
-        not environment.get(name, "").isdigit() or int(environment[name]) < _MALLOC_BYTES for name in _MALLOC
-    ):
-        names = " and ".join(_MALLOC)
-        lines.append(
-            f"{names}: set 1000000000 before the launch, or large buffers cost fresh pages each call"
-        )
     return lines
 
 

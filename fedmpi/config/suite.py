@@ -4,7 +4,8 @@ A suite has a `name`, a `description`, base settings in ``[case]``, a
 ``[matrix]`` of axes and ``[[where]]`` rules. An axis is a setting with a list
 of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
-they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label.
+they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label; with
+``skip = true`` in place of `set` these cases are left out.
 ``mode`` and ``ranks`` make it a scaling suite (`fedmpi.config.modes`).
 ``[figure]`` says what ``fedmpi plot`` draws of the cases: its `kind`, and options of that kind.
 """
@@ -16,7 +17,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,15 @@ _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "m
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """One point of the matrix: folder name, settings, unchecked, and in a mode the ranks to run it on."""
+    """One point of the matrix: folder name, settings, unchecked, and in a mode the ranks to run it on.
+
+    `labels` has the label of each axis.
+    """
 
     name: str
     settings: Settings
     ranks: Ranks = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,8 @@ class Suite:
     mode: str
 
 
-_Rule = tuple[Settings, Settings]
+_Rule = tuple[Settings, Settings | None]
+"""When it applies, and what it sets; None where it leaves a case out."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,12 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     cases = []
     for choices in itertools.product(*axes.values()):
         case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
+        if case is None:
+            continue
         on = combine(path, mode, ranks, [choice.ranks for choice in choices])
         cases.append(replace(case, ranks=on))
+    if not cases:
+        raise BadInput(f"{path}: the rules of [[where]] with skip = true leave no case")
     names = [case.name for case in cases]
     if len(set(names)) < len(names):
         raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
@@ -195,10 +205,12 @@ def _label(axis: str, value: Any) -> str:
 
 
 def _rule(path: Path, rule: Any) -> _Rule:
-    tables = isinstance(rule, dict) and all(isinstance(part, dict) for part in rule.values())
-    if not tables or set(rule) != {"when", "set"}:
-        raise BadInput(f"{path}: where: each rule needs exactly the tables `when` and `set`")
-    return rule["when"], rule["set"]
+    if isinstance(rule, dict) and isinstance(rule.get("when"), dict):
+        if set(rule) == {"when", "set"} and isinstance(rule["set"], dict):
+            return rule["when"], rule["set"]
+        if set(rule) == {"when", "skip"} and rule["skip"] is True:
+            return rule["when"], None
+    raise BadInput(f"{path}: where: each rule needs exactly the tables `when` and `set`, or `skip = true`")
 
 
 def _refuse_idle(
@@ -287,18 +299,22 @@ def _case(
     rules: Sequence[_Rule],
     overrides: Sequence[Settings],
     suffixes: Sequence[str],
-) -> CaseSettings:
+) -> CaseSettings | None:
+    """Return a case; None where a rule leaves it out."""
     settings = base
     for choice in choices.values():
         settings = merge(settings, choice.change)
     for when, change in rules:
         if all(_agrees(key, value, choices, settings) for key, value in when.items()):
+            if change is None:
+                return None
             settings = merge(settings, change)
     for change in overrides:
         settings = merge(settings, change)
     parts = [*(choice.label for choice in choices.values()), *suffixes]
     name = re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case"
-    return CaseSettings(_shortened(name), settings)
+    labels = {axis: choice.label for axis, choice in choices.items()}
+    return CaseSettings(_shortened(name), settings, labels=labels)
 
 
 def _readable(override: str) -> str:

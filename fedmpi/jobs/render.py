@@ -28,8 +28,6 @@ _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
     "OMPI_MCA_mpi_yield_when_idle": "1",
-    "MALLOC_MMAP_THRESHOLD_": "1000000000",
-    "MALLOC_TRIM_THRESHOLD_": "1000000000",
 }
 
 

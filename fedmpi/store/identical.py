@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,21 @@ def compare(first: Path, second: Path) -> Comparison:
     results = _arrays("rounds", cut[0], cut[1], {"": a.clients, "test_correct": _owners(a)})
     count = len({*a.partition, *b.partition}) + len({*a.results, *b.results}) + 1
     return Comparison(count, rounds, (*lines, *partition, *results))
+
+
+def results_digest(run: Run) -> str:
+    """Return the SHA-256 of a run's partition and results: equal for runs that computed the same bits.
+
+    Names, types and shapes count, measurements do not. NaNs are equal where their bits are.
+    """
+    state = hashlib.sha256()
+    for group in (run.partition, run.results):
+        for name in sorted(group):
+            values = np.asarray(group[name])
+            content = repr(values.tolist()).encode() if values.dtype.kind in "OSU" else values.tobytes()
+            state.update(f"{name} {values.dtype.kind}{values.dtype.itemsize} {values.shape}\n".encode())
+            state.update(content)
+    return state.hexdigest()
 
 
 def _header(a: Run, b: Run) -> list[str]:

@@ -77,6 +77,17 @@ def test_runs_without_a_validation_score_have_no_winner(configs):
         winners([run(config, [np.nan], [1.0]) for config in configs], ["dataset.name"])
 
 
+def test_an_axis_of_the_suite_groups_runs_and_comes_before_a_setting(configs):
+    runs = [run(configs[0], [1.0], [1.0]), run(configs[1], [2.0], [2.0])]
+    labels = {config["name"]: {"model": f"size{place}"} for place, config in enumerate(configs)}
+    assert [each.group for each in winners(runs, ["model", "dataset.name"], labels)] == [
+        ("size0", "ESOL"),
+        ("size1", "ESOL"),
+    ]
+    with pytest.raises(BadInput, match="--by size: "):
+        winners(runs, ["size"], labels)
+
+
 def test_a_setting_that_is_not_there_is_named(configs):
     with pytest.raises(BadInput, match=r"--by model.heads: "):
         winners([run(configs[0], [1.0], [1.0])], ["model.heads"])

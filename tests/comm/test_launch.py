@@ -1,3 +1,7 @@
+import platform
+import subprocess
+import sys
+
 import pytest
 
 from fedmpi.comm import launch
@@ -49,3 +53,28 @@ def test_threads_are_set_and_idle_ones_sleep(monkeypatch):
     import os
 
     assert (os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]) == ("1", "PASSIVE")
+
+
+ARRAYS = """
+import resource, numpy as np
+from fedmpi.comm import launch
+launch.set_defaults(1)
+for turn in range(6):
+    if turn == 1:
+        first = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    [np.ones(375_000) for _ in range(20)]  # 3 MB each
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - first)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_freed_memory_is_kept_unless_the_user_says_otherwise(monkeypatch):
+    def faults():
+        done = subprocess.run([sys.executable, "-c", ARRAYS], capture_output=True, text=True, check=True)
+        return int(done.stdout)
+
+    monkeypatch.delenv("MALLOC_MMAP_THRESHOLD_", raising=False)
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    assert faults() < 1_000  # an array has 732 pages
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "131072")
+    assert faults() > 50_000

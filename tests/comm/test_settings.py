@@ -5,8 +5,6 @@ from fedmpi.comm.settings import advice, shared_cores, shared_devices
 GOOD = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
-    "MALLOC_MMAP_THRESHOLD_": "1000000000",
-    "MALLOC_TRIM_THRESHOLD_": "1000000000",
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_MCA_btl": "self,sm,tcp",
 }
@@ -26,7 +24,6 @@ def test_each_bad_setting_is_named_with_the_better_value():
     for name, value, library, words in (
         ("OMP_NUM_THREADS", "4", "MPICH", "OMP_NUM_THREADS: set 1"),
         ("OMP_WAIT_POLICY", "ACTIVE", "MPICH", "OMP_WAIT_POLICY: set PASSIVE"),
-        ("MALLOC_TRIM_THRESHOLD_", "131072", "MPICH", "MALLOC_TRIM_THRESHOLD_: set 1000000000"),
         ("OMPI_MCA_mpi_yield_when_idle", "0", "Open MPI", "OMPI_MCA_mpi_yield_when_idle: set 1"),
     ):
         said = advice({**GOOD, name: value}, library, places)

@@ -35,6 +35,19 @@ def test_cases_are_the_product_in_priority_order(expand):
     assert list(expand()) == ["seed10-alone", "seed10-prox", "seed42-alone", "seed42-prox"]
 
 
+def test_a_rule_may_leave_cases_out(expand):
+    rule = '[[where]]\nwhen = { method = "alone", seed = 42 }\nskip = true'
+    assert list(expand(SUITE + rule)) == ["seed10-alone", "seed10-prox", "seed42-prox"]
+    with pytest.raises(BadInput, match="skip = true leave no case"):
+        expand(SUITE + rule, ["method=alone", "seed=42"])
+
+
+def test_a_case_knows_its_labels(tmp_path):
+    (tmp_path / "demo.toml").write_text(SUITE)
+    first = read(tmp_path / "demo.toml").cases[0]
+    assert (first.name, first.labels) == ("seed10-alone", {"seed": "seed10", "method": "alone"})
+
+
 def test_an_override_that_loses_an_earlier_one_is_refused(expand):
     with pytest.raises(BadInput, match=r"--set model=gin replaces what an earlier --set model\.\.\. says"):
         expand(overrides=["model.norm=layer", "model=gin"])
@@ -80,6 +93,7 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         ("[matrix]\nseed = []", "matrix.seed must be a list"),
         ("[matrix]\na = [{ rounds = 3 }]", "a table needs a label and settings"),
         ("[matrix]\nseed = [1]\n[[where]]\nwhen = { seed = 1 }", "exactly the tables `when` and `set`"),
+        ("[[where]]\nwhen = { seed = 1 }\nskip = false", "or `skip = true`"),
         (
             '[[where]]\nwhen = { algoritm = "fedprox" }\nset = { rounds = 1 }',
             "algoritm is neither an axis nor set",

@@ -69,7 +69,6 @@ def run_suite(
         **os.environ, **cluster.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         # UCX otherwise finds shared memory between the networks, and they would not be used at all.
         "UCX_TLS": "self,tcp", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "OMP_NUM_THREADS": "1", "FEDMPI_MPI_START_S": "60",
-        "MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000",
     }  # fmt: skip
     (folder / "network.toml").write_text(
         SUITE.replace("CLIENTS", str(clients)).replace("GRAPHS", str(graphs))

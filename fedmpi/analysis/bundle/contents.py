@@ -30,6 +30,9 @@ INDEX, SUITE, SYSTEMS, CLIENTS, README = (
     "README.md",
 )
 
+ENDED = ("complete", "diverged")
+"""Statuses of runs in a bundle. A run that diverges does so every time; the table has no row of it."""
+
 _SYSTEM = ("cpu_model", "cores", "memory_bytes", "platform", "python", "device", "torch_threads")
 
 READ_ME = """# Results of {name}
@@ -76,6 +79,11 @@ def clients_csv(found: Sequence[Mapping[str, Any]]) -> str:
     stream = io.StringIO()
     rows.write((dict(row) for row in found), stream)
     return stream.getvalue()
+
+
+def rows_of(run: Run) -> list[dict[str, Any]]:
+    """Return a run's rows in the table; none where it has diverged."""
+    return [] if run.status == "diverged" else rows.client_rows(run)
 
 
 def expected(path: Path) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import fedmpi
-from fedmpi.analysis import rows
 from fedmpi.analysis.bundle import contents
 from fedmpi.analysis.discovery import each_run
 from fedmpi.config import locations
@@ -65,7 +64,7 @@ class _Archive:
 
 
 def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
-    """Pack the complete runs of one suite.
+    """Pack the runs of one suite that are complete or have diverged.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     Raises
     ------
     BadInput
-        There is no complete run, a run that is not complete, runs of several suites, a case of the suite
+        There is no such run, a run that has not ended, runs of several suites, a case of the suite
         is missing or has other settings, another suffix than .tar.gz or .tgz, or the bundle cannot be
         written. Nothing is written then.
     """
@@ -87,7 +86,7 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
         raise BadInput(f"{target}: a bundle is a compressed tar archive; name it .tar.gz or .tgz")
     problems: list[str] = []
     notes: list[str] = []
-    runs = _complete(paths, problems, notes)
+    runs = _ended(paths, problems, notes)
     names = sorted({str(run.config.get("suite", "")) for run in runs})
     if not runs:
         raise BadInput("; ".join([*problems, "no complete run to pack"]))
@@ -131,12 +130,12 @@ def _stem(target: Path) -> str:
     return target.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz") or "bundle"
 
 
-def _complete(paths: list[Path], problems: list[str], notes: list[str]) -> list[Run]:
-    """Return the complete runs; of two with one case name the first."""
+def _ended(paths: list[Path], problems: list[str], notes: list[str]) -> list[Run]:
+    """Return the runs that have ended; of two with one case name the first."""
     found: dict[str, Run] = {}
     for run in each_run(paths, problems):
         name = str(run.config.get("name", run.folder.name))
-        if run.status != "complete":
+        if run.status not in contents.ENDED:
             problems.append(f"{run.folder}: {run.status}")
         elif name in found:
             notes.append(f"{run.folder}: not packed, {found[name].folder} is the same case")
@@ -164,7 +163,7 @@ def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> 
     table, systems, cases = [], [], []
     for run in runs:
         case = str(run.config.get("name", run.folder.name))
-        table += rows.client_rows(run)
+        table += contents.rows_of(run)
         systems.append((case, contents.system_of(run)))
         cases.append({"case": case, "config_digest": run.config_digest, "rounds": run.rounds})
         archive.add(f"runs/{case}/{runfile.NAME}", _plain(run.folder / runfile.NAME))

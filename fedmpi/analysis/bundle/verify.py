@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedmpi.analysis import rows
 from fedmpi.analysis.bundle import contents
 from fedmpi.analysis.bundle.archive import Archive
 from fedmpi.errors import BadInput
@@ -88,7 +87,7 @@ class _Verification:
         """Read every record; return configuration, rows and system by case."""
         found: dict[str, _Record] = {}
         wrong: list[str] = []
-        old = 0
+        old = diverged = 0
         listed = {each.case: each for each in self._index.cases}
         order = {f"runs/{each.case}/{runfile.NAME}": place for place, each in enumerate(self._index.cases)}
         records = [path for path in self._members if path.endswith(f"/{runfile.NAME}")]
@@ -99,6 +98,7 @@ class _Verification:
                 problems = _record_problems(run, listed.get(case))
                 found[case] = _figures(run)
                 old += run.schema_version < SEALED
+                diverged += run.status == "diverged"
             except BadInput as error:
                 problems = [str(error).replace(str(self._folder), "").lstrip("/").removeprefix(_PREFIX)]
             wrong += [f"{path}: {line}" for line in problems]
@@ -106,6 +106,8 @@ class _Verification:
         self._say(f"{len(found)} records: nothing outside them, schema, status, configuration", wrong)
         if found and not wrong:
             without = f"; {old} of an older schema have none" if old else ""
+            if diverged:
+                self._found.checked.append(f"runs that have diverged, without rows: {diverged}")
             self._found.checked.append(f"digests of all rounds of {len(found) - old} records{without}")
         return found
 
@@ -180,7 +182,7 @@ def _figures(run: Run) -> _Record:
         The record says something that no figure can be made of.
     """
     try:
-        return run.config, rows.client_rows(run), contents.system_of(run)
+        return run.config, contents.rows_of(run), contents.system_of(run)
     except BadInput:
         raise
     except Exception as error:  # a record of anybody may hold any values; what they end in is its fault
@@ -189,7 +191,7 @@ def _figures(run: Run) -> _Record:
 
 def _record_problems(run: Run, listed: contents.ListedCase | None) -> list[str]:
     problems = []
-    if run.status != "complete" or run.rounds_completed != run.rounds:
+    if run.status not in contents.ENDED:
         problems.append(f"{run.status}, {run.rounds_completed} of {run.rounds} rounds")
     if config_digest(run.config) != run.config_digest:
         problems.append("its configuration is not the one that its digest is of")

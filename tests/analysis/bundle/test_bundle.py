@@ -234,6 +234,20 @@ def test_unfinished_runs_are_not_packed(here, tmp_path):
     assert not (tmp_path / "a.tar.gz").exists()
 
 
+def test_a_run_that_has_diverged_is_packed_without_a_row(here, place, tmp_path):
+    runs = tmp_path / "runs"
+    shutil.copytree(place / "results" / "runs" / "small" / "suite", runs)
+    with RunRecord.reopen(runs / "fedprox") as record:
+        record.finish("diverged")
+    target = tmp_path / "a.tar.gz"
+    packed = here("records", "pack", runs, "--suite", "small.toml", "--out", target)
+    assert packed.returncode == 0, packed.stderr
+    done = here("records", "verify", target)
+    assert done.returncode == 0, done.stdout
+    assert "ok: runs that have diverged, without rows: 1" in done.stdout
+    assert "ok: tables/clients.csv: 4 rows follow from the records" in done.stdout
+
+
 def test_another_suffix_is_refused_before_anything_is_written(here, tmp_path):
     done = here("records", "pack", "small.toml", "--out", tmp_path / "a.zip")
     assert done.returncode == 2

@@ -1,0 +1,283 @@
+"""FedDyn, FedRep, APFL, MOON and FedProto by fedmpi and by the plain methods in `plain`, round by round.
+
+``python bench/methods/against_plain.py [METHOD ...] [--rounds 10] [--optimizer adam] [--curves]``. Both get
+the same graphs, initial parameters, participants, batches and dropout masks. After each round everything
+that a client keeps, and its test accuracy, are compared. Two more runs of the plain method tell what
+rounding alone does (all initial parameters one unit in the last place larger), and what the released code
+does differently.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from plain import METHODS, Draws, Drop, Gin, Method, Setting
+from torch import Tensor
+from torch_geometric.data import Data
+
+from fedmpi.benchmarks.federation import Prepared, prepare
+from fedmpi.comm.world import World
+from fedmpi.config.suite import read
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.clients import Client
+from fedmpi.engine.kept import PROTOTYPES, SHARE, VECTOR
+from fedmpi.engine.signals import StopRequest
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.registry.check import check_suite
+
+SUITE = """
+name = "methods/against-plain"
+[case]
+dataset = "PROTEINS"
+partition = {{ name = "chunks", clients = 10 }}
+{share}kernels = "reference"
+model = {{ norm = "layer" }}
+participation = 0.5
+local_epochs = 2
+batch_size = 32
+rounds = {rounds}
+optimizer = {optimizer}
+algorithm = {algorithm}
+"""
+
+OPTIMIZERS: dict[str, tuple[str, type[torch.optim.Optimizer], dict[str, float]]] = {
+    "sgd": ('{{ name = "sgd", lr = {lr} }}', torch.optim.SGD, {}),
+    "adam": (
+        '{{ name = "adam", lr = {lr}, weight_decay = 0.0005, eps = 0.01, state = "reset" }}',
+        torch.optim.Adam,
+        {"weight_decay": 0.0005, "eps": 0.01},  # a small eps makes steps of rounding where gradients are 0
+    ),
+}
+"""As fedmpi's suites say it; torch's, and its options beside the step length."""
+
+LENGTHS = {"feddyn": 0.003, "fedrep": 0.001, "apfl": 0.001, "moon": 0.003, "fedproto": 0.0005}
+"""Of a step: short enough for training to be stable, so that rounding stays rounding."""
+
+OPTIONS: dict[str, dict[str, float]] = {
+    "feddyn": {"alpha": 0.1},
+    "fedrep": {"head_epochs": 3},
+    "apfl": {"alpha": 0.5},
+    "moon": {"mu": 1.0, "temperature": 0.5},
+    "fedproto": {"attraction": 0.001},
+}
+
+
+def prepared(method: str, optimizer: str, rounds: int) -> Prepared:
+    """Return fedmpi's run of a method, ready for its first round."""
+    options = {"name": f'"{method}"', **{name: str(value) for name, value in OPTIONS[method].items()}}
+    if method == "apfl":
+        options["adaptive"] = "true"
+    table = ", ".join(f"{name} = {value}" for name, value in options.items())
+    share = "" if method == "fedrep" else 'share = "all"\n'
+    text = SUITE.format(
+        rounds=rounds,
+        share=share,
+        optimizer=OPTIMIZERS[optimizer][0].format(lr=LENGTHS[method]),
+        algorithm=f"{{ {table} }}",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "suite.toml").write_text(text)
+        (checked,) = check_suite(read(Path(folder) / "suite.toml", []))
+    return prepare(checked, DataSource.from_environment(), World())
+
+
+def graphs(run: Prepared, numbers: Any) -> list[Data]:
+    """Return graphs of the dataset as PyG has them, with one-hot node labels as features."""
+    (raw,) = run.raws
+    topology, found = raw.topology, []
+    assert raw.node_labels is not None
+    receivers = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
+    for number in numbers:
+        begin, end = topology.graph_ptr[number : number + 2]
+        edges = slice(topology.row_ptr[begin], topology.row_ptr[end])
+        labels = torch.from_numpy(np.array(raw.node_labels[begin:end, 0]))
+        features = torch.nn.functional.one_hot(labels, raw.label_widths[0]).float()
+        pairs = np.stack([topology.columns[edges], receivers[edges]]) - begin
+        label = torch.tensor([int(raw.labels[number])])
+        found.append(Data(x=features, edge_index=torch.from_numpy(pairs), y=label))
+    return found
+
+
+def draws(run: Prepared) -> Draws:
+    """Return what fedmpi draws."""
+    case, rounds = run.case, run.rounds
+
+    def participants(round: int) -> list[int]:
+        drawn = rounds.algorithm.participants(case.seed, round, len(rounds.clients), case.participation)
+        return [int(client) for client in drawn]
+
+    def batches(client: int, round: int, epoch: int) -> list[list[int]]:
+        size = rounds.clients[client].num_train
+        numbers = rounds.clients[client].batch_numbers(case, round, epoch)
+        return [list(range(size)) if each is None else each.tolist() for each in numbers]
+
+    def drop(client: int, round: int, step: int) -> Drop:
+        streams = DropoutStreams(case.seed, client, round, step)
+        return lambda x, layer: streams.apply(x, layer, case.model.dropout)
+
+    return Draws(participants, batches, drop)
+
+
+def tensors(client: Client, row: Tensor) -> list[Tensor]:
+    """Return the parameters that are in a flat vector, in the module's order."""
+    return [row[slot.start : slot.stop].view(slot.shape) for slot in client.model.slots]
+
+
+def plain_model(client: Client) -> Gin:
+    """Return the client's model as the plain methods have it."""
+    values = tensors(client, client.row)
+    layers = (len(values) - 6) // 6
+    (hidden, width), classes = values[0].shape, values[5 + 4 * layers].shape[0]
+    model = Gin(width, hidden, layers, classes)
+    with torch.no_grad():
+        for parameter, value in zip(model.parameters(), values, strict=True):
+            parameter.copy_(value)
+    return model
+
+
+def kept(client: Client) -> dict[str, Tensor]:
+    """Return what fedmpi's client has after a round, by the names of `Method.parameters`."""
+
+    def packed(row: Tensor) -> Tensor:
+        return torch.cat([each.reshape(-1) for each in tensors(client, row)])
+
+    found = {"model": packed(client.row)}
+    if client.personal is not None:
+        found |= {"own model": packed(client.personal.row), "alpha": client.kept[SHARE]}
+    if client.last is not None and not bool(client.last[0].isnan()):
+        found["previous model"] = packed(client.last)
+    if VECTOR in client.kept:
+        row = torch.zeros_like(client.row)
+        client.shared.unpack(client.kept[VECTOR], row)
+        found["vector"] = packed(row)
+    if client.prototypes is not None:
+        rows = client.kept[PROTOTYPES].view(client.prototypes.classes, -1)
+        found |= {f"prototype {label}": row for label, row in enumerate(rows) if not bool(row.isnan().any())}
+    return found
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A round.
+
+    Attributes
+    ----------
+    parameters, rounding : float
+        Largest difference of what clients keep: fedmpi from the equations, and these from themselves with
+        initial parameters that are one unit in the last place larger.
+    released : float
+        Largest difference of a client's model: the released code from the equations.
+    accuracy, rounded_accuracy : float
+        Of a client's test accuracy, in the same way.
+    means : tuple of float
+        Mean test accuracy of the clients by fedmpi, the equations and the released code.
+    """
+
+    parameters: float
+    rounding: float
+    released: float
+    accuracy: float
+    rounded_accuracy: float
+    means: tuple[float, ...]
+
+
+def compare(method: str, optimizer: str, rounds: int) -> Iterator[Compared]:
+    """Run the rounds of a method three times; yield what was found of each."""
+    run = prepared(method, optimizer, rounds)
+    splits, clients = run.partition.clients, run.rounds.clients
+    _, kind, further = OPTIMIZERS[optimizer]
+    setting = Setting(
+        draws(run),
+        [graphs(run, split.train) for split in splits],
+        [graphs(run, split.test) for split in splits],
+        run.case.local_epochs,
+        partial(kind, lr=LENGTHS[method], **further),
+        LENGTHS[method],
+    )
+    start = [plain_model(client) for client in clients.values()]
+    plain = METHODS[method](setting, start, OPTIONS[method])
+    nudged = METHODS[method](setting, [nudge(model) for model in start], OPTIONS[method])
+    released = METHODS[method](replace(setting, released=True), start, OPTIONS[method])
+    for round in range(rounds):
+        _, report = run.rounds.run(round, stop=StopRequest(), checkpoint=False)
+        assert report is not None
+        for each in (plain, nudged, released):
+            each.round(round)
+        yield _compared(clients, report.results["test_accuracy"], plain, nudged, released)
+
+
+def nudge(model: Gin) -> Gin:
+    """Return a copy of which every parameter is its next larger float32."""
+    copy = deepcopy(model)
+    with torch.no_grad():
+        for parameter in copy.parameters():
+            parameter.copy_(torch.nextafter(parameter, torch.tensor(torch.inf)))
+    return copy
+
+
+def _compared(
+    clients: Mapping[int, Client], accuracy: Any, plain: Method, nudged: Method, released: Method
+) -> Compared:
+    apart, rounding, other = 0.0, 0.0, 0.0
+    for number, client in clients.items():
+        theirs = plain.parameters(number)
+        apart = max(apart, largest(kept(client), theirs))
+        rounding = max(rounding, largest(nudged.parameters(number), theirs))
+        models = [{"model": each["model"]} for each in (released.parameters(number), theirs)]
+        other = max(other, largest(*models))
+    others = [np.array([each.accuracy(number) for number in clients]) for each in (plain, nudged, released)]
+    found, rounded = (float(np.abs(each - others[0]).max()) for each in (accuracy, others[1]))
+    means = tuple(float(np.mean(each)) for each in (accuracy, others[0], others[2]))
+    return Compared(apart, rounding, other, found, rounded, means)
+
+
+def largest(first: dict[str, Tensor], second: dict[str, Tensor]) -> float:
+    """Return the largest difference of any number."""
+    assert first.keys() == second.keys(), (first.keys(), second.keys())
+    return max(float((first[name] - second[name]).abs().max()) for name in first)
+
+
+def main() -> None:
+    """Compare, and print a row for each method."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--optimizer", choices=tuple(OPTIMIZERS), default="sgd")
+    parser.add_argument("--curves", action="store_true", help="a line for every round")
+    arguments = parser.parse_args()
+    print(f"{'':9} {'parameters':>28} {'test accuracy':>19} {'mean test accuracy':>26}")
+    print(
+        f"{'':9} {'fedmpi rounding released':>28} {'fedmpi rounding':>19} {'fedmpi equations released':>26}"
+    )
+    for method in arguments.methods or METHODS:
+        rows = list(compare(method, arguments.optimizer, arguments.rounds))
+        for number, row in enumerate(rows, 1) if arguments.curves else ():
+            print(line(f"  {number}", row))
+        print(line(method, worst(rows)), flush=True)
+
+
+def worst(rows: list[Compared]) -> Compared:
+    """Return the largest differences of all rounds, and the means over the rounds."""
+    names = ("parameters", "rounding", "released", "accuracy", "rounded_accuracy")
+    largest_each = {name: max(getattr(row, name) for row in rows) for name in names}
+    return Compared(**largest_each, means=tuple(np.mean([row.means for row in rows], axis=0)))
+
+
+def line(name: str, row: Compared) -> str:
+    """Return a row of the table."""
+    apart = f"{row.parameters:8.1e} {row.rounding:8.1e} {row.released:10.1e}"
+    accuracy = f"{row.accuracy:10.4f} {row.rounded_accuracy:8.4f}"
+    return f"{name:9} {apart} {accuracy} {row.means[0]:8.4f} {row.means[1]:8.4f} {row.means[2]:8.4f}"
+
+
+if __name__ == "__main__":
+    main()

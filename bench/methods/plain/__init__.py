@@ -1,0 +1,26 @@
+"""FedDyn, FedRep, APFL, MOON and FedProto in plain torch and PyG: by their equations, and as released.
+
+These files know nothing of fedmpi. Each method is a class whose `round` trains the participants and averages.
+Gradients are autograd's, of the loss as the paper writes it; steps are those of `torch.optim`, whose state
+begins anew in every round of every client. With `released` a method does what its authors' released code does
+where this is something else: the class says what.
+"""
+
+from plain.apfl import Apfl
+from plain.feddyn import FedDyn
+from plain.fedproto import FedProto
+from plain.fedrep import FedRep
+from plain.method import Draws, Method, Setting
+from plain.moon import Moon
+from plain.network import Drop, Gin
+
+__all__ = ["METHODS", "Draws", "Drop", "Gin", "Method", "Setting"]
+
+METHODS: dict[str, type[Method]] = {
+    "feddyn": FedDyn,
+    "fedrep": FedRep,
+    "apfl": Apfl,
+    "moon": Moon,
+    "fedproto": FedProto,
+}
+"""By fedmpi's names."""

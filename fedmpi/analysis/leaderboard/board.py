@@ -1,0 +1,238 @@
+"""A track's board: what each method scores on each federation, its ranks, its leads and its costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.estimates import Estimate, estimate, holm
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row
+from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
+from fedmpi.analysis.ranking import Ranking, ranking
+from fedmpi.metrics.metric import METRICS, Metric
+
+UNRANKED = ("centralised",)
+"""Methods that are shown beside the others: what is not federated is a reference."""
+
+OPEN, NONE = "open", "none"
+"""States of a pair without a score: runs are missing; it cannot run there, or has diverged."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method on a federation.
+
+    Attributes
+    ----------
+    state : str
+        `OPEN`, `NONE`, or "" where it has a score.
+    rows : tuple of Row
+        Of its complete runs, by seed.
+    """
+
+    state: str
+    rows: tuple[Row, ...]
+
+    @property
+    def score(self) -> Estimate:
+        """Mean over seeds of the test score in the round of best validation, in the metric's own scale."""
+        return estimate([row.test for row in self.rows])
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a method costs, over all federations on which it has a score.
+
+    Attributes
+    ----------
+    kilobytes : float
+        Per client and round, up and down: mean over federations.
+    flops : float
+        Of a run, in FedAvg's on the same federation: geometric mean.
+    reached : float
+        Share of the runs that reach FedAvg's mean validation score.
+    seconds : float
+        CPU seconds until then, in FedAvg's mean on the same federation: median over the runs that do.
+    """
+
+    kilobytes: float
+    flops: float
+    reached: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Board:
+    """A track.
+
+    Attributes
+    ----------
+    name : str
+    metric : Metric
+    federations, methods : tuple of str
+        Labels, in the suite's order; the methods with those that are not ranked.
+    entries : dict
+        Of each federation and method.
+    ranked : tuple of str
+        Federations on which every ranked method has a score or cannot have one.
+    ranks : dict
+        Of each ranked method by federation, in the order of `ranked`; 1 is the best.
+    ranking : Ranking or None
+        Over `ranked`, of the methods in the order of `ranks`; None with fewer than two.
+    """
+
+    name: str
+    metric: Metric
+    federations: tuple[str, ...]
+    methods: tuple[str, ...]
+    entries: dict[Pair, Entry]
+    ranked: tuple[str, ...]
+    ranks: dict[str, list[float]]
+    ranking: Ranking | None
+
+    @property
+    def competitors(self) -> list[str]:
+        """Methods that are ranked, the best first; in the suite's order while nothing is ranked."""
+        listed = [method for method in self.methods if method not in UNRANKED]
+        return sorted(listed, key=self.average) if self.ranking else listed
+
+    @property
+    def alike(self) -> list[str]:
+        """Methods that are not told apart from the best, which is the first; none while nothing is ranked."""
+        if self.ranking is None:
+            return []
+        best, difference = self.average(self.competitors[0]), self.ranking.critical_difference
+        return [method for method in self.competitors if self.average(method) - best < difference]
+
+    @property
+    def open(self) -> dict[str, int]:
+        """How many methods are open on each federation that is not finished."""
+        counts = {
+            data: sum(self.entries[data, method].state == OPEN for method in self.methods)
+            for data in self.federations
+        }
+        return {data: count for data, count in counts.items() if count}
+
+    def average(self, method: str) -> float:
+        """Return a method's average rank; NaN while nothing is ranked."""
+        return float(np.mean(self.ranks[method])) if self.ranks.get(method) else math.nan
+
+
+def board(found: Track, rows: Sequence[Row]) -> Board:
+    """Return the board of a track.
+
+    Parameters
+    ----------
+    found : Track
+    rows : sequence of Row
+        Of this track; methods that are not in its suite come last.
+    """
+    methods = tuple(dict.fromkeys([*found.methods, *(row.method for row in rows)]))
+    federations = tuple(found.federations)
+    by_pair = grouped(rows, lambda row: row.pair)
+    pairs = [(data, method) for data in federations for method in methods]
+    entries = {pair: _entry(found, pair, by_pair.get(pair, [])) for pair in pairs}
+    competing = [method for method in methods if method not in UNRANKED]
+    whole = [data for data in federations if all(entries[data, each].state != OPEN for each in competing)]
+    metric = METRICS[rows[0].metric] if rows else METRICS["accuracy"]
+    by_federation = [ranks([entries[data, each] for each in competing], metric) for data in whole]
+    table = np.array(by_federation)
+    return Board(
+        found.name,
+        metric,
+        federations,
+        methods,
+        entries,
+        tuple(whole),
+        {method: [row[place] for row in by_federation] for place, method in enumerate(competing)},
+        ranking(table) if len(whole) > 1 and len(competing) > 2 else None,
+    )
+
+
+def _entry(found: Track, pair: Pair, rows: Sequence[Row]) -> Entry:
+    """Return how a pair stands."""
+    final = sorted((row for row in rows if row.stage == FINAL), key=lambda row: row.seed)
+    tuning = [row for row in rows if row.stage == TUNING]
+    scored = tuple(row for row in final if row.scored)
+    cannot = pair not in found.candidates and pair[1] in found.methods
+    candidates = len(found.candidates.get(pair, ()))
+    lost = len(tuning) == candidates > 0 and all(row.status == "diverged" for row in tuning)
+    if cannot or lost or any(not row.scored for row in final):
+        return Entry(NONE, scored)
+    return Entry("" if {row.seed for row in scored} >= set(SEEDS) else OPEN, scored)
+
+
+def ranks(entries: Sequence[Entry], metric: Metric) -> list[float]:
+    """Return the ranks of entries, 1 for the best.
+
+    Scores that are printed alike share their ranks; entries without a score share the last ones.
+    """
+    values = [
+        -math.inf if entry.state else metric.sign * float(metric.shown(entry.score.mean)) for entry in entries
+    ]
+    return [
+        sum(other > value for other in values) + (sum(other == value for other in values) + 1) / 2
+        for value in values
+    ]
+
+
+def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]:
+    """Return whether each ranked method is better or worse than another on a federation, or undecided.
+
+    Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
+    """
+    base = {row.seed: row.test for row in found.entries[data, reference].rows}
+    differences: dict[str, Estimate] = {}
+    for method in found.competitors:
+        entry = found.entries[data, method]
+        if method != reference and not entry.state and not found.entries[data, reference].state:
+            differences[method] = estimate(
+                [row.test - base[row.seed] for row in entry.rows if row.seed in base]
+            )
+    adjusted = holm([1.0 if math.isnan(each.p_value) else each.p_value for each in differences.values()])
+    return {
+        method: each.verdict(found.metric.higher, p_value)
+        for (method, each), p_value in zip(differences.items(), adjusted, strict=True)
+    }
+
+
+def tally(found: Board, method: str, reference: str) -> tuple[int, int]:
+    """Return on how many federations a method is better, and on how many worse, than another."""
+    verdicts = [leads(found, data, reference).get(method) for data in found.federations]
+    return verdicts.count("better"), verdicts.count("worse")
+
+
+def cost(found: Board, method: str) -> Costs:
+    """Return what a method costs."""
+    bytes_, flops, reached, seconds = [], [], [], []
+    for data in found.federations:
+        rows, base = found.entries[data, method].rows, found.entries[data, REFERENCE].rows
+        if not rows or not base:
+            continue
+        bytes_.append(_mean(row.bytes_per_client for row in rows))
+        flops.append(_mean(row.model_gflop for row in rows) / _mean(row.model_gflop for row in base))
+        reached += [not math.isnan(row.rounds_to_target) for row in rows]
+        usual = _mean(row.cpu_seconds_to_target for row in base)
+        seconds += [row.cpu_seconds_to_target / usual for row in rows]
+    known = [each for each in seconds if not math.isnan(each)]
+    return Costs(
+        _mean(bytes_) / 1e3,
+        float(np.exp(np.mean(np.log(flops)))) if flops else math.nan,
+        _mean(reached),
+        float(np.median(known)) if known else math.nan,
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Return the mean without NaN; NaN where nothing is left."""
+    known = [each for each in values if not math.isnan(each)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def names(listed: Sequence[str]) -> str:
+    """Return names as a sentence lists them."""
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"

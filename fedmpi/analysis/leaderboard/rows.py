@@ -1,0 +1,274 @@
+"""The leaderboard's rows: one per run, with what it scored, what it cost and where it comes from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedmpi.analysis import costs, scores
+from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track, tuned_text
+from fedmpi.analysis.winners import best_round
+from fedmpi.errors import BadInput
+from fedmpi.metrics.targets import first_round
+from fedmpi.store.identical import results_digest
+from fedmpi.store.reader import Run
+
+TUNING, FINAL = "tuning", "final"
+REFERENCE = "fedavg"
+"""Method whose validation score is the target that others are to reach."""
+
+ENDED = ("complete", "diverged")
+"""Statuses of a run that has a row."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Attributes
+    ----------
+    track, data, method : str
+        Labels: the track, the federation, the method.
+    stage : str
+        `TUNING` or `FINAL`.
+    case, seed, status : str, int, str
+    settings : str
+        What the tuning varies, ``key=value``.
+    metric : str
+        Name of the headline.
+    best_round : int
+        Of all clients together, from 1: that of the best validation score; 0 without one.
+    val, test : float
+        The headline in that round, mean over clients; NaN for a run that has diverged.
+    clients : int
+    bytes_per_client : float
+        Up and down, mean over participants and rounds.
+    model_gflop, cpu_seconds : float
+        Of training, all clients and rounds; of all ranks and rounds.
+    target : float
+        Mean validation score of FedAvg's runs on the federation; NaN where there are none.
+    rounds_to_target, cpu_seconds_to_target : float
+        Until the validation score is as good; NaN where it never is.
+    commit, numerics_version, config_digest, results_digest
+        Provenance: two runs that computed the same have the same digest of results.
+    """
+
+    track: str
+    data: str
+    method: str
+    stage: str
+    case: str
+    seed: int
+    status: str
+    settings: str
+    metric: str
+    best_round: int
+    val: float
+    test: float
+    clients: int
+    bytes_per_client: float
+    model_gflop: float
+    cpu_seconds: float
+    target: float
+    rounds_to_target: float
+    cpu_seconds_to_target: float
+    commit: str
+    numerics_version: int
+    config_digest: str
+    results_digest: str
+
+    @property
+    def pair(self) -> Pair:
+        """Federation and method."""
+        return self.data, self.method
+
+    @property
+    def scored(self) -> bool:
+        """Whether it is complete and has a score."""
+        return self.status == "complete" and not math.isnan(self.test)
+
+
+_COMPARED = (
+    *("status", "settings", "metric", "best_round", "val", "test", "clients", "bytes_per_client"),
+    *("model_gflop", "numerics_version", "config_digest", "results_digest"),
+)
+"""Columns that a second run must have alike: all but times, the commit, and what hangs on other rows."""
+
+COLUMNS = tuple(field.name for field in fields(Row))
+_TYPES: Mapping[str, type[str] | type[int] | type[float]] = {
+    each.name: {"str": str, "int": int, "float": float}[str(each.type)] for each in fields(Row)
+}
+
+
+def rows_of(found: Track, runs: Iterable[Run], stage: str, earlier: Sequence[Row] = ()) -> list[Row]:
+    """Return the rows of the runs of a stage that are complete or have diverged, in the order of the runs.
+
+    Parameters
+    ----------
+    found : Track
+    runs : iterable of Run
+    stage : str
+    earlier : sequence of Row
+        Of FedAvg, for the target, where it is not among the runs.
+    """
+    ended, pairs = [run for run in runs if run.status in ENDED], _pairs(found, stage)
+    listed = [_row(found, run, stage, pairs) for run in ended]
+    targets = _targets([row for row in earlier if row.stage == stage]) | _targets(listed)
+    return [
+        _with_target(row, run, targets.get(row.data, math.nan))
+        for row, run in zip(listed, ended, strict=True)
+    ]
+
+
+def _row(found: Track, run: Run, stage: str, pairs: Mapping[str, Pair]) -> Row:
+    name = str(run.config["name"])
+    if name not in pairs:
+        raise BadInput(
+            f"{run.folder}: no case of {found.suite.path}; it was changed: run it into another --out"
+        )
+    pair = pairs[name]
+    place, cost = best_round(run), costs.by_round(run)
+    whole = run.status == "complete" and place >= 0
+    taken = int(run.results["participated"].sum())
+    origin = run.attempts[-1].provenance if run.attempts else {}
+    return Row(
+        track=found.name,
+        data=pair[0],
+        method=pair[1],
+        stage=stage,
+        case=name,
+        seed=int(run.config["seed"]),
+        status=run.status,
+        settings=tuned_text(run.config, found.candidates[pair]),
+        metric=run.headline.name,
+        best_round=place + 1,
+        val=_at(run, "val", place) if whole else math.nan,
+        test=_at(run, "test", place) if whole else math.nan,
+        clients=len(run.clients),
+        bytes_per_client=float(cost.client_bytes.sum()) / taken if taken else math.nan,
+        model_gflop=float(cost.model_flops.sum()) / 1e9,
+        cpu_seconds=round(float(_cpu_seconds(run).sum()), 3),
+        target=math.nan,
+        rounds_to_target=math.nan,
+        cpu_seconds_to_target=math.nan,
+        commit=str(origin.get("source", {}).get("commit", "")),
+        numerics_version=run.numerics_version,
+        config_digest=run.config_digest,
+        results_digest=results_digest(run),
+    )
+
+
+def _pairs(found: Track, stage: str) -> dict[str, Pair]:
+    """Return federation and method by the name of a stage's case."""
+    if stage == TUNING:
+        return {case.name: pair for pair, cases in found.candidates.items() for case in cases}
+    return {f"{label}-seed{seed}": pair for label, pair in found.pairs.items() for seed in SEEDS}
+
+
+def _at(run: Run, part: str, place: int) -> float:
+    return float(scores.curve(run.results, run.headline, part)[place])
+
+
+def _cpu_seconds(run: Run) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the CPU seconds of all ranks by round [R]."""
+    found = np.zeros(run.rounds_completed)
+    for attempt, kept in run.kept_rounds():
+        found[kept + attempt.first_round] = attempt.measurements["cpu_seconds"][kept].sum(axis=1)
+    return found
+
+
+def _targets(listed: Iterable[Row]) -> dict[str, float]:
+    """Return FedAvg's mean validation score by federation."""
+    values: dict[str, list[float]] = {}
+    for row in listed:
+        if row.method == REFERENCE and row.scored:
+            values.setdefault(row.data, []).append(row.val)
+    return {data: float(np.mean(each)) for data, each in values.items()}
+
+
+def _with_target(row: Row, run: Run, target: float) -> Row:
+    if not row.scored or math.isnan(target):
+        return row
+    curve = scores.curve(run.results, run.headline, "val")
+    reached = first_round(curve, target, run.headline.higher)
+    if reached is None:
+        return replace(row, target=target)
+    seconds = round(float(_cpu_seconds(run)[: reached + 1].sum()), 3)
+    return replace(row, target=target, rounds_to_target=reached + 1, cpu_seconds_to_target=seconds)
+
+
+def merged(earlier: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+    """Return rows, new ones in the place of earlier ones of the same stage and case; the tuning first."""
+    found = {(row.stage, row.case): row for row in earlier}
+    found |= {(row.stage, row.case): row for row in new}
+    return sorted(found.values(), key=lambda row: row.stage != TUNING)
+
+
+def differences(first: Iterable[Row], second: Iterable[Row]) -> list[str]:
+    """Return a line for each case whose second row is not what the first is, times apart."""
+    there = {(row.stage, row.case): row for row in second}
+    lines = []
+    for row in first:
+        other = there.get((row.stage, row.case))
+        if other is None:
+            lines.append(f"{row.stage} {row.case}: not computed")
+            continue
+        changed = [name for name in _COMPARED if str(getattr(row, name)) != str(getattr(other, name))]
+        if changed:
+            listed = (f"{name} {getattr(row, name)} -> {getattr(other, name)}" for name in changed)
+            lines.append(f"{row.stage} {row.case}: {', '.join(listed)}")
+    return lines
+
+
+def as_csv(listed: Iterable[Row]) -> str:
+    """Return rows as a file; floats in full, NaN as an empty cell."""
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in listed:
+        writer.writerow({name: _text(value) for name, value in asdict(row).items()})
+    return stream.getvalue()
+
+
+def _text(value: object) -> object:
+    return "" if isinstance(value, float) and math.isnan(value) else value
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a file that `as_csv` made.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read, has other columns, or a cell that is no number.
+    """
+    try:
+        with path.open(newline="") as stream:
+            reader = csv.DictReader(stream)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
+            return [_read(row, f"{path}, line {reader.line_num}") for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path}: cannot read these rows ({error})") from error
+
+
+def _read(cells: Mapping[str, str], place: str) -> Row:
+    if None in cells or None in cells.values():
+        raise BadInput(f"{place}: not as many cells as columns; the file is damaged")
+    try:
+        values: dict[str, Any] = {name: _value(name, cell) for name, cell in cells.items()}
+        return Row(**values)
+    except ValueError as error:
+        raise BadInput(f"{place}: {error}; the file is damaged") from error
+
+
+def _value(name: str, cell: str) -> str | int | float:
+    kind = _TYPES[name]
+    return math.nan if kind is float and not cell else kind(cell)

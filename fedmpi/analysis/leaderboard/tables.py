@@ -1,0 +1,111 @@
+"""The tables of a track, in Markdown: ranks with costs, scores, settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
+from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.names import algorithm_name
+
+ALONE = "self-train"
+_NONE = "–"
+_MARKS = {"better": " ▲", "worse": " ▼"}
+
+
+def ranks(found: Board) -> str:
+    """Return a line per method: average rank, mean score, leads and costs."""
+    headings = (
+        *("", "average rank", f"mean score{' %' if found.metric.percent else ''}"),
+        *("against FedAvg", "against self-train", "kB per client and round"),
+        *("FLOP", "reach the target", "time to target"),
+    )
+    return _table(headings, (_rank_line(found, method) for method in _methods(found)))
+
+
+def _rank_line(found: Board, method: str) -> list[str]:
+    spent = cost(found, method)
+    entries = [found.entries[data, method] for data in found.federations]
+    mean = math.nan if any(each.state for each in entries) else _mean([each.score.mean for each in entries])
+    return [
+        _name(method),
+        _number(found.average(method), ".1f"),
+        _NONE if math.isnan(mean) else found.metric.shown(mean),
+        _tally(found, method, REFERENCE),
+        _tally(found, method, ALONE),
+        _number(spent.kilobytes, ",.0f"),
+        _number(spent.flops, ".2f"),
+        _number(spent.reached, ".0%"),
+        _number(spent.seconds, ".2f"),
+    ]
+
+
+def _tally(found: Board, method: str, reference: str) -> str:
+    if method == reference or method in UNRANKED:
+        return _NONE
+    better, worse = tally(found, method, reference)
+    return f"{better} better, {worse} worse"
+
+
+def scores(found: Board) -> str:
+    """Return a line per method: its score on each federation, with its interval."""
+    verdicts = {data: leads(found, data) for data in found.federations}
+    best = {data: _best(found, data) for data in found.federations}
+    lines = (
+        [_name(each), *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations)]
+        for each in _methods(found)
+    )
+    return _table(("", *found.federations), lines)
+
+
+def _best(found: Board, data: str) -> str:
+    """Return the best score of a federation as it is printed."""
+    entries = [found.entries[data, method] for method in found.competitors]
+    means = [entry.score.mean for entry in entries if not entry.state]
+    return found.metric.shown(max(means, key=lambda mean: found.metric.sign * mean)) if means else ""
+
+
+def _score(found: Board, data: str, method: str, verdicts: Mapping[str, str], best: str) -> str:
+    entry = found.entries[data, method]
+    if entry.state:
+        return "open" if entry.state == OPEN else _NONE
+    shown = found.metric.shown(entry.score.mean)
+    bold = f"**{shown}**" if shown == best and method not in UNRANKED else shown
+    return f"{bold} ± {found.metric.shown(entry.score.half)}{_MARKS.get(verdicts.get(method, ''), '')}"
+
+
+def settings(found: Board) -> str:
+    """Return a line per method: what the tuning chose on each federation."""
+    lines = (
+        [_name(method), *(_setting(found, data, method) for data in found.federations)]
+        for method in _methods(found)
+    )
+    return _table(("", *found.federations), lines)
+
+
+def _setting(found: Board, data: str, method: str) -> str:
+    rows = found.entries[data, method].rows
+    parts = [part.partition("=") for part in (rows[0].settings if rows else "").split()]
+    return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, _, value in parts) or _NONE
+
+
+def _methods(found: Board) -> list[str]:
+    return [*found.competitors, *(method for method in found.methods if method in UNRANKED)]
+
+
+def _name(method: str) -> str:
+    return f"*{algorithm_name(method)}*" if method in UNRANKED else algorithm_name(method)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _number(value: float, form: str) -> str:
+    return _NONE if math.isnan(value) else format(value, form)
+
+
+def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [headings, ["---"] * len(headings), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,182 @@
+"""A track: the suite of its tuning, and the suite of the winners that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedmpi.analysis.winners import winners
+from fedmpi.config.documents import load_toml
+from fedmpi.config.suite import CaseSettings, Suite, read
+from fedmpi.config.tables import look_up, merge, toml_text
+from fedmpi.errors import BadInput
+from fedmpi.store.reader import Run
+
+SEEDS = tuple(range(1, 11))
+"""Of the winners. A seed also draws the partition and the split; tuning has none of them."""
+
+AXES = ("data", "algorithm")
+"""Of a track's suite: the federation, and the method."""
+
+Settings = dict[str, Any]
+Pair = tuple[str, str]
+"""Labels of a federation and of a method."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """A track.
+
+    Attributes
+    ----------
+    suite : Suite
+        Its tuning: every candidate of every method on every federation.
+    candidates : dict
+        Those of each pair, in the suite's order.
+    """
+
+    suite: Suite
+    candidates: dict[Pair, list[CaseSettings]]
+
+    @property
+    def name(self) -> str:
+        """The last part of the suite's name, such as graphs."""
+        return self.suite.name.rpartition("/")[2]
+
+    @property
+    def tuned_file(self) -> Path:
+        """Where the suite of the winners is, beside that of the tuning."""
+        return self.suite.path.with_name(f"{self.suite.path.stem}-tuned.toml")
+
+    @property
+    def tuned_name(self) -> str:
+        """Its name."""
+        return f"{self.suite.name}-tuned"
+
+    @property
+    def pairs(self) -> dict[str, Pair]:
+        """Each pair by its label in the suite of the winners."""
+        return {f"{data}-{method}": (data, method) for data, method in self.candidates}
+
+    @property
+    def federations(self) -> list[str]:
+        """Labels of the federations in the suite's order."""
+        return list(dict.fromkeys(data for data, _ in self.candidates))
+
+    @property
+    def methods(self) -> list[str]:
+        """Labels of the methods in the suite's order."""
+        return list(dict.fromkeys(method for _, method in self.candidates))
+
+
+def track(path: Path, overrides: Sequence[str] = ()) -> Track:
+    """Read a track's suite.
+
+    Raises
+    ------
+    BadInput
+        It has not the axes of a track, a case whose seed is one of the winners', or methods with different
+        numbers of candidates.
+    """
+    suite = read(path, overrides)
+    candidates: dict[Pair, list[CaseSettings]] = {}
+    for case in suite.cases:
+        if any(axis not in case.labels for axis in AXES):
+            raise BadInput(f"{path}: no track of a leaderboard: its suite needs the axes data and algorithm")
+        seed = case.settings.get("seed", 0)
+        if seed in SEEDS:
+            raise BadInput(
+                f"{path}: seed {seed} is one of the winners' ({SEEDS[0]} to {SEEDS[-1]}): tune on another"
+            )
+        candidates.setdefault((case.labels["data"], case.labels["algorithm"]), []).append(case)
+    counts = {len(cases) for cases in candidates.values()}
+    if len(counts) > 1:
+        listed = ", ".join(map(str, sorted(counts)))
+        raise BadInput(
+            f"{path}: methods have {listed} candidates; a leaderboard gives all of them the same number"
+        )
+    return Track(suite, candidates)
+
+
+def chosen(found: Track, runs: Iterable[Run]) -> dict[Pair, Settings]:
+    """Return the settings of the best candidate of each pair by validation; none where all have diverged."""
+    by_name = {case.name: case for case in found.suite.cases}
+    complete = [run for run in runs if run.status == "complete"]
+    labels = {name: case.labels for name, case in by_name.items()}
+    best = winners(complete, AXES, labels) if complete else []
+    return {(each.group[0], each.group[1]): by_name[each.config["name"]].settings for each in best}
+
+
+def stored(path: Path) -> dict[str, Settings]:
+    """Return the settings of a suite of winners by their labels; nothing where there is no such file."""
+    if not path.is_file():
+        return {}
+    text = load_toml(path, "suite")
+    listed = text.get("matrix", {}).get("winner", [])
+    return {
+        str(each["label"]): merge(text.get("case", {}), {key: each[key] for key in each if key != "label"})
+        for each in listed
+    }
+
+
+def tuned_suite(found: Track, settings: Mapping[str, Settings]) -> str:
+    """Return the suite of the winners, TOML: what all share stands in ``[case]``.
+
+    Parameters
+    ----------
+    found : Track
+    settings : mapping
+        Of the winners, by label.
+    """
+    kept = [{key: value for key, value in each.items() if key != "seed"} for each in settings.values()]
+    shared = {key: value for key, value in kept[0].items() if all(each.get(key) == value for each in kept)}
+    shared.pop("algorithm", None)  # of a single winner: a value of an axis has some setting of its own
+    axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in SEEDS]
+    lines = [
+        "# Written by `fedmpi leaderboard run`; do not edit. Each method's best candidate by validation.",
+        f'name = "{found.tuned_name}"',
+        f'description = "Leaderboard, {found.name}: the winners of the tuning, ten seeds"',
+        'priority = ["winner"]',
+        "",
+        "[case]",
+        *(f"{key} = {toml_text(value)}" for key, value in shared.items()),
+        "",
+        "[matrix]",
+        f"seed = {toml_text(axis)}",
+        "winner = [",
+    ]
+    for label, each in zip(settings, kept, strict=True):
+        own = {key: value for key, value in each.items() if key not in shared}
+        lines.append(f"    {toml_text({'label': label, **own})},")
+    return "\n".join([*lines, "]", ""])
+
+
+def merged(
+    found: Track, earlier: Mapping[str, Settings], new: Mapping[Pair, Settings]
+) -> dict[str, Settings]:
+    """Return the winners by label: new ones in the place of earlier ones, in the order of the suite."""
+    fresh = {f"{data}-{method}": settings for (data, method), settings in new.items()}
+    order = [label for label in (*found.pairs, *earlier) if label in fresh or label in earlier]
+    return {label: fresh.get(label, earlier.get(label, {})) for label in dict.fromkeys(order)}
+
+
+def tuned_text(settings: Mapping[str, Any], candidates: Sequence[CaseSettings]) -> str:
+    """Return what sets a candidate apart from the others of its method: ``key=value``, sorted by key."""
+    keys = sorted({key.removesuffix(".name") for each in candidates for key in _leaves(each.settings)})
+    varied = [key for key in keys if len({str(look_up(each.settings, key)) for each in candidates}) > 1]
+    values = {key: look_up(settings, key) for key in varied}
+    return " ".join(f"{key}={_plain(value)}" for key, value in values.items() if value is not None)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else toml_text(value)
+
+
+def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key

@@ -1,0 +1,235 @@
+"""The leaderboard: the same number of candidates for all, winners by validation, ranks and leads worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from fedmpi.analysis.leaderboard import rows as files
+from fedmpi.analysis.leaderboard.board import board, cost, leads, tally
+from fedmpi.analysis.leaderboard.page import pages
+from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row
+from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
+from fedmpi.cli.leaderboard import ROWS, TRACKS
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
+
+ROOT = Path(__file__).parents[2]
+SUITE = """
+name = "demo/graphs"
+where = [
+    { when = { algorithm = "fedprox", setting = "b" }, set = { algorithm = { mu = 1.0 } } },
+    { when = { algorithm = "fedavg", setting = "b" }, set = { optimizer = { lr = 0.02 } } },
+    { when = { algorithm = "self-train", setting = "b" }, set = { optimizer = { lr = 0.03 } } },
+    { when = { data = "two", algorithm = "self-train" }, skip = true },
+]
+[case]
+dataset = "synthetic"
+rounds = 2
+[matrix]
+data = [
+    { label = "one", partition = { name = "per-dataset", seed = 0 } },
+    { label = "two", partition = { name = "per-dataset", tiny = true, seed = 0 } },
+]
+algorithm = ["fedavg", "fedprox", "self-train"]
+setting = [{ label = "a", optimizer = { lr = 0.01 } }, { label = "b", optimizer = { lr = 0.01 } }]
+"""
+
+
+@pytest.fixture
+def demo(tmp_path):
+    path = tmp_path / "graphs.toml"
+    path.write_text(SUITE)
+    return track(path)
+
+
+def row(data, method, seed, test, stage=FINAL, status="complete", **other) -> Row:
+    own = dict.fromkeys(("settings", "commit", "config_digest", "results_digest"), "")
+    numbers = dict.fromkeys(("bytes_per_client", "model_gflop", "cpu_seconds"), 1000.0)
+    never = dict.fromkeys(("target", "rounds_to_target", "cpu_seconds_to_target"), math.nan)
+    values = {**own, **numbers, **never, "case": f"{data}-{method}-seed{seed}", "metric": "accuracy"}
+    values |= {"best_round": 1, "val": test, "clients": 2, "numerics_version": 2} | other
+    return Row("graphs", data, method, stage, seed=seed, status=status, test=test, **values)
+
+
+def runs(data, method, *, mean, spread=0.0, **other) -> list[Row]:
+    """Return ten rows, half of them `spread` above the mean and half below."""
+    return [
+        row(data, method, seed, mean + (spread if seed % 2 else -spread), **other) for seed in range(1, 11)
+    ]
+
+
+def test_a_track_has_the_same_number_of_candidates_for_all(demo, tmp_path):
+    assert {len(cases) for cases in demo.candidates.values()} == {2}
+    assert list(demo.pairs) == ["one-fedavg", "one-fedprox", "one-self-train", "two-fedavg", "two-fedprox"]
+    unequal = tmp_path / "unequal.toml"
+    unequal.write_text(
+        SUITE.replace('algorithm = "self-train" }', 'algorithm = "self-train", setting = "b" }')
+    )
+    with pytest.raises(BadInput, match="methods have 1, 2 candidates; a leaderboard gives all of them"):
+        track(unequal)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("rounds = 2", "rounds = 2\nseed = 3", "seed 3 is one of the winners' (1 to 10): tune on another"),
+        (
+            "\ndata = [",
+            "\nplace = [",
+            "no track of a leaderboard: its suite needs the axes data and algorithm",
+        ),
+    ],
+)
+def test_what_is_no_track_is_refused(tmp_path, old, new, words):
+    path = tmp_path / "graphs.toml"
+    path.write_text(SUITE.replace('{ data = "two", ', "{ ").replace(old, new))
+    with pytest.raises(BadInput) as error:
+        track(path)
+    assert words in str(error.value)
+
+
+def test_the_bundled_tracks_tune_all_methods_alike():
+    for name in TRACKS:
+        found = track(locations.find(f"leaderboard/{name}"))
+        assert {len(cases) for cases in found.candidates.values()} == {4}
+        for cases in found.candidates.values():
+            assert len({tuned_text(case.settings, cases) for case in cases}) == 4
+
+
+def test_the_suite_of_the_winners_runs_their_settings_with_ten_seeds(demo, tmp_path):
+    fedprox = demo.candidates["one", "fedprox"][1].settings
+    demo.tuned_file.write_text(tuned_suite(demo, {"one-fedprox": fedprox}))
+    cases = [item.case for item in check_suite(read(demo.tuned_file))]
+    assert [case.name for case in cases] == [f"one-fedprox-seed{seed}" for seed in range(1, 11)]
+    assert {(case.seed, case.partition.seed, case.algorithm.mu) for case in cases} == {
+        (seed, seed, 1.0) for seed in range(1, 11)
+    }
+    assert cases[0].optimizer.lr == 0.01
+
+
+def test_new_winners_take_the_place_of_earlier_ones_and_others_stay(demo):
+    first, second = (demo.candidates["one", "fedavg"][place].settings for place in (0, 1))
+    demo.tuned_file.write_text(tuned_suite(demo, {"one-fedavg": first, "two-fedprox": first}))
+    found = merged(demo, stored(demo.tuned_file), {("one", "fedavg"): second, ("one", "fedprox"): first})
+    assert list(found) == ["one-fedavg", "one-fedprox", "two-fedprox"]
+    assert [each["optimizer"]["lr"] for each in found.values()] == [0.02, 0.01, 0.01]
+
+
+def test_settings_are_named_that_set_candidates_apart(demo):
+    cases = demo.candidates["one", "fedprox"]
+    config = {
+        case.name: item.case.config()
+        for case, item in zip(demo.suite.cases, check_suite(demo.suite), strict=True)
+    }
+    assert [tuned_text(config[case.name], cases) for case in cases] == [
+        "algorithm.mu=0.01",
+        "algorithm.mu=1.0",
+    ]
+
+
+def test_ranks_are_averages_and_who_cannot_run_is_last(demo):
+    rows = (
+        runs("one", "fedavg", mean=0.5)
+        + runs("one", "fedprox", mean=0.7)
+        + runs("one", "self-train", mean=0.5)
+    )
+    rows += runs("two", "fedavg", mean=0.4) + runs("two", "fedprox", mean=0.6)
+    found = board(demo, rows)
+    assert found.ranks == {"fedavg": [2.5, 2.0], "fedprox": [1.0, 1.0], "self-train": [2.5, 3.0]}
+    assert found.competitors == ["fedprox", "fedavg", "self-train"]
+    assert found.average("fedavg") == 2.25
+    assert found.ranking is not None
+    # Demsar's q at 5 % is 2.343 for three methods: 2.343 * sqrt(3 * 4 / (6 * 2)).
+    assert found.ranking.critical_difference == pytest.approx(2.343, abs=1e-3)
+    assert found.open == {}
+
+
+def test_a_method_that_diverges_has_no_score_and_missing_runs_are_open(demo):
+    rows = runs("one", "fedavg", mean=0.5)[:9]
+    rows += [*runs("one", "fedprox", mean=0.7)[:9], row("one", "fedprox", 10, math.nan, status="diverged")]
+    rows += [
+        row("two", "fedprox", 0, math.nan, TUNING, "diverged", case=f"two-fedprox-{each}") for each in "ab"
+    ]
+    found = board(demo, rows)
+    states = {pair: entry.state for pair, entry in found.entries.items()}
+    assert states["one", "fedprox"] == states["two", "fedprox"] == states["two", "self-train"] == "none"
+    assert states["one", "fedavg"] == states["two", "fedavg"] == states["one", "self-train"] == "open"
+    assert found.open == {"one": 2, "two": 1}
+    assert found.ranking is None
+
+
+def test_leads_are_paired_by_seed(demo):
+    rows = runs("one", "fedavg", mean=0.5, spread=0.2) + runs("one", "fedprox", mean=0.51, spread=0.19)
+    rows += runs("one", "self-train", mean=0.5, spread=-0.2)
+    found = board(demo, rows)
+    # FedProx: 0.00 or 0.02 more, mean 0.01 of standard error 0.0033; self-train: 0.4 more or less, mean 0.
+    assert leads(found, "one") == {"fedprox": "better", "self-train": "undecided"}
+    assert tally(found, "fedprox", "fedavg") == (1, 0)
+
+
+def test_costs_are_in_those_of_fedavg(demo):
+    rows = runs("one", "fedavg", mean=0.5, rounds_to_target=2.0, cpu_seconds_to_target=4.0)
+    rows += runs("one", "fedprox", mean=0.5, model_gflop=3000.0, bytes_per_client=5000.0)
+    rows[10:12] = [
+        row(
+            "one",
+            "fedprox",
+            seed,
+            0.5,
+            model_gflop=3000.0,
+            bytes_per_client=5000.0,
+            rounds_to_target=1.0,
+            cpu_seconds_to_target=seconds,
+        )
+        for seed, seconds in ((1, 2.0), (2, 6.0))
+    ]
+    found = cost(board(demo, rows), "fedprox")
+    assert (found.kilobytes, found.flops, found.reached, found.seconds) == (5.0, pytest.approx(3.0), 0.2, 1.0)
+
+
+def test_rows_survive_their_file_and_differences_are_named(tmp_path):
+    written = [
+        row("one", "fedavg", 1, 0.5, results_digest="a"),
+        row("one", "fedavg", 2, math.nan, status="diverged"),
+    ]
+    path = tmp_path / "rows.csv"
+    path.write_text(files.as_csv(written))
+    again = files.read(path)
+    assert files.differences(written, again) == []
+    assert again[0] == written[0] or math.isnan(again[0].target)
+    other = [row("one", "fedavg", 1, 0.5, results_digest="b", cpu_seconds=7.0)]
+    assert files.differences(written, other) == [
+        "final one-fedavg-seed1: results_digest a -> b",
+        "final one-fedavg-seed2: not computed",
+    ]
+    path.write_text("suite,case\n")
+    with pytest.raises(BadInput, match="its columns differ"):
+        files.read(path)
+    path.write_text(files.as_csv(written).replace(",0.5,", ",half,"))
+    with pytest.raises(BadInput, match=r"line 2: .*half.*; the file is damaged"):
+        files.read(path)
+
+
+def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
+    rows = runs("one", "fedavg", mean=0.5) + runs(
+        "one", "fedprox", mean=0.7, settings="algorithm.mu=1.0 optimizer.lr=0.01"
+    )
+    text = pages([board(demo, rows)], "board.md")["board.md"]
+    assert "| FedProx | " in text
+    assert "**70.00** ± 0.00 ▲" in text
+    assert "mu 1.0, lr 0.01" in text
+    assert "**Not complete.** Methods without all their runs: one 1, two 2." in text
+    assert pages([board(demo, [])], "board.md")["board.md"].count("Nothing is ranked yet.") == 1
+
+
+def test_the_committed_page_follows_from_the_committed_rows():
+    listed = [each for path in sorted((ROOT / ROWS).glob("*.csv")) for each in files.read(path)]
+    found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
+    boards = [board(each, [row for row in listed if row.track == each.name]) for each in found]
+    for path, text in pages(boards, "leaderboard.md").items():
+        assert (ROOT / "docs" / path).read_text() == text, "run: fedmpi leaderboard page"

@@ -1,0 +1,53 @@
+"""``fedmpi leaderboard``: tuned, run, recomputed with the same bits, and shown by one command each."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedmpi.analysis.leaderboard import rows as files
+
+SUITE = """
+name = "demo/graphs"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 2, graphs = 20, nodes = [8, 9] } }
+model = { hidden = 16, layers = 1 }
+rounds = 1
+seed = 0
+[matrix]
+data = [{ label = "one", partition = { name = "per-dataset", seed = 0 } }]
+algorithm = [{ label = "fedavg", algorithm = "fedavg" }]
+"optimizer.lr" = [0.01, 0.02]
+"""
+
+
+def refused(done, words):
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert words in done.stderr
+
+
+def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
+    (tmp_path / "demo.toml").write_text(SUITE)
+    done = fedmpi("leaderboard", "run", "demo.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = tmp_path / "results/reference/leaderboard/graphs.csv"
+    rows = files.read(path)
+    assert [row.stage for row in rows] == ["tuning"] * 2 + ["final"] * 10
+    best = max(rows[:2], key=lambda row: row.val)
+    assert {row.settings for row in rows[2:]} == {best.settings}
+    assert [row.seed for row in rows[2:]] == list(range(1, 11))
+    assert rows[2].target == pytest.approx(sum(row.val for row in rows[2:]) / 10)
+    assert len({row.results_digest for row in rows}) == 12
+
+    before = path.read_text()
+    assert fedmpi("leaderboard", "run", "demo.toml").returncode == 0
+    assert path.read_text() == before
+    same = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
+    assert (same.returncode, "1 case computed again: the same bits" in same.stdout) == (0, True)
+    refused(fedmpi("leaderboard", "page"), "rows of one: leaderboard/graphs has no such federation")
+    refused(fedmpi("leaderboard", "run", "demo.toml", "--set", "optimizer.lr=0.01"), "it chooses federations")
+
+
+def test_what_is_no_track_is_refused(fedmpi, tmp_path):
+    refused(fedmpi("leaderboard", "run", "graph"), "graph: no such suite")
+    refused(fedmpi("leaderboard", "check", "graphs"), "leaderboard/graphs.csv: cannot read these rows")
+    refused(fedmpi("leaderboard", "run", "synthetic/quick"), "needs the axes data and algorithm")
