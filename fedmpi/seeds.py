@@ -35,6 +35,7 @@ class Purpose(IntEnum):
     LEAVING = 12
     MERGING = 13
     PROXY = 14
+    MENDING = 15
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

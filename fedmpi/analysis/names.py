@@ -35,6 +35,7 @@ _ALGORITHMS = {
     "fedproto": "FedProto",
     "fedgta": "FedGTA",
     "fedpub": "FED-PUB",
+    "fedsage-plus": "FedSage+",
 }
 _OBJECTIVES = {
     "infograph": "InfoGraph",
@@ -53,7 +54,7 @@ ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train"
 _FURTHER = (
     *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
     *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    *("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub"),
+    *("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus"),
 )
 """All other algorithms, in the order in which they take colours and dashes."""
 

@@ -23,6 +23,7 @@ from fedmpi.algorithms.capabilities import (
 )
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_calls import HookCalls
+from fedmpi.models.generator import Generator
 from fedmpi.models.options import ModelOptions
 from fedmpi.store.schema import Field
 
@@ -128,6 +129,14 @@ class MaskedModel(CapabilityHooks):
     def least_mask(self) -> float:
         """Elements of a mask below it count as 0 after training."""
         return self._calls.ask("least_mask", (), checks.share)
+
+
+class Mends(CapabilityHooks):
+    """Checked hooks of the capability."""
+
+    def generator(self) -> Generator:
+        """Return the network that generates missing neighbours."""
+        return self._calls.ask_once("generator", (), checks.generator)
 
 
 class EmbeddingLoss(CapabilityHooks):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from fedmpi.algorithms.capabilities import Division, RoundWeights
+from fedmpi.models.generator import Generator
 from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
 from fedmpi.store.stored import StoredField, in_words
 
@@ -148,6 +149,13 @@ def phases(value: Any) -> tuple[int, ...]:
     if not len(epochs) or epochs.min() < 1:
         raise Breach(f"returned {value!r}: it must be the epochs of each phase, 1 or more")
     return tuple(epochs.tolist())
+
+
+def generator(value: Any) -> Generator:
+    """Return the settings of a generator of missing neighbours."""
+    if not isinstance(value, Generator):
+        raise Breach(f"returned {type(value).__name__}: it must be a Generator")
+    return value
 
 
 def share(value: Any) -> float:

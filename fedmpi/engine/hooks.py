@@ -35,7 +35,7 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, mixed, masked, merging, embeddings, prototypes
+    penalty, controls, vector, phases, personal, mixed, masked, merging, mending, embeddings, prototypes
     splits, regroups, aggregates, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
@@ -64,6 +64,7 @@ class Hooks:
         self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
         self.masked = self._having(capabilities.MaskedModel, own.MaskedModel)
         self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
+        self.mending = self._having(capabilities.Mends, own.Mends)
         self.embeddings = self._having(capabilities.EmbeddingLoss, own.EmbeddingLoss)
         self.prototypes = self._having(capabilities.Prototypes, own.Prototypes)
         self.splits = self._having(capabilities.Splits, own.Splits)

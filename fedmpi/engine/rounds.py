@@ -31,6 +31,7 @@ from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import PROTOTYPES
+from fedmpi.engine.mending import Mended, mend
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.privacy import Noisy, Privacy
@@ -117,6 +118,7 @@ class Rounds:
         scored = self._make_figures(evaluation.FIGURES)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
         self._totals: list[int] | None = None
+        self._mended: Mended | None = None
         self._sampled: Ints | None = None
 
     def _make_privacy(self) -> Privacy:
@@ -211,6 +213,15 @@ class Rounds:
             if self.algorithm.server:
                 self.algorithm.server.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
+
+    def mend(self, federation: Federation) -> Mended | None:
+        """Mend the clients' parts of a graph before the first round, if the algorithm does."""
+        if self.algorithm.mending is None:
+            return None
+        settings, collectives = self.algorithm.mending.generator(), self.world.collectives
+        self._mended = mend(self.case, settings, collectives, federation, self.states)
+        self.meter.executed_flops += self._mended.executed_flops
+        return self._mended
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; it decides from this rank's `stop` and rank 0's `checkpoint` for all ranks.
@@ -455,6 +466,8 @@ class Rounds:
             results |= task.rows(closing.flags)
         results |= self._attackers.rows() | self._privacy.rows(round)
         results |= {} if self._sampled is None else {CLIENT_ID.name: self._sampled}
+        if self._mended is not None:
+            self._mended.add_to(results, round)
         measured = record_rows.measurements(trained, self.case.link, traffic)
         kept = round + 1 in self.case.evaluation.embeddings
         embeddings = task.embeddings(closing.flags) if kept else {}

@@ -25,7 +25,7 @@ from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of, load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
-from fedmpi.engine import attacks, privacy
+from fedmpi.engine import attacks, mending, privacy
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.energy import find as find_energy
@@ -156,6 +156,7 @@ def _run(
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
         own = (*attacks.fields_of(case), *privacy.fields_of(case), *_place_fields(federation))
+        own = (*own, *mending.fields_of(hooks))
         energy = find_energy(case, world)
         added = (*_reduction_fields(case, federation.num_clients), *energy.fields)
         fields = (*hooks.fields(), *task.fields, *own, *added)
@@ -175,11 +176,17 @@ def _run(
             run_folder.finish("complete")
             return
         rounds.begin(saved)
+        mended = _mend(rounds, federation, observer)
         del saved  # the clients hold it now
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
-        facts = {**_facts(world, federation, states), "energy": energy.describe(), "datasets": digests}
+        facts = {
+            **_facts(world, federation, states),
+            **mended,
+            "energy": energy.describe(),
+            "datasets": digests,
+        }
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
@@ -215,6 +222,20 @@ def _set_arithmetic(case: Case) -> None:
     flushed = case.subnormals == "flushed"
     if not torch.set_flush_denormal(flushed) and flushed:
         raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
+
+
+def _mend(rounds: Rounds, federation: Federation, observer: Observer) -> dict[str, Any]:
+    """Mend the clients' parts of a graph, if the algorithm does; return what the provenance says of it."""
+    name, is_root = rounds.algorithm.name, rounds.world.is_root
+    if rounds.algorithm.mending is not None and is_root:
+        observer.note(f"{name}: clients mend their parts of the graph before round 1")
+    mended = rounds.mend(federation)
+    if mended is None:
+        return {}
+    if is_root:
+        nodes = int(mended.nodes.sum())
+        observer.note(f"{name}: generated {nodes:,} nodes in {mended.seconds:.0f} s")
+    return {"mending_seconds": mended.seconds}
 
 
 def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:

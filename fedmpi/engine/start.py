@@ -24,7 +24,7 @@ from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN, FlatModel
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
-from fedmpi.store.schema import CLIENT_ID, MEASUREMENTS, RESULTS
+from fedmpi.store.schema import CLIENT_ID, GENERATED_NODES, MEASUREMENTS, RESULTS
 from fedmpi.tasks.base import Task
 
 if TYPE_CHECKING:
@@ -57,7 +57,13 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     """
     mine = world.together(partial(_answers, case, hooks, federation))
     own = {field.name for field in hooks.fields()}
-    others = (*federation.task.fields, CLIENT_ID, *attacks.fields_of(case), *privacy.fields_of(case))
+    others = (
+        *federation.task.fields,
+        CLIENT_ID,
+        GENERATED_NODES,
+        *attacks.fields_of(case),
+        *privacy.fields_of(case),
+    )
     if taken := sorted(own & {field.name for field in others}):
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
@@ -94,6 +100,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "phases": digest(hooks.phases.phases(case.local_epochs) if hooks.phases else ()),
+            "generator": digest(hooks.mending.generator() if hooks.mending else ()),
             "report_size": digest(*(hooks.report_size(case.model, each) for each in _classes(federation))),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),
@@ -118,6 +125,8 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             f"algorithm {hooks.name}: hook num_statistics depends on the classes, in which clients differ: "
             "choose datasets of as many classes"
         )
+    if hooks.mending and (reason := _unmendable(federation)):
+        raise BadInput(f"algorithm {hooks.name} {reason}")
     if hooks.masked:
         hooks.masked.masks(tuple(parameters))
     if hooks.prototypes and len(_classes(federation)) > 1:
@@ -138,6 +147,16 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
 
 
+def _unmendable(federation: Federation) -> str:
+    """Return why the clients cannot mend their data with each other's help, or nothing."""
+    if any(split.nodes is None for split in federation.partition.clients):
+        return (
+            'mends parts of one graph, and these clients have graphs: use the partition "louvain" or "metis"'
+        )
+    widths = {shape.width for shape in federation.shapes}
+    return "compares features of clients, and these have others: use one dataset" if len(widths) > 1 else ""
+
+
 def _classes(federation: Federation) -> list[int]:
     """Return the numbers of classes that models of clients have, each once, ascending."""
     return sorted({shape.classes for shape in federation.shapes})
@@ -153,7 +172,10 @@ def _predicted(federation: Federation) -> list[object]:
 
 def _refuse_fields(task: Task) -> None:
     """Raise BadInput where a field of a task is not the only one of its name."""
-    taken = {field.name for field in (*RESULTS, *MEASUREMENTS, CLIENT_ID, attacks.ATTACKER, privacy.EPSILON)}
+    taken = {
+        field.name
+        for field in (*RESULTS, *MEASUREMENTS, CLIENT_ID, GENERATED_NODES, attacks.ATTACKER, privacy.EPSILON)
+    }
     for field in task.fields:
         if field.name in taken:
             raise BadInput(f'task {task.name}: two fields of a record are named "{field.name}": rename one')

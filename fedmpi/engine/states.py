@@ -30,6 +30,7 @@ from fedmpi.engine.personal import Personal
 from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
+from fedmpi.graphs.mended import Generated, mended
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.grouped_gin import GroupedGin
@@ -232,6 +233,12 @@ class States:
         else:
             made[shape] = fast_network(case.model, model, self._scratch)
         return made[shape]
+
+    def mend(self, case: Case, federation: Federation, generated: Mapping[int, Generated]) -> None:
+        """Give the hosted clients their parts of the graph with generated nodes."""
+        for number, client in self.clients.items():
+            parts = [mended(part, generated[number]) for part in federation.data(case, number)]
+            client.passes = self._supervised(case, federation, number, parts[0], parts[1])
 
     def num_parameters(self) -> list[int]:
         """Return the number of parameters of each client's model."""

@@ -85,7 +85,8 @@ def _type(annotation: Any) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(_type(part) for part in parts)
     if origin is tuple:
-        word = {int: "integers", float: "numbers"}.get(parts[0], "texts")
+        first = get_args(parts[0])[0] if get_origin(parts[0]) is Annotated else parts[0]
+        word = {int: "integers", float: "numbers"}.get(first, "texts")
         return f"list of {word}" if parts[-1] is ... else f"{len(parts)} {word}"
     return _TYPES.get(annotation, getattr(annotation, "__name__", str(annotation)))
 

@@ -10,6 +10,7 @@ from fedmpi.algorithms.capabilities import (
     EmbeddingLoss,
     LocalMerging,
     MaskedModel,
+    Mends,
     MixedModel,
     PersonalAggregates,
     PersonalModel,
@@ -43,6 +44,7 @@ _CLASSIFIES = (
     | EmbeddingLoss
     | Prototypes
     | PersonalAggregates
+    | Mends
 )
 """Capabilities that are made for a supervised objective."""
 
@@ -65,10 +67,12 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "task", f"{name} reads graphs' embeddings, {reason}"
     if isinstance(algorithm, Prototypes) and not classifies(case.task, case.dataset.name):
         return "task", f"{name} has a prototype of each class: use a task of one class per graph"
-    if isinstance(algorithm, PersonalAggregates) and (reason := _other_task(algorithm, case)):
+    if isinstance(algorithm, PersonalAggregates) and (reason := _other_task(algorithm.tasks, case)):
         return "task", reason
     if isinstance(algorithm, Prototypes) and reduction.secret:
         return "reduction", f'the server of {name} sees the prototypes of single clients: use "exact"'
+    if isinstance(algorithm, Mends) and (wrong := _unmended(algorithm, case)):
+        return wrong
     if reason := _refusal(algorithm, case):
         return "algorithm", reason
     if isinstance(algorithm, Regroups) and case.participation < 1:
@@ -94,14 +98,28 @@ def _without_embeddings(case: Case) -> str:
     return f'and task "{task.name}" is about {task.of}s' if task is not None and task.of != "graph" else ""
 
 
-def _other_task(algorithm: PersonalAggregates, case: Case) -> str:
+def _other_task(tasks: frozenset[str], case: Case) -> str:
     """Return that the case has none of the tasks that the algorithm is for, or nothing."""
     task = task_named(case.task, case.dataset.name)
-    if not algorithm.tasks or (task is not None and task.name in algorithm.tasks):
+    if not tasks or (task is not None and task.name in tasks):
         return ""
-    kinds = ", ".join(f'"{name}"' for name in sorted(algorithm.tasks))
+    kinds = ", ".join(f'"{name}"' for name in sorted(tasks))
     here = f'the task is "{task.name}"' if task is not None else f"{case.dataset.name} has labels of graphs"
     return f"{case.algorithm.name} is for {kinds}, and {here}"
+
+
+def _unmended(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    """Refuse data that cannot be mended, and protection that what clients show each other would undo."""
+    name = algorithm.name
+    if reason := _other_task(frozenset({"node-classification"}), case):
+        return "task", reason
+    if case.dataset.egos is not None:
+        return "dataset.egos", f"{name} mends parts of one graph: remove it"
+    if case.reduction.secret:
+        return "reduction", f'clients of {name} show generated features before round 1: use "exact"'
+    if isinstance(case.privacy, Private):
+        return "privacy", f"{name} shows features before round 1, without noise: remove it"
+    return None
 
 
 def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:

@@ -119,6 +119,16 @@ CLIENT_ID = Field(
 )
 """What runs with a population record beside."""
 
+GENERATED_NODES = Field(
+    "generated_nodes",
+    ("round", "client"),
+    "i8",
+    "1",
+    "nodes that the client generated before the first round and added to its part of the graph",
+    "result",
+)
+"""What runs with mended parts record beside."""
+
 
 def training_loss(unit: str) -> Field:
     """Return the field of the training loss."""

@@ -59,6 +59,7 @@ case = [
     { label = "fedproto", algorithm = "fedproto", participation = 0.6 },
     { label = "fedgta", algorithm = "fedgta", dataset = "synthetic-nodes", model = "gcn", partition = { name = "louvain", clients = 3 }, share = "all", participation = 0.6 },
     { label = "fedpub", algorithm = "fedpub", dataset = "synthetic-nodes", model = "gcn", partition = { name = "louvain", clients = 3 }, share = "all", participation = 0.6 },
+    { label = "fedsage-plus", algorithm = { name = "fedsage-plus", generator_hidden = [8, 16] }, dataset = "synthetic-nodes", model = "sage", partition = { name = "louvain", clients = 3 }, share = "all", participation = 0.6 },
     { label = "feddyn", algorithm = "feddyn", participation = 0.6 },
     { label = "q-fedavg", algorithm = "q-fedavg" },
     { label = "krum", algorithm = { name = "krum", f = 0, m = 2 } },
@@ -72,7 +73,7 @@ case = [
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
     "krum", "secagg", "protocol", "nodes", "links", "feddyn",
-    "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub",
+    "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus",
 )  # fmt: skip
 
 BLOWS = (

@@ -23,6 +23,7 @@ from fedmpi.algorithms.capabilities.client import (
     TrainingPhases,
     Vector,
 )
+from fedmpi.algorithms.capabilities.mending import Mends
 from fedmpi.algorithms.capabilities.server import (
     AGREEMENT,
     CLIENT_WEIGHTS,
@@ -60,6 +61,7 @@ __all__ = [
     "LocalPenalty",
     "LossAt",
     "MaskedModel",
+    "Mends",
     "Merging",
     "MixedModel",
     "NodeOutputs",

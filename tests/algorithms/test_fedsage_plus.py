@@ -1,0 +1,180 @@
+"""FedSage+: what clients learn of each other, what is recorded of it, and which parts they train on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.algorithms.fedsage_plus import FedSagePlus, FedSagePlusOptions
+from fedmpi.config.suite import CaseSettings
+from fedmpi.engine.mender import Mender
+from fedmpi.engine.signals import StopRequest
+from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.models import neighgen
+from fedmpi.registry.check import _Refused, build
+
+SMALL = (
+    "model=sage",
+    "algorithm=fedsage-plus",
+    "algorithm.latent=16",
+    "algorithm.lr=0.02",
+    "algorithm.epochs=8",
+)
+SMALL = (*SMALL, "algorithm.generator_hidden=[8, 16]", "algorithm.hidden_share=0.3", "algorithm.exchanges=2")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Take steps of a few kFLOP on one thread, as a run does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def generator(**options):
+    small = {"latent": 6, "hidden": 5, "generator_hidden": (16, 16), "dropout": 0.0, "lr": 0.01, **options}
+    return FedSagePlus(FedSagePlusOptions(**small)).generator()
+
+
+def ring(nodes, seed=0):
+    """Return a ring whose nodes are all training examples of two classes."""
+    numbers = np.arange(nodes)
+    columns = np.sort(np.stack([(numbers - 1) % nodes, (numbers + 1) % nodes], axis=1), axis=1).reshape(-1)
+    topology = Topology(np.array([0, nodes]), 2 * np.arange(nodes + 1), columns)
+    features = np.random.default_rng(seed).random((nodes, 4), np.float32) - 0.5
+    return GraphSet(topology, features, numbers, numbers % 2, places=numbers)
+
+
+def trained(settings, graphs, client=0):
+    mender = Mender(settings, graphs, classes=2, seed=3, client=client)
+    mender.train_alone()
+    return mender
+
+
+def test_a_share_of_the_nodes_is_hidden_but_neither_none_nor_all():
+    for nodes, share, left in ((10, 0.25, 7), (10, 0.01, 9), (4, 0.99, 1)):
+        settings = generator(hidden_share=share)
+        assert len(Mender(settings, ring(nodes), 2, 3, 0)._part.kept) == left
+
+
+def test_training_alone_brings_the_numbers_of_missing_neighbours():
+    """In a ring of 40 without 10 nodes at most 20 nodes have lost a neighbour; an untrained dGen knows of none."""
+    mender = trained(generator(hidden_share=0.25, epochs=100, lr=0.02), ring(40))
+    missing, found = mender._part.missing, mender._counts.numpy()
+    assert np.abs(found - missing).mean() < 0.5 * missing.mean()
+
+
+def test_an_exchange_follows_the_gradient_of_the_loss_with_all_clients():
+    """The gradient of fGen against autograd of the whole loss, with the minima of all clients written out."""
+    settings = generator(hidden_share=0.3, epochs=60, weight_decay=0.0, others_weight=0.5, feature_weight=2.0)
+    parts = [ring(size, size) for size in (30, 21, 24)]
+    mender, *others = [trained(settings, part, client) for client, part in enumerate(parts)]
+    rows = mender.generate(0)
+    assert 0 < len(rows) == mender.num_rows
+    network, part = mender._network, mender._part
+    owners = torch.repeat_interleave(mender._counts)
+    generated = network.neighbours(mender._z, mender._counts, mender._draws, neighgen.no_dropout)
+    everything, own = torch.from_numpy(parts[0].features), torch.zeros(())
+    for row, node in zip(generated, owners.tolist(), strict=True):
+        hidden = part.hidden[part.hidden_ptr[node] : part.hidden_ptr[node + 1]]
+        if len(hidden):
+            own = own + (everything[hidden] - row).square().sum(dim=1).min()
+    far = sum(
+        (torch.from_numpy(other.features)[None] - generated[:, None])
+        .square()
+        .sum(dim=2)
+        .min(dim=1)
+        .values.sum()
+        for other in parts[1:]
+    )
+    scale = 1 / (len(part.kept) * settings.most * 4)
+    loss = 2.0 * scale * (own + 0.5 * far)
+    outputs = network.classifier.mended(mender._batch, mender._x, generated, owners, neighgen.no_dropout)
+    loss = loss + torch.nn.functional.cross_entropy(outputs[mender._batch.places], mender._batch.labels)
+    expected = torch.autograd.grad(loss, list(network.features.parameters()))
+    before = mender._model.parameters.clone()
+    mender.learn(sum(other.answer(rows) for other in others))
+    moved = mender._model.parameters - before
+    for parameter, gradient in zip(network.features.parameters(), expected, strict=True):
+        assert gradient.abs().max() > 0
+        np.testing.assert_allclose(parameter.grad.numpy(), gradient.numpy(), rtol=1e-3, atol=1e-6)
+    start = mender._tail.start
+    assert (moved[:start] == 0).all() and (moved[start:] != 0).any()  # fGen alone
+
+
+def test_rounds_train_on_mended_parts_and_score_real_nodes(prepared_parts):
+    plain, mended = (prepared_parts("model=sage", "algorithm=fedavg"), prepared_parts(*SMALL))
+    _, report = mended.run(0, stop=StopRequest(), checkpoint=False)
+    added = report.results["generated_nodes"]
+    assert added.sum() > 0
+    for number, client in mended.clients.items():
+        was = plain.clients[number].passes.batch(None)
+        batch = client.passes.batch(None)
+        assert batch.topology.num_nodes == was.topology.num_nodes + added[number]
+        assert batch.topology.num_edges == was.topology.num_edges + 2 * added[number]
+        assert torch.equal(batch.places, was.places) and torch.equal(batch.labels, was.labels)
+        assert torch.equal(batch.x.to_dense()[: len(was.x)], was.x.to_dense())
+        found, usual = client.passes.evaluate().outcome, plain.clients[number].passes.evaluate().outcome
+        assert len(found.losses) == len(usual.losses)
+
+
+def test_the_first_rounds_row_has_the_costs_of_the_phase(prepared_parts):
+    """Each exchange brings every client's rows to all others, and as many answers back."""
+    rounds = prepared_parts(*SMALL)
+    done = [rounds.run(number, stop=StopRequest(), checkpoint=False)[1].results for number in (0, 1)]
+    mended, width = rounds._mended, rounds.clients[0].width
+    extra = {name: done[0][name] - done[1][name] for name in ("client_bytes_up", "client_bytes_down")}
+    up, down = (set(values.tolist()) for values in extra.values())
+    ((sent,), (received,)) = up, down
+    rows, rest = divmod(sent - 8, 2 * 4 * width)  # two exchanges; 8 bytes say how many rows
+    assert rows > 0 and rest == 0
+    assert received == sent - 8 + 3 * 8
+    assert (done[0]["model_flops"] - done[1]["model_flops"]).tolist() == mended.flops.tolist()
+    assert (mended.flops > 0).all() and mended.executed_flops == mended.flops.sum()
+    assert done[1]["generated_nodes"].tolist() == done[0]["generated_nodes"].tolist()
+
+
+def test_without_exchanges_a_client_mends_alone(prepared_parts):
+    rounds = prepared_parts(*SMALL, "algorithm.exchanges=0")
+    assert rounds._mended.client_bytes == (8, 24)
+    alone = prepared_parts(*SMALL, "partition.clients=1")
+    assert alone._mended.client_bytes == (8, 8)
+    assert alone._mended.nodes.sum() > 0
+
+
+PARTS = {"dataset": "synthetic-nodes", "partition": "louvain", "model": "sage", "algorithm": "fedsage-plus"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "key", "words"),
+    [
+        ({"dataset": "PROTEINS", "partition": "iid"}, "task", 'fedsage-plus is for "node-classification"'),
+        ({"dataset": "synthetic-ratings"}, "task", 'fedsage-plus is for "node-classification"'),
+        (
+            {"dataset": {"name": "synthetic-nodes", "egos": {"number": 60}}, "partition": "iid"},
+            "dataset.egos",
+            "fedsage-plus mends parts of one graph",
+        ),
+        ({"reduction": "secagg"}, "reduction", "show generated features before round 1"),
+        ({"privacy": {"name": "central", "clip": 1.0, "noise_multiplier": 1.0}}, "privacy", "without noise"),
+        (
+            {"algorithm": {"name": "fedsage-plus", "hidden_share": 1.0}},
+            "algorithm.hidden_share",
+            "less than 1",
+        ),
+        ({"kernels": "compiled"}, "kernels", '"csr"'),
+    ],
+)
+def test_what_does_not_fit_is_refused(changed, key, words):
+    with pytest.raises(_Refused) as refused:
+        build("demo", CaseSettings("demo", {**PARTS, **changed}))
+    assert refused.value.key == key
+    assert words in refused.value.text
+
+
+def test_options_are_the_generators():
+    settings = FedSagePlus(FedSagePlusOptions(most=7)).generator()
+    assert (settings.most, settings.generator_hidden) == (7, (256, 2048))
+    assert replace(settings, most=5) == FedSagePlus(FedSagePlusOptions()).generator()
