@@ -86,6 +86,8 @@ def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with
         title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
         screen.print(_table(f"{title}the server's rank {counted}", each.rows))
         screen.print(f"Model: {_described(each.model)}")
+        if each.mode == "strong" and not math.isnan(each.model.step):
+            screen.print(_limits(each))
         if any(row.crowded for row in each.rows):
             screen.print("! more ranks than cores: the scheduler is measured, too")
     if not found:
@@ -122,6 +124,17 @@ def _table(title: str, rows: Sequence[Row]) -> Any:
         )
     table.caption = "p: predicted. Held out: predicted from the runs on other numbers of ranks"
     return table
+
+
+def _limits(series: Series) -> str:
+    """Return how many workers can be of use, and what a round on the most ranks is made of."""
+    useful, ranks = series.model.workers_of_use(series.like), series.rows[-1].ranks
+    parts = series.model.parts(series.like, ranks)
+    made_of = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items())
+    return (
+        f"More than {useful:.1f} workers cannot help: the heaviest client has 1/{useful:.1f} of the work. "
+        f"A round on {ranks} rank{'s' * (ranks > 1)}: {made_of}"
+    )
 
 
 def _number(value: float, digits: str, measured: bool = True) -> str:

@@ -76,17 +76,30 @@ class Model:
 
     def seconds(self, like: Point, ranks: int) -> float:
         """Return the predicted seconds of a round of `like`'s case on so many ranks."""
-        return self._without_rest(like, ranks) + (self.rest_alone if ranks == 1 else self.rest)
+        return sum(self.parts(like, ranks).values())
 
-    def _without_rest(self, like: Point, ranks: int) -> float:
+    def parts(self, like: Point, ranks: int) -> dict[str, float]:
+        """Return what these seconds are made of."""
+        placed = placement(like, ranks)
+        train, evaluate = self._of_clients(like)
+        training = float(np.bincount(placed, train).max())
+        return {
+            "the busiest rank": training + float(np.bincount(placed, evaluate).max()),
+            "collectives": self.communication(ranks),
+            "the server": self.server + (self.record if ranks == 1 else max(0.0, self.record - training)),
+            "the rest": self.rest_alone if ranks == 1 else self.rest,
+        }
+
+    def workers_of_use(self, like: Point) -> float:
+        """Return all clients' work over that of the heaviest: more ranks than that cannot help."""
+        train, evaluate = self._of_clients(like)
+        return float((train + evaluate).sum() / (train + evaluate).max())
+
+    def _of_clients(self, like: Point) -> tuple[Float, Float]:
+        """Return each client's seconds of training and of evaluation."""
         work = like.work
         train = self.step * work.steps + self.flop * work.train_flops
-        evaluate = self.client + self.evaluated_flop * work.evaluate_flops
-        placed = placement(like, ranks)
-        computing = float(np.bincount(placed, train).max())
-        total = computing + float(np.bincount(placed, evaluate).max()) + self.server
-        total += self.communication(ranks)
-        return total + (self.record if ranks == 1 else max(0.0, self.record - computing))
+        return train, self.client + self.evaluated_flop * work.evaluate_flops
 
     def communication(self, ranks: int) -> float:
         """Return the seconds of a round's collectives; none among one rank."""
@@ -125,7 +138,7 @@ def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
     networks = _networks([p for p in everywhere if p.ranks > 1])
     traffic = _traffic(_several(points) or _several(everywhere))
     bare = Model(step, flop, client, evaluated, networks, traffic, server, record, 0.0, 0.0)
-    beyond = [(p.ranks == 1, p.seconds - bare._without_rest(p, p.ranks)) for p in points]
+    beyond = [(p.ranks == 1, p.seconds - bare.seconds(p, p.ranks)) for p in points]
     alone, several = ([value for one, value in beyond if one == wanted] for wanted in (True, False))
     rests = [max(0.0, float(np.median(values or several or alone))) for values in (alone, several)]
     return replace(bare, rest_alone=rests[0], rest=rests[1])

@@ -57,6 +57,8 @@ class Series:
     mode: str
     rows: tuple[Row, ...]
     model: Model
+    like: Point
+    """A run whose clients the others have, too; of weak scaling the one on the fewest ranks."""
 
     @property
     def base(self) -> Row:
@@ -78,7 +80,7 @@ def strong(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) ->
                 replace(row, held_out=held_out(members, points, row.ranks)) if row.runs else row
                 for row in rows
             ]
-            found.append(Series(members[0].title, "strong", tuple(rows), model))
+            found.append(Series(members[0].title, "strong", tuple(rows), model, members[0]))
     return found
 
 
@@ -99,7 +101,8 @@ def weak(points: Sequence[Point], with_server: bool) -> list[Series]:
         load = members[0].clients / _counted(members[0].ranks, with_server)
         resource = "rank" if with_server else "worker"
         title = f"{members[0].title.rpartition(',')[0]}, {load:g} clients per {resource}"
-        found.append(Series(title, "weak", tuple(_related(row, rows[0], 1.0) for row in rows), model))
+        related = tuple(_related(row, rows[0], 1.0) for row in rows)
+        found.append(Series(title, "weak", related, model, members[0]))
     return found
 
 

@@ -78,6 +78,18 @@ def test_predictions_equal_the_measurements_that_follow_the_model():
     assert held_out(points[:2], points[:2], 2) is None
 
 
+def test_the_heaviest_client_limits_the_workers_and_parts_add_up():
+    points = [made(ranks) for ranks in (1, 2, 3, 5)]
+    model = fit(points, points)
+    flops, steps = points[0].work.train_flops, points[0].work.steps
+    works = STEP * steps + FLOP * flops + CLIENT + EVALUATED * flops / 2
+    assert model.workers_of_use(points[0]) == pytest.approx(works.sum() / works.max())
+    parts = model.parts(points[0], 64)
+    assert sum(parts.values()) == pytest.approx(model.seconds(points[0], 64))
+    heaviest = (STEP * steps + FLOP * flops).max() + (CLIENT + EVALUATED * flops / 2).max()
+    assert parts["the busiest rank"] == pytest.approx(heaviest)  # a client a rank, the rest idle
+
+
 def test_one_worker_keeps_the_model_and_says_nothing_of_what_more_of_them_send():
     kept = {"Bcast": Messages(2.0, 104.0, LATENCY), "Gatherv": Messages(3.0, 1e5, LATENCY)}
     points = [made(2, collectives=kept), made(3), made(5)]
@@ -153,6 +165,8 @@ def test_the_command_prints_tables_and_draws(fedmpi, runs, tmp_path):
         "Strong scaling: fedavg on PROTEINS, 2 clients; base: 1 rank; the server's rank counts" in done.stdout
     )
     assert "Throughput" in done.stdout and "Model: training" in done.stdout
+    assert "workers cannot help: the heaviest client has 1/" in done.stdout
+    assert "A round on 8 ranks: the busiest rank " in " ".join(done.stdout.split())
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
     assert fedmpi("plot", "scaling", runs, "--image", tmp_path / "b.pdf").returncode == 0
 
