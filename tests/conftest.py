@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -35,6 +36,11 @@ SINGLY = tuple(f"tests/mpi/test_{name}.py" for name in ("checkpoints", "extend",
 def pytest_collection_modifyitems(items):
     """Put long tests first, so that all workers end together."""
     items.sort(key=lambda item: (*LONG, _folder(item.nodeid)).index(_folder(item.nodeid)))
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector all modules: tests that forget their plug-ins collect a hundred times."""
+    gc.freeze()
 
 
 def _folder(nodeid):
