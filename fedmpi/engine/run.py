@@ -155,11 +155,8 @@ def _run(
         digests = _digests(job, federation) if world.is_root else {}
         partition = _stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
-        own = (*attacks.fields_of(case), *privacy.fields_of(case), *_place_fields(federation))
-        own = (*own, *mending.fields_of(hooks))
         energy = find_energy(case, world)
-        added = (*_reduction_fields(case, federation.num_clients), *energy.fields)
-        fields = (*hooks.fields(), *task.fields, *own, *added)
+        fields = (*_fields(case, hooks, federation), *energy.fields)
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -181,12 +178,8 @@ def _run(
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
-        facts = {
-            **_facts(world, federation, states),
-            **mended,
-            "energy": energy.describe(),
-            "datasets": digests,
-        }
+        known = {"energy": energy.describe(), "datasets": digests}
+        facts = {**_facts(world, federation, states), **mended, **known}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
@@ -198,6 +191,13 @@ def _run(
             _announce(job, hooks, world, table, opening, observer, facts)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, run_folder, stop, observer, opening.first_round)
+
+
+def _fields(case: Case, hooks: Hooks, federation: Federation) -> tuple[Field, ...]:
+    """Return the fields of the record that this case has beside those of all."""
+    own = (*attacks.fields_of(case), *privacy.fields_of(case), *_place_fields(federation))
+    added = (*mending.fields_of(hooks), *_reduction_fields(case, federation.num_clients))
+    return (*hooks.fields(), *federation.task.fields, *own, *added)
 
 
 def _place_fields(federation: Federation) -> tuple[Field, ...]:
