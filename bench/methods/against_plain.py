@@ -1,17 +1,17 @@
 """FedDyn, FedRep, APFL, MOON and FedProto by fedmpi and by the plain methods in `plain`, round by round.
 
-``python bench/methods/against_plain.py [METHOD ...] [--rounds 10] [--optimizer adam] [--curves]``. Both get
-the same graphs, initial parameters, participants, batches and dropout masks. After each round everything
-that a client keeps, and its test accuracy, are compared. Two more runs of the plain method tell what
-rounding alone does (all initial parameters one unit in the last place larger), and what the released code
-does differently.
+``python bench/methods/against_plain.py [METHOD ...] [--rounds 10] [--optimizer adam] [--nudges 8]
+[--curves]``. Both get the same graphs, initial parameters, participants, batches and dropout masks. After
+each round everything that a client keeps, and its test accuracy, are compared. More runs of the plain method
+tell what rounding alone does (all initial parameters one unit in the last place larger; in further nudges
+each larger or smaller by chance), and what the released code does differently.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from plain import METHODS, Draws, Drop, Gin, Method, Setting
+from plain.adam import SingleAdam
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -49,13 +51,14 @@ optimizer = {optimizer}
 algorithm = {algorithm}
 """
 
+ADAM = '{{ name = "adam", lr = {lr}, weight_decay = 0.0005, eps = 0.01, state = "reset" }}'
+ADAM_OPTIONS = {"weight_decay": 0.0005, "eps": 0.01}
+"""A small eps makes steps of rounding where gradients are 0."""
+
 OPTIMIZERS: dict[str, tuple[str, type[torch.optim.Optimizer], dict[str, float]]] = {
     "sgd": ('{{ name = "sgd", lr = {lr} }}', torch.optim.SGD, {}),
-    "adam": (
-        '{{ name = "adam", lr = {lr}, weight_decay = 0.0005, eps = 0.01, state = "reset" }}',
-        torch.optim.Adam,
-        {"weight_decay": 0.0005, "eps": 0.01},  # a small eps makes steps of rounding where gradients are 0
-    ),
+    "adam": (ADAM, torch.optim.Adam, ADAM_OPTIONS),
+    "single-adam": (ADAM, SingleAdam, ADAM_OPTIONS),
 }
 """As fedmpi's suites say it; torch's, and its options beside the step length."""
 
@@ -190,8 +193,8 @@ class Compared:
     means: tuple[float, ...]
 
 
-def compare(method: str, optimizer: str, rounds: int) -> Iterator[Compared]:
-    """Run the rounds of a method three times; yield what was found of each."""
+def compare(method: str, optimizer: str, rounds: int, nudges: int = 1) -> Iterator[Compared]:
+    """Run the rounds of a method by fedmpi, plain, nudged and as released; yield what was found of each."""
     run = prepared(method, optimizer, rounds)
     splits, clients = run.partition.clients, run.rounds.clients
     _, kind, further = OPTIMIZERS[optimizer]
@@ -205,38 +208,47 @@ def compare(method: str, optimizer: str, rounds: int) -> Iterator[Compared]:
     )
     start = [plain_model(client) for client in clients.values()]
     plain = METHODS[method](setting, start, OPTIONS[method])
-    nudged = METHODS[method](setting, [nudge(model) for model in start], OPTIONS[method])
+    nudged = [
+        METHODS[method](setting, [nudge(model, number) for model in start], OPTIONS[method])
+        for number in range(nudges)
+    ]
     released = METHODS[method](replace(setting, released=True), start, OPTIONS[method])
     for round in range(rounds):
         _, report = run.rounds.run(round, stop=StopRequest(), checkpoint=False)
         assert report is not None
-        for each in (plain, nudged, released):
+        for each in (plain, *nudged, released):
             each.round(round)
         yield _compared(clients, report.results["test_accuracy"], plain, nudged, released)
 
 
-def nudge(model: Gin) -> Gin:
-    """Return a copy of which every parameter is its next larger float32."""
-    copy = deepcopy(model)
+def nudge(model: Gin, number: int) -> Gin:
+    """Return a copy of which every parameter is the float32 beside its own: the larger one in nudge 0."""
+    copy, stream = deepcopy(model), torch.Generator().manual_seed(number)
     with torch.no_grad():
         for parameter in copy.parameters():
-            parameter.copy_(torch.nextafter(parameter, torch.tensor(torch.inf)))
+            larger = torch.rand(parameter.shape, generator=stream) < (0.5 if number else 2.0)
+            parameter.copy_(torch.nextafter(parameter, torch.where(larger, torch.inf, -torch.inf)))
     return copy
 
 
 def _compared(
-    clients: Mapping[int, Client], accuracy: Any, plain: Method, nudged: Method, released: Method
+    clients: Mapping[int, Client], accuracy: Any, plain: Method, nudged: Sequence[Method], released: Method
 ) -> Compared:
     apart, rounding, other = 0.0, 0.0, 0.0
     for number, client in clients.items():
         theirs = plain.parameters(number)
         apart = max(apart, largest(kept(client), theirs))
-        rounding = max(rounding, largest(nudged.parameters(number), theirs))
+        rounding = max(rounding, *(largest(each.parameters(number), theirs) for each in nudged))
         models = [{"model": each["model"]} for each in (released.parameters(number), theirs)]
         other = max(other, largest(*models))
-    others = [np.array([each.accuracy(number) for number in clients]) for each in (plain, nudged, released)]
-    found, rounded = (float(np.abs(each - others[0]).max()) for each in (accuracy, others[1]))
-    means = tuple(float(np.mean(each)) for each in (accuracy, others[0], others[2]))
+
+    def accuracies(method: Method) -> npt.NDArray[np.float64]:
+        return np.array([method.accuracy(number) for number in clients])
+
+    equations, theirs_released = accuracies(plain), accuracies(released)
+    found = float(np.abs(accuracy - equations).max())
+    rounded = max(float(np.abs(accuracies(each) - equations).max()) for each in nudged)
+    means = tuple(float(np.mean(each)) for each in (accuracy, equations, theirs_released))
     return Compared(apart, rounding, other, found, rounded, means)
 
 
@@ -252,6 +264,7 @@ def main() -> None:
     parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--optimizer", choices=tuple(OPTIMIZERS), default="sgd")
+    parser.add_argument("--nudges", type=int, default=1)
     parser.add_argument("--curves", action="store_true", help="a line for every round")
     arguments = parser.parse_args()
     print(f"{'':9} {'parameters':>28} {'test accuracy':>19} {'mean test accuracy':>26}")
@@ -259,7 +272,7 @@ def main() -> None:
         f"{'':9} {'fedmpi rounding released':>28} {'fedmpi rounding':>19} {'fedmpi equations released':>26}"
     )
     for method in arguments.methods or METHODS:
-        rows = list(compare(method, arguments.optimizer, arguments.rounds))
+        rows = list(compare(method, arguments.optimizer, arguments.rounds, arguments.nudges))
         for number, row in enumerate(rows, 1) if arguments.curves else ():
             print(line(f"  {number}", row))
         print(line(method, worst(rows)), flush=True)
