@@ -319,6 +319,9 @@ class Case(Options):
     """Whether rank 0 hosts clients, too, where there are several ranks. Not part of the configuration."""
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Seconds from one checkpoint to the next; 0: after every round."""
+    checkpoints: Literal["kept", "removed"] = "kept"
+    """Whether a complete run keeps its last checkpoint, which has the final models. Not part of the
+    configuration."""
     watchdog_seconds: float = Field(1800.0, ge=0)
     """Silence after which a rank that stands still ends the run; 0: never. Not part of the configuration."""
     link: LinkOptions = LinkOptions()
@@ -342,9 +345,11 @@ class Case(Options):
         """Return the resolved configuration as plain data, as it is stored in the record.
 
         When a run is given up is no part of it, so that one that was can be continued with more patience;
-        nor is where its clients live.
+        nor is where its clients live, nor what stays of its checkpoints.
         """
-        unused = {"watchdog_seconds", "server", *(() if self.kernels == "grouped" else ("group_size",))}
+        unused = {"watchdog_seconds", "server", "checkpoints"}
+        if self.kernels != "grouped":
+            unused.add("group_size")
         return self.model_dump(mode="json", exclude=unused)
 
     @property

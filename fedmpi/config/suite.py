@@ -38,7 +38,7 @@ _KEPT_CHARACTERS = 160
 MOST_CASES = 20_000
 """Of a suite."""
 
-_UNNAMED = frozenset({"server", "watchdog_seconds"})
+_UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints"})
 """Settings that decide no result: a case that is given another goes on under its name."""
 
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")

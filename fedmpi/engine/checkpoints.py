@@ -121,6 +121,10 @@ class Checkpoints:
             with suppress(OSError):
                 self._trace(rank).unlink(missing_ok=True)
 
+    def remove(self) -> None:
+        """Remove all of them."""
+        checkpoint.remove(self._folder)
+
     def _not_shared(self, what: str) -> BadInput:
         return BadInput(
             f"{self._folder} is not on a file system that all ranks share ({what}); "

@@ -373,7 +373,8 @@ def _loop(
     case, saved = rounds.case, time.monotonic()
     rounds.meter.start_clock()
     for number in range(first_round, case.rounds):
-        due = time.monotonic() - saved >= case.checkpoint_seconds or number + 1 == case.rounds
+        last = number + 1 == case.rounds and case.checkpoints == "kept"
+        due = time.monotonic() - saved >= case.checkpoint_seconds or last
         try:
             plan, report = rounds.run(number, stop=stop, checkpoint=due)
         except (Diverged, TooFewLeft) as error:

@@ -243,6 +243,8 @@ class RunFolder:
             with self._held.writing() as record:
                 self._save_transcript()
                 record.finish(status, reason)
+            if status == "complete" and self._case.checkpoints == "removed":
+                self._checkpoints.remove()
 
 
 def _refuse_other_data(record: RunRecord, partition: Arrays, folder: Path) -> None:

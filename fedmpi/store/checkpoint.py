@@ -183,6 +183,15 @@ def clear(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
+def remove(folder: Path) -> None:
+    """Remove a folder of checkpoints; what does not belong to them stays."""
+    with suppress(OSError):
+        for name in NAMES:
+            (folder / name).unlink(missing_ok=True)
+        clear(folder)
+        folder.rmdir()
+
+
 def read_manifest(folder: Path, name: str, num_clients: int) -> Manifest | None:
     """Return one of the manifests `NAMES`; None where there is none.
 

@@ -89,7 +89,9 @@ def test_one_ranks_full_disk_ends_the_job_with_one_line_and_the_run_goes_on_late
     run = load_run(folder)
     assert (run.status, run.reason) == ("failed", said[0].removeprefix("fedmpi: "))
     assert 1 <= run.rounds_completed < 5
-    assert fedmpi(*arguments, "torn", "--resume").returncode == 0
+    assert list((folder / "checkpoints").iterdir())
+    assert fedmpi(*arguments, "torn", "--resume", "--set", "checkpoints=removed").returncode == 0
+    assert not (folder / "checkpoints").exists()
     assert fedmpi(*arguments, "whole").returncode == 0
     assert differences(tmp_path / "whole" / folder.name, folder) == []
 

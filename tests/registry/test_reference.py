@@ -36,8 +36,8 @@ def test_every_field_of_a_case_is_shown():
     assert set(shown) - {"case"} | {each.name for each in shown["case"].entries} == {
         "dataset", "partition", "task", "model", "objective", "algorithm", "optimizer", "reduction", "rounds",
         "seed", "share", "weights", "participation", "local_epochs", "batch_size", "evaluation", "kernels",
-        "group_size", "device", "threads", "subnormals", "checkpoint_seconds", "watchdog_seconds", "link", "server",
-        "record", "attack", "privacy",
+        "group_size", "device", "threads", "subnormals", "checkpoint_seconds", "checkpoints",
+        "watchdog_seconds", "link", "server", "record", "attack", "privacy",
     }  # fmt: skip
 
 
