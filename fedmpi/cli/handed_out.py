@@ -1,9 +1,9 @@
 """What a worker of a sweep does: it starts MPI once and runs the cases that it is handed, one after another.
 
-Numbers of cases come on rank 0's standard input, a line each; its end ends the worker. Into the file of
-answers rank 0 writes ``NUMBER CODE`` when a case has ended, and ``NUMBER ROUND ROUNDS`` while it runs. A
-worker goes on after a case that is complete, was refused or has diverged; any other end is its own, with the
-case's exit code.
+Names of cases come on rank 0's standard input, a line each; its end ends the worker. (Numbers would be of
+other cases if the suite has changed since the sweep read it.) Into the file of answers rank 0 writes
+``NAME CODE`` when a case has ended, and ``NAME ROUND ROUNDS`` while it runs. A worker goes on after a case
+that is complete, was refused or has diverged; any other end is its own, with the case's exit code.
 """
 
 from __future__ import annotations
@@ -54,30 +54,31 @@ def run_handed_out(
     checkout : dict
         Git state of the source.
     """
-    numbered = {item.number: item for item in plan}
+    named = {item.checked.case.name: item for item in plan}
     with (answers if world.is_root else Path(os.devnull)).open("a", buffering=1) as answered:
-        while (number := world.agree(_next)) is not None:
-            item = numbered[number]
+        while name := world.agree(_next):
+            if name not in named:
+                raise BadInput(f"{name}: no case of the suite any more: it was changed; sweep it again")
+            item = named[name]
             _write_into(item.folder / "log.txt")
             _forget_peak_memory()
             if world.any(stop.requested):
                 raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
 
-            def passed(rounds: int, number: int = number, of: int = item.checked.case.rounds) -> None:
-                answered.write(f"{number} {rounds} {of}\n")
+            def passed(rounds: int, name: str = name, of: int = item.checked.case.rounds) -> None:
+                answered.write(f"{name} {rounds} {of}\n")
 
             code = _run(item, source, world, stop, checkout, passed)
             if world.is_root:
-                answered.write(f"{number} {code}\n")
+                answered.write(f"{name} {code}\n")
             gc.collect()
             gc.freeze()  # what lives now is modules and kernels: the next collection does not look at them
     return 0
 
 
-def _next() -> int | None:
-    """Return the number of the next case; None where there is none, or no sweep any more."""
-    line = sys.stdin.readline()
-    return int(line) if line.strip() else None
+def _next() -> str:
+    """Return the name of the next case; empty where there is none, or no sweep any more."""
+    return sys.stdin.readline().strip()
 
 
 def _run(

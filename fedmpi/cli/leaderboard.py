@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,26 +12,29 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.analysis.leaderboard import rows as files
+from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import track as tracks
 from fedmpi.analysis.leaderboard.board import board
 from fedmpi.analysis.leaderboard.page import pages
-from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row
-from fedmpi.analysis.leaderboard.track import Pair, Track
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row, differences, merged, rows_of
+from fedmpi.analysis.leaderboard.track import Pair, Settings, Track
 from fedmpi.case.folders import holds_run
-from fedmpi.cli.options import Budget, SweepOptions
+from fedmpi.cli.options import Anew, Budget, SweepOptions
 from fedmpi.cli.plan import Planned, plan_suite
 from fedmpi.cli.sweep import run_missing
-from fedmpi.cli.terminal import say, write
+from fedmpi.cli.terminal import refuse_no_file, say, write
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.errors import BadInput, Diverged
+from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.registry.kinds import load_plugins
+from fedmpi.store import disk
 from fedmpi.store.reader import Run, load_run
 
 TRACKS = ("graphs", "nodes")
 ROWS = Path("results/reference/leaderboard")
 """Folder of the committed rows, a file per track."""
+
+_PAGE = Path("docs/leaderboard.md")
 
 TrackName = Annotated[str, typer.Argument(help="graphs, nodes, or the suite of a track's tuning.")]
 Rows = Annotated[
@@ -63,6 +68,7 @@ def run(
     path = _suite(track)
     whole = tracks.track(path)
     target = rows or ROWS / f"{whole.name}.csv"
+    _refuse_places(whole, target)
     some = tracks.track(path, options.overrides)
     if any(_names(some, pair) != _names(whole, pair) for pair in some.candidates):
         raise BadInput(
@@ -73,15 +79,43 @@ def run(
     if code not in (0, Diverged.exit_code):
         return code
     found = _ended(tuning)
-    winners = tracks.merged(whole, tracks.stored(whole.tuned_file), tracks.chosen(some, found))
-    if not winners:
-        raise BadInput(f"{path}: every candidate has diverged, so nothing can be run: lower the rates")
-    write(whole.tuned_file, tracks.tuned_suite(whole, winners))
-    say(f"wrote {whole.tuned_file}: {len(winners)} winners")
+    _add_winners(whole, tracks.chosen(some, found))
     final = _final(some, _below(options.out, FINAL), options.ranks)
     code = max(code, run_missing(final, whole.tuned_file, _without_set(_at(options, FINAL)), budget=budget))
     _add_rows(some, target, {TUNING: found, FINAL: _ended(final)})
     return 0 if code == Diverged.exit_code else code
+
+
+def _refuse_places(whole: Track, target: Path) -> None:
+    """Refuse, before hours of tuning, what could not be stored after it."""
+    bundled = locations.find(f"{tracks.BUNDLED}/{whole.name}") if whole.bundled else whole.suite.path
+    if not bundled.samefile(whole.suite.path):
+        raise BadInput(
+            f"{whole.suite.path}: its name is {whole.suite.name}, fedmpi's own track; choose another"
+        )
+    refuse_no_file(whole.tuned_file)
+    refuse_no_file(target, "--rows ")
+    tracks.stored(whole)
+    _earlier(whole, target)
+
+
+def _earlier(some: Track, target: Path) -> list[Row]:
+    """Return the rows that are stored."""
+    listed = row_files.read(target) if target.exists() else []
+    row_files.refuse_other_tracks(target, listed, some.name)
+    return listed
+
+
+def _add_winners(whole: Track, new: Mapping[Pair, Settings]) -> None:
+    """Put winners into the suite of the winners, in the place of earlier ones of the same pairs."""
+    with disk.alone(whole.tuned_file.parent):
+        winners = tracks.merged(whole, tracks.stored(whole), new)
+        if not winners:
+            raise BadInput(
+                f"{whole.suite.path}: every candidate has diverged, so nothing can be run: lower the rates"
+            )
+        write(whole.tuned_file, tracks.tuned_suite(whole, winners))
+    say(f"wrote {whole.tuned_file}: {len(winners)} winners")
 
 
 def _names(found: Track, pair: Pair) -> list[str]:
@@ -111,8 +145,7 @@ def _without_set(options: SweepOptions) -> SweepOptions:
 def _final(some: Track, out: Path | None, ranks: int) -> list[Planned]:
     """Return the plan of the winners of some pairs."""
     plan = plan_suite(read(some.tuned_file), out, resume=True, ranks=ranks)
-    names = {f"{label}-seed{seed}" for label in some.pairs for seed in tracks.SEEDS}
-    return [item for item in plan if item.checked.case.name in names]
+    return [item for item in plan if item.checked.case.name in some.final_cases]
 
 
 def _ended(plan: Sequence[Planned]) -> list[Run]:
@@ -122,17 +155,30 @@ def _ended(plan: Sequence[Planned]) -> list[Run]:
 
 def _add_rows(some: Track, target: Path, found: dict[str, list[Run]]) -> None:
     """Put the rows of runs into a file, in the place of earlier ones of the same cases."""
-    earlier = files.read(target) if target.is_file() else []
     new: list[Row] = []
-    for stage, runs in found.items():
-        new += files.rows_of(some, runs, stage, earlier)
-    write(target, files.as_csv(files.merged(earlier, new)))
-    say(f"wrote {target}: {len(new)} rows of this run; fedmpi leaderboard page shows them")
+    with disk.alone(target.parent):
+        earlier = _earlier(some, target)
+        for stage, runs in found.items():
+            new += rows_of(some, runs, stage, earlier)
+        write(target, row_files.as_csv(merged(earlier, new)))
+    say(f"wrote {target}: {len(new)} rows of this run; {_page_command(some, target)} shows them")
+    if lacking := sorted({row.data for row in new if row.scored and math.isnan(row.target)}):
+        say(f"Without a target on {', '.join(lacking)}: run {REFERENCE} there, then these methods again")
+
+
+def _page_command(some: Track, target: Path) -> str:
+    """Return the command that shows a track."""
+    words = ["fedmpi", "leaderboard", "page"]
+    if target != ROWS / f"{some.name}.csv":
+        words.append(str(target))
+    if not some.bundled:
+        words += ["--track", str(some.suite.path), "--document", f"{some.name}.md"]
+    return shlex.join(words)
 
 
 def check(
     track: TrackName,
-    options: SweepOptions,
+    options: Anew,
     rows: Rows = None,
     every: Annotated[int, typer.Option(min=1, help="Which rows: one in so many, 1 for all.")] = 10,
     first: Annotated[int, typer.Option(min=0, help="Number of the first of them, from 0.")] = 0,
@@ -142,67 +188,92 @@ def check(
     Returns
     -------
     int
-        0 if they are the same, 1 if not or if a case failed.
+        0 if they are the same, 1 if not or if a case failed, 75 after a signal.
 
     Examples
     --------
     fedmpi leaderboard check graphs --every 10 --workers 2
     """
-    load_plugins(options.plugins)
-    if options.set_:
-        raise BadInput("--set: a check computes rows as they are; choose some with --every and --first")
+    load_plugins(options.plugin or [])
     found = tracks.track(_suite(track))
-    committed = files.read(rows or ROWS / f"{found.name}.csv")[first::every]
+    path = rows or ROWS / f"{found.name}.csv"
+    listed = row_files.read(path)
+    row_files.refuse_other_tracks(path, listed, found.name)
+    committed = listed[first::every]
     if not committed:
-        raise BadInput(f"--first {first}: there are no rows from there on")
+        raise BadInput(f"{path}: it has {len(listed)} rows, so there are none from --first {first} on")
     with TemporaryDirectory(prefix="fedmpi-check-") as folder:
-        place = options.out or Path(folder)
-        computed = _computed(found, committed, replace(options, out=place))
+        code, computed = _computed(found, committed, options.sweep_in(options.out or Path(folder)))
+    if code == Interrupted.exit_code:
+        kept = f"; the same command goes on in {options.out}" if options.out else "; --out would keep them"
+        say(f"{len(computed)} of {_count(committed)} computed again, none compared{kept}")
+        return code
     return _compare(committed, computed)
 
 
-def _computed(found: Track, committed: Sequence[Row], options: SweepOptions) -> list[Row]:
-    """Return the rows of these cases, computed anew below --out."""
+def _computed(found: Track, committed: Sequence[Row], options: SweepOptions) -> tuple[int, list[Row]]:
+    """Return the exit code of the sweeps, and the rows of these cases, computed anew below --out.
+
+    The folders have other names than a run's, so that nobody compares runs with their own rows.
+    """
     computed: list[Row] = []
     for stage, path in ((TUNING, found.suite.path), (FINAL, found.tuned_file)):
         names = {row.case for row in committed if row.stage == stage}
         if names:
-            plan = plan_suite(read(path), _below(options.out, stage), resume=True, ranks=options.ranks)
+            place = replace(options, out=_below(options.out, f"check-{stage}"))
+            plan = plan_suite(read(path), place.out, resume=True, ranks=options.ranks)
             plan = [item for item in plan if item.checked.case.name in names]
-            run_missing(plan, path, _at(options, stage))
-            computed += files.rows_of(found, _ended(plan), stage)
-    return computed
+            code = run_missing(plan, path, place)
+            computed += rows_of(found, _ended(plan), stage)
+            if code == Interrupted.exit_code:
+                return code, computed
+    return 0, computed
 
 
 def _compare(committed: Sequence[Row], computed: Sequence[Row]) -> int:
     """Print what differs; return the exit code."""
-    lines = files.differences(committed, computed)
+    lines = differences(committed, computed)
     for line in lines:
         say(f"DIFFERS: {line}")
-    cases = f"{len(committed)} case{'s' * (len(committed) != 1)}"
-    say(f"{cases} computed again: {f'{len(lines)} differ' if lines else 'the same bits'}")
+    say(f"{_count(committed)} computed again: {f'{len(lines)} differ' if lines else 'the same bits'}")
     return 1 if lines else 0
+
+
+def _count(listed: Sequence[Row]) -> str:
+    return f"{len(listed)} case{'s' * (len(listed) != 1)}"
 
 
 def page(
     rows: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files of rows, of any track; default results/reference/leaderboard/*.csv."),
+        typer.Argument(help="Files of rows; default results/reference/leaderboard/TRACK.csv of each track."),
     ] = None,
-    document: Annotated[Path, typer.Option(help="The page; its pictures go into images beside it.")] = Path(
-        "docs/leaderboard.md"
-    ),
+    track: Annotated[
+        list[str] | None,
+        typer.Option(help="Track to show, as run takes it; may be repeated; default graphs and nodes."),
+    ] = None,
+    document: Annotated[Path, typer.Option(help="The page; its pictures go into images beside it.")] = _PAGE,
 ) -> int:
-    """Write the page from stored rows: ranks, scores, costs and settings of every track.
+    """Write the page of tracks from stored rows: ranks, scores, costs and settings.
 
     Examples
     --------
     fedmpi leaderboard page
+
+    fedmpi leaderboard page --track mine.toml --document mine.md
     """
-    listed = [row for path in rows or sorted(ROWS.glob("*.csv")) for row in files.read(path)]
-    found = [tracks.track(_suite(name)) for name in TRACKS]
-    if stray := sorted({row.track for row in listed} - {each.name for each in found}):
-        raise BadInput(f"rows of {', '.join(stray)}: no such track (there are {', '.join(TRACKS)})")
+    found = [tracks.track(_suite(name)) for name in dict.fromkeys(track or TRACKS)]
+    names = [each.name for each in found]
+    if len(set(names)) < len(names):
+        raise BadInput(
+            f"--track: two tracks of the name {max(names, key=names.count)}; a page has one of them"
+        )
+    if track and document == _PAGE:
+        raise BadInput(f"--document: {_PAGE} is for {' and '.join(TRACKS)}; name another page")
+    stored = [ROWS / f"{name}.csv" for name in names]
+    listed = row_files.read(*(rows or (path for path in stored if path.exists() or track)))
+    if stray := sorted({row.track for row in listed} - set(names)):
+        raise BadInput(f"rows of {', '.join(stray)}, which --track does not name (shown: {', '.join(names)})")
     for each in found:
         strange = {row.data for row in listed if row.track == each.name} - set(each.federations)
         if strange:

@@ -99,6 +99,24 @@ class SweepOptions(SuiteOptions):
 
 
 @dataclass(frozen=True)
+class Anew(Data):
+    """How cases are computed again."""
+
+    plugin: Plugin = None
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the computed cases, to go on if interrupted; default: none stay."),
+    ] = None
+    workers: Annotated[int, typer.Option(min=1, help="Cases at a time.")] = 1
+    ranks: Annotated[int, typer.Option(min=1, help="MPI ranks per case.")] = 1
+
+    def sweep_in(self, folder: Path) -> SweepOptions:
+        """Return the options of a sweep into a folder."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return SweepOptions(**given | {"out": folder})
+
+
+@dataclass(frozen=True)
 class Share:
     """Which part of a suite a sweep takes, and how it starts the ranks: for the tasks of an array."""
 

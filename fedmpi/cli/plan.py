@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import Checked, check_stored, check_suite
+from fedmpi.store import disk
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.reader import load_run
 from fedmpi.store.rebuild import stored_config
@@ -188,14 +188,10 @@ def check_folders(plan: Sequence[Planned], rank: int = 0) -> None:
 
 def check_writable(folder: Path) -> None:
     """Raise BadInput unless `folder` can be made and written, and holds plain files; leaves no trace."""
-    present = folder
-    while not present.exists() and present != present.parent:
-        present = present.parent
     try:
-        with tempfile.TemporaryFile(dir=present):
-            pass
+        disk.try_writing(folder)
     except OSError as error:
-        reason = f"{present}: {error.strerror}"
+        reason = f"{error.filename}: {error.strerror}"
         raise BadInput(f"cannot write in {folder} ({reason}); choose another --out") from error
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.exists() and not path.is_file() and not path.is_dir():

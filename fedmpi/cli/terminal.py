@@ -117,6 +117,22 @@ def write(target: Path, text: str, option: str = "") -> None:
         raise BadInput(f"{option}{target}: cannot write it ({error.strerror})") from error
 
 
+def refuse_no_file(target: Path, option: str = "") -> None:
+    """Refuse before a long computation what `write` could not write after it; leave no trace.
+
+    Raises
+    ------
+    BadInput
+        The target is a folder, or in a place where no file can be made; the option that named it comes first.
+    """
+    try:
+        if target.is_dir():
+            raise BadInput(f"{option}{target}: a folder, where a file is to be written")
+        disk.try_writing(target.parent)
+    except OSError as error:
+        raise BadInput(f"{option}{target}: cannot write it ({error.filename}: {error.strerror})") from error
+
+
 def print_json(value: Any) -> int:
     """Print a value as JSON, NaN and infinities as null; return the exit code 0."""
     sys.stdout.write(json.dumps(_without_nan(value), indent=2, allow_nan=False) + "\n")

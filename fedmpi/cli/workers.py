@@ -84,7 +84,7 @@ class Worker:
             log.write(f"--- {time.strftime('%Y-%m-%d %H:%M:%S')}{_job()}\n")
         self._size_before = _size(item)
         self.item, self.rounds, self._started = item, 0, time.monotonic()
-        self._tell(f"{item.number}\n")
+        self._tell(f"{item.checked.case.name}\n")
 
     def dismiss(self) -> None:
         """Say that there are no more cases."""
@@ -118,7 +118,7 @@ class Worker:
         whole = text[: text.rfind("\n") + 1]
         self._read += len(whole)
         for line in whole.splitlines():
-            _, *said = map(int, line.split())
+            said = [int(word) for word in line.split()[1:]]
             if len(said) == 1:
                 self._code = said[0]
             else:

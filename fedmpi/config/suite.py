@@ -311,10 +311,13 @@ def _case(
             settings = merge(settings, change)
     for change in overrides:
         settings = merge(settings, change)
-    parts = [*(choice.label for choice in choices.values()), *suffixes]
-    name = re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case"
     labels = {axis: choice.label for axis, choice in choices.items()}
-    return CaseSettings(_shortened(name), settings, labels=labels)
+    return CaseSettings(case_name([*labels.values(), *suffixes]), settings, labels=labels)
+
+
+def case_name(parts: Sequence[str]) -> str:
+    """Return the name of the case with these labels, in the order of the axes: a folder's name."""
+    return _shortened(re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case")
 
 
 def _readable(override: str) -> str:

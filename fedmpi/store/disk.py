@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
 import stat
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import BinaryIO
@@ -63,6 +66,40 @@ def write_whole(target: Path, content: str | bytes) -> None:
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(target)) from None
+
+
+def try_writing(folder: Path) -> None:
+    """Find out whether files can be made in a folder, or in the nearest one above that is there.
+
+    Raises
+    ------
+    OSError
+        They cannot; it names that folder.
+    """
+    present = folder
+    while not present.exists() and present != present.parent:
+        present = present.parent
+    try:
+        with tempfile.TemporaryFile(dir=present):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(present)) from None
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Have no other process in here with the same folder, for what reads a file of it and then replaces it.
+
+    The folder is made. A file system without locks is trusted to have one process only.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class Placed:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fedmpi.analysis.leaderboard import rows as files
+from fedmpi.analysis.leaderboard import row_files as files
 from fedmpi.analysis.leaderboard.board import board, cost, leads, tally
 from fedmpi.analysis.leaderboard.page import pages
-from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row
+from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row, differences
 from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
 from fedmpi.cli.leaderboard import ROWS, TRACKS
 from fedmpi.config import locations
@@ -48,7 +49,7 @@ def demo(tmp_path):
 
 
 def row(data, method, seed, test, stage=FINAL, status="complete", **other) -> Row:
-    own = dict.fromkeys(("settings", "commit", "config_digest", "results_digest"), "")
+    own = {"settings": "", "commit": "", "config_digest": "0" * 64, "results_digest": "0" * 64}
     numbers = dict.fromkeys(("bytes_per_client", "model_gflop", "cpu_seconds"), 1000.0)
     never = dict.fromkeys(("target", "rounds_to_target", "cpu_seconds_to_target"), math.nan)
     values = {**own, **numbers, **never, "case": f"{data}-{method}-seed{seed}", "metric": "accuracy"}
@@ -115,7 +116,7 @@ def test_the_suite_of_the_winners_runs_their_settings_with_ten_seeds(demo, tmp_p
 def test_new_winners_take_the_place_of_earlier_ones_and_others_stay(demo):
     first, second = (demo.candidates["one", "fedavg"][place].settings for place in (0, 1))
     demo.tuned_file.write_text(tuned_suite(demo, {"one-fedavg": first, "two-fedprox": first}))
-    found = merged(demo, stored(demo.tuned_file), {("one", "fedavg"): second, ("one", "fedprox"): first})
+    found = merged(demo, stored(demo), {("one", "fedavg"): second, ("one", "fedprox"): first})
     assert list(found) == ["one-fedavg", "one-fedprox", "two-fedprox"]
     assert [each["optimizer"]["lr"] for each in found.values()] == [0.02, 0.01, 0.01]
 
@@ -188,31 +189,62 @@ def test_costs_are_in_those_of_fedavg(demo):
         )
         for seed, seconds in ((1, 2.0), (2, 6.0))
     ]
+    rows = [replace(each, target=0.5) for each in rows]
     found = cost(board(demo, rows), "fedprox")
     assert (found.kilobytes, found.flops, found.reached, found.seconds) == (5.0, pytest.approx(3.0), 0.2, 1.0)
 
 
 def test_rows_survive_their_file_and_differences_are_named(tmp_path):
     written = [
-        row("one", "fedavg", 1, 0.5, results_digest="a"),
+        row("one", "fedavg", 1, 0.5, results_digest="a" * 64),
         row("one", "fedavg", 2, math.nan, status="diverged"),
     ]
     path = tmp_path / "rows.csv"
     path.write_text(files.as_csv(written))
     again = files.read(path)
-    assert files.differences(written, again) == []
+    assert differences(written, again) == []
     assert again[0] == written[0] or math.isnan(again[0].target)
-    other = [row("one", "fedavg", 1, 0.5, results_digest="b", cpu_seconds=7.0)]
-    assert files.differences(written, other) == [
-        "final one-fedavg-seed1: results_digest a -> b",
+    other = [row("one", "fedavg", 1, 0.5, results_digest="b" * 64, cpu_seconds=7.0)]
+    assert differences(written, other) == [
+        f"final one-fedavg-seed1: results_digest {'a' * 64} -> {'b' * 64}",
         "final one-fedavg-seed2: not computed",
     ]
-    path.write_text("suite,case\n")
-    with pytest.raises(BadInput, match="its columns differ"):
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("track,data", "suite,case", "its columns differ"),
+        (",0.5,0.5,", ",half,0.5,", "line 2: val = half; the file is damaged"),
+        (",0.5,0.5,", ",1e300,0.5,", "line 2: val = 1e300"),
+        (",0.5,0.5,", ",0.5,inf,", "line 2: test = inf"),
+        (",0.25,", ",-0.25,", "line 2: model_gflop = -0.25"),
+        (",complete,", ",done,", "line 2: status = done"),
+        (",final,", ",last,", "line 2: stage = last"),
+        ("seed1,1,", "seed1,1_0,", "line 2: seed = 1_0"),
+        ("seed1,1,", "seed1,11,", r"line 2: seed 11 is none of the winners' \(1 to 10\)"),
+        ("0\n", "", "line 2: results_digest = 0{60}"),
+        (",fedavg,final", ",,final", "line 2: method = "),
+    ],
+)
+def test_a_damaged_file_is_refused_with_its_line(tmp_path, old, new, words):
+    path = tmp_path / "rows.csv"
+    text = files.as_csv([row("one", "fedavg", 1, 0.5, model_gflop=0.25)])
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(BadInput, match=words):
         files.read(path)
-    path.write_text(files.as_csv(written).replace(",0.5,", ",half,"))
-    with pytest.raises(BadInput, match=r"line 2: .*half.*; the file is damaged"):
-        files.read(path)
+
+
+def test_rows_that_are_there_twice_or_of_another_track_are_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(files.as_csv([row("one", "fedavg", 1, 0.5)]))
+    with pytest.raises(BadInput, match="two rows of graphs, final one-fedavg-seed1"):
+        files.read(path, path)
+    with pytest.raises(BadInput, match="rows of graphs, not of nodes"):
+        files.refuse_other_tracks(path, files.read(path), "nodes")
+    with pytest.raises(BadInput, match="/dev/zero: a device"):
+        files.read(Path("/dev/zero"))
 
 
 def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
@@ -223,12 +255,59 @@ def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
     assert "| FedProx | " in text
     assert "**70.00** ± 0.00 ▲" in text
     assert "mu 1.0, lr 0.01" in text
-    assert "**Not complete.** Methods without all their runs: one 1, two 2." in text
+    assert "**Not complete.** Methods without all their runs, by federation: one 1, two 2." in text
     assert pages([board(demo, [])], "board.md")["board.md"].count("Nothing is ranked yet.") == 1
 
 
+def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_no_ranks(tmp_path):
+    path = tmp_path / "mine.toml"
+    lines = SUITE.replace("demo/graphs", "mine").splitlines()
+    path.write_text("\n".join(line for line in lines if '"two"' not in line))
+    found = track(path)
+    text = pages([board(found, [])], "mine.md")["mine.md"]
+    assert f"`fedmpi leaderboard page --track {path}` writes this page" in text
+    assert f"`fedmpi leaderboard run {path}` continues" in text
+    rows = [each for method in found.methods for each in runs("one", method, mean=0.5)]
+    assert "Ranks need two federations and three methods" in pages([board(found, rows)], "mine.md")["mine.md"]
+
+
+def test_costs_without_a_measurement_or_a_target_are_left_out(demo):
+    measured = {"rounds_to_target": 1.0, "cpu_seconds_to_target": 0.0, "target": 0.5}
+    rows = runs("one", "fedavg", mean=0.5, model_gflop=0.0, **measured) + runs("one", "fedprox", mean=0.5)
+    fedavg, fedprox, other = (cost(board(demo, rows), name) for name in ("fedavg", "fedprox", "other"))
+    assert fedavg.reached == 1.0
+    lacking = (fedavg.flops, fedavg.seconds, fedprox.flops, fedprox.reached, other.kilobytes)
+    assert all(math.isnan(each) for each in lacking)
+
+
+def test_a_track_may_lack_fedavg_but_has_one_known_metric(demo):
+    found = board(demo, runs("one", "fedprox", mean=0.5))
+    assert (tally(found, "fedprox", "other"), found.entry("one", "other").rows) == ((0, 0), ())
+    with pytest.raises(BadInput, match="rows of the metric accuracy, other: a track has one"):
+        board(demo, [*runs("one", "fedavg", mean=0.5), *runs("one", "fedprox", mean=0.5, metric="other")])
+
+
+@pytest.mark.parametrize(
+    "text", ['name = "other"', 'name = "demo/graphs-tuned"\n[case]\n[matrix]\nwinner = [1]']
+)
+def test_something_else_in_the_place_of_the_winners_is_refused(demo, text):
+    demo.tuned_file.write_text(text)
+    with pytest.raises(BadInput, match="not the winners of demo/graphs, which belong there"):
+        stored(demo)
+
+
+def test_labels_may_have_characters_that_names_of_cases_have_not(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(SUITE.replace('"one"', '"α = 1/2"').replace('"two"', '"t|o"'))
+    found = track(path)
+    settings = {label: found.candidates[pair][0].settings for label, pair in found.pairs.items()}
+    found.tuned_file.write_text(tuned_suite(found, settings))
+    assert {case.name for case in read(found.tuned_file).cases} == set(found.final_cases)
+    assert "| t\\|o |" in pages([board(found, runs("t|o", "fedavg", mean=0.5))], "mine.md")["mine.md"]
+
+
 def test_the_committed_page_follows_from_the_committed_rows():
-    listed = [each for path in sorted((ROOT / ROWS).glob("*.csv")) for each in files.read(path)]
+    listed = files.read(*sorted((ROOT / ROWS).glob("*.csv")))
     found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
     boards = [board(each, [row for row in listed if row.track == each.name]) for each in found]
     for path, text in pages(boards, "leaderboard.md").items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedmpi.analysis.leaderboard import rows as files
+from fedmpi.analysis.leaderboard import row_files as files
 
 SUITE = """
 name = "demo/graphs"
@@ -44,6 +44,11 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     same = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
     assert (same.returncode, "1 case computed again: the same bits" in same.stdout) == (0, True)
     refused(fedmpi("leaderboard", "page"), "rows of one: leaderboard/graphs has no such federation")
+    assert "fedmpi leaderboard page --track demo.toml --document graphs.md shows them" in done.stdout
+    assert fedmpi("leaderboard", "page", "--track", "demo.toml", "--document", "graphs.md").returncode == 0
+    assert (
+        "optimizer" not in (shown := (tmp_path / "graphs.md").read_text()) and "### Scores: graphs" in shown
+    )
     refused(fedmpi("leaderboard", "run", "demo.toml", "--set", "optimizer.lr=0.01"), "it chooses federations")
 
 
@@ -51,3 +56,17 @@ def test_what_is_no_track_is_refused(fedmpi, tmp_path):
     refused(fedmpi("leaderboard", "run", "graph"), "graph: no such suite")
     refused(fedmpi("leaderboard", "check", "graphs"), "leaderboard/graphs.csv: cannot read these rows")
     refused(fedmpi("leaderboard", "run", "synthetic/quick"), "needs the axes data and algorithm")
+
+
+def test_what_could_not_be_stored_is_refused_before_the_tuning(fedmpi, tmp_path):
+    (tmp_path / "demo.toml").write_text(SUITE)
+    (tmp_path / "rows").mkdir()
+    refused(
+        fedmpi("leaderboard", "run", "demo.toml", "--rows", "rows"), "--rows rows: a folder, where a file"
+    )
+    (tmp_path / "rows.csv").write_text("a,b\n")
+    refused(fedmpi("leaderboard", "run", "demo.toml", "--rows", "rows.csv"), "its columns differ")
+    refused(fedmpi("leaderboard", "run", "demo.toml", "--rows", "rows.csv/x.csv"), "cannot write it")
+    (tmp_path / "graphs.toml").write_text(SUITE.replace("demo/graphs", "leaderboard/graphs"))
+    refused(fedmpi("leaderboard", "run", "graphs.toml"), "its name is leaderboard/graphs, fedmpi's own track")
+    assert not (tmp_path / "results").exists()

@@ -13,7 +13,8 @@ from fedmpi.analysis.estimates import Estimate, estimate, holm
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.analysis.ranking import Ranking, ranking
-from fedmpi.metrics.metric import METRICS, Metric
+from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
 
 UNRANKED = ("centralised",)
 """Methods that are shown beside the others: what is not federated is a reference."""
@@ -72,6 +73,10 @@ class Board:
     Attributes
     ----------
     name : str
+    argument : str
+        How commands name the track.
+    bundled : bool
+        Whether it is one of fedmpi's own.
     metric : Metric
     federations, methods : tuple of str
         Labels, in the suite's order; the methods with those that are not ranked.
@@ -86,6 +91,8 @@ class Board:
     """
 
     name: str
+    argument: str
+    bundled: bool
     metric: Metric
     federations: tuple[str, ...]
     methods: tuple[str, ...]
@@ -117,6 +124,10 @@ class Board:
         }
         return {data: count for data, count in counts.items() if count}
 
+    def entry(self, data: str, method: str) -> Entry:
+        """Return how a method stands on a federation; one that is not there cannot run."""
+        return self.entries.get((data, method), Entry(NONE, ()))
+
     def average(self, method: str) -> float:
         """Return a method's average rank; NaN while nothing is ranked."""
         return float(np.mean(self.ranks[method])) if self.ranks.get(method) else math.nan
@@ -130,6 +141,11 @@ def board(found: Track, rows: Sequence[Row]) -> Board:
     found : Track
     rows : sequence of Row
         Of this track; methods that are not in its suite come last.
+
+    Raises
+    ------
+    BadInput
+        Rows of several metrics, or of one that fedmpi does not have: it says which score is the better.
     """
     methods = tuple(dict.fromkeys([*found.methods, *(row.method for row in rows)]))
     federations = tuple(found.federations)
@@ -138,11 +154,13 @@ def board(found: Track, rows: Sequence[Row]) -> Board:
     entries = {pair: _entry(found, pair, by_pair.get(pair, [])) for pair in pairs}
     competing = [method for method in methods if method not in UNRANKED]
     whole = [data for data in federations if all(entries[data, each].state != OPEN for each in competing)]
-    metric = METRICS[rows[0].metric] if rows else METRICS["accuracy"]
+    metric = _metric(rows)
     by_federation = [ranks([entries[data, each] for each in competing], metric) for data in whole]
     table = np.array(by_federation)
     return Board(
         found.name,
+        found.argument,
+        found.bundled,
         metric,
         federations,
         methods,
@@ -151,6 +169,13 @@ def board(found: Track, rows: Sequence[Row]) -> Board:
         {method: [row[place] for row in by_federation] for place, method in enumerate(competing)},
         ranking(table) if len(whole) > 1 and len(competing) > 2 else None,
     )
+
+
+def _metric(rows: Sequence[Row]) -> Metric:
+    listed = sorted({row.metric for row in rows}) or [ACCURACY.name]
+    if len(listed) > 1 or listed[0] not in METRICS:
+        raise BadInput(f"rows of the metric {', '.join(listed)}: a track has one, and it is one of fedmpi's")
+    return METRICS[listed[0]]
 
 
 def _entry(found: Track, pair: Pair, rows: Sequence[Row]) -> Entry:
@@ -185,11 +210,12 @@ def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]
 
     Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
     """
-    base = {row.seed: row.test for row in found.entries[data, reference].rows}
+    other = found.entry(data, reference)
+    base = {row.seed: row.test for row in other.rows}
     differences: dict[str, Estimate] = {}
     for method in found.competitors:
         entry = found.entries[data, method]
-        if method != reference and not entry.state and not found.entries[data, reference].state:
+        if method != reference and not entry.state and not other.state:
             differences[method] = estimate(
                 [row.test - base[row.seed] for row in entry.rows if row.seed in base]
             )
@@ -210,21 +236,26 @@ def cost(found: Board, method: str) -> Costs:
     """Return what a method costs."""
     bytes_, flops, reached, seconds = [], [], [], []
     for data in found.federations:
-        rows, base = found.entries[data, method].rows, found.entries[data, REFERENCE].rows
+        rows, base = found.entry(data, method).rows, found.entry(data, REFERENCE).rows
         if not rows or not base:
             continue
         bytes_.append(_mean(row.bytes_per_client for row in rows))
-        flops.append(_mean(row.model_gflop for row in rows) / _mean(row.model_gflop for row in base))
-        reached += [not math.isnan(row.rounds_to_target) for row in rows]
+        flops.append(_ratio(_mean(row.model_gflop for row in rows), _mean(row.model_gflop for row in base)))
+        reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
         usual = _mean(row.cpu_seconds_to_target for row in base)
-        seconds += [row.cpu_seconds_to_target / usual for row in rows]
+        seconds += [_ratio(row.cpu_seconds_to_target, usual) for row in rows]
     known = [each for each in seconds if not math.isnan(each)]
     return Costs(
         _mean(bytes_) / 1e3,
-        float(np.exp(np.mean(np.log(flops)))) if flops else math.nan,
+        math.exp(_mean(math.log(each) for each in flops if each)),
         _mean(reached),
         float(np.median(known)) if known else math.nan,
     )
+
+
+def _ratio(value: float, base: float) -> float:
+    """Return how many times a value is another; NaN where that is 0: less than what was measured."""
+    return value / base if base else math.nan
 
 
 def _mean(values: Iterable[float]) -> float:

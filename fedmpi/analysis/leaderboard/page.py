@@ -31,8 +31,9 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
         for found in boards
         if found.ranking is not None
     }
+    own = [each.argument for each in boards if not each.bundled]
     return {
-        name: _rendered("page.md", tracks=[_track(each) for each in boards], seeds=len(SEEDS)),
+        name: _rendered("page.md", tracks=[_track(each) for each in boards], seeds=len(SEEDS), own=own),
         **pictures,
     }
 
@@ -54,6 +55,7 @@ def _track(found: Board) -> dict[str, Any]:
     ranking, open_ = found.ranking, found.open
     return {
         "name": found.name,
+        "argument": found.argument,
         "title": found.name.capitalize(),
         "answer": answer(found),
         "open": ", ".join(f"{data} {count}" for data, count in open_.items()),
@@ -71,6 +73,8 @@ def _track(found: Board) -> dict[str, Any]:
 
 def answer(found: Board) -> str:
     """Return the first thing to know of a track."""
+    if found.ranking is None and not found.open:
+        return "All runs are there. Ranks need two federations and three methods, so there are scores alone."
     if found.ranking is None:
         return "Nothing is ranked yet."
     first, alike = found.competitors[0], found.alike

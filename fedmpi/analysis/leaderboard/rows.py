@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedmpi.analysis import costs, scores
-from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track, tuned_text
+from fedmpi.analysis.leaderboard.track import Pair, Track, tuned_text
 from fedmpi.analysis.winners import best_round
 from fedmpi.errors import BadInput
 from fedmpi.metrics.targets import first_round
@@ -101,11 +97,6 @@ _COMPARED = (
 )
 """Columns that a second run must have alike: all but times, the commit, and what hangs on other rows."""
 
-COLUMNS = tuple(field.name for field in fields(Row))
-_TYPES: Mapping[str, type[str] | type[int] | type[float]] = {
-    each.name: {"str": str, "int": int, "float": float}[str(each.type)] for each in fields(Row)
-}
-
 
 def rows_of(found: Track, runs: Iterable[Run], stage: str, earlier: Sequence[Row] = ()) -> list[Row]:
     """Return the rows of the runs of a stage that are complete or have diverged, in the order of the runs.
@@ -169,7 +160,7 @@ def _pairs(found: Track, stage: str) -> dict[str, Pair]:
     """Return federation and method by the name of a stage's case."""
     if stage == TUNING:
         return {case.name: pair for pair, cases in found.candidates.items() for case in cases}
-    return {f"{label}-seed{seed}": pair for label, pair in found.pairs.items() for seed in SEEDS}
+    return found.final_cases
 
 
 def _at(run: Run, part: str, place: int) -> float:
@@ -225,50 +216,3 @@ def differences(first: Iterable[Row], second: Iterable[Row]) -> list[str]:
             listed = (f"{name} {getattr(row, name)} -> {getattr(other, name)}" for name in changed)
             lines.append(f"{row.stage} {row.case}: {', '.join(listed)}")
     return lines
-
-
-def as_csv(listed: Iterable[Row]) -> str:
-    """Return rows as a file; floats in full, NaN as an empty cell."""
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in listed:
-        writer.writerow({name: _text(value) for name, value in asdict(row).items()})
-    return stream.getvalue()
-
-
-def _text(value: object) -> object:
-    return "" if isinstance(value, float) and math.isnan(value) else value
-
-
-def read(path: Path) -> list[Row]:
-    """Return the rows of a file that `as_csv` made.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read, has other columns, or a cell that is no number.
-    """
-    try:
-        with path.open(newline="") as stream:
-            reader = csv.DictReader(stream)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
-                raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
-            return [_read(row, f"{path}, line {reader.line_num}") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path}: cannot read these rows ({error})") from error
-
-
-def _read(cells: Mapping[str, str], place: str) -> Row:
-    if None in cells or None in cells.values():
-        raise BadInput(f"{place}: not as many cells as columns; the file is damaged")
-    try:
-        values: dict[str, Any] = {name: _value(name, cell) for name, cell in cells.items()}
-        return Row(**values)
-    except ValueError as error:
-        raise BadInput(f"{place}: {error}; the file is damaged") from error
-
-
-def _value(name: str, cell: str) -> str | int | float:
-    kind = _TYPES[name]
-    return math.nan if kind is float and not cell else kind(cell)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
+from fedmpi.visible import visible
 
 ALONE = "self-train"
 _NONE = "–"
@@ -108,4 +109,9 @@ def _number(value: float, form: str) -> str:
 
 def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     rows = [headings, ["---"] * len(headings), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join(f"| {' | '.join(_cell(each) for each in row)} |" for row in rows)
+
+
+def _cell(text: str) -> str:
+    """Return a text as a cell of a table: in one line, without what ends a cell."""
+    return visible(text).replace("|", "\\|")

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedmpi.analysis.winners import winners
 from fedmpi.config.documents import load_toml
-from fedmpi.config.suite import CaseSettings, Suite, read
+from fedmpi.config.suite import CaseSettings, Suite, case_name, read
 from fedmpi.config.tables import look_up, merge, toml_text
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -19,6 +19,9 @@ SEEDS = tuple(range(1, 11))
 
 AXES = ("data", "algorithm")
 """Of a track's suite: the federation, and the method."""
+
+BUNDLED = "leaderboard"
+"""Folder of fedmpi's own tracks, and the first part of their names."""
 
 Settings = dict[str, Any]
 Pair = tuple[str, str]
@@ -46,6 +49,16 @@ class Track:
         return self.suite.name.rpartition("/")[2]
 
     @property
+    def bundled(self) -> bool:
+        """Whether it is one of fedmpi's own tracks, or a copy that has kept the name."""
+        return self.suite.name == f"{BUNDLED}/{self.name}"
+
+    @property
+    def argument(self) -> str:
+        """How commands name it: by its name, or by the file of its suite."""
+        return self.name if self.bundled else str(self.suite.path)
+
+    @property
     def tuned_file(self) -> Path:
         """Where the suite of the winners is, beside that of the tuning."""
         return self.suite.path.with_name(f"{self.suite.path.stem}-tuned.toml")
@@ -59,6 +72,13 @@ class Track:
     def pairs(self) -> dict[str, Pair]:
         """Each pair by its label in the suite of the winners."""
         return {f"{data}-{method}": (data, method) for data, method in self.candidates}
+
+    @property
+    def final_cases(self) -> dict[str, Pair]:
+        """Each pair by the names of its cases in the suite of the winners."""
+        return {
+            case_name([label, f"seed{seed}"]): pair for label, pair in self.pairs.items() for seed in SEEDS
+        }
 
     @property
     def federations(self) -> list[str]:
@@ -109,15 +129,26 @@ def chosen(found: Track, runs: Iterable[Run]) -> dict[Pair, Settings]:
     return {(each.group[0], each.group[1]): by_name[each.config["name"]].settings for each in best}
 
 
-def stored(path: Path) -> dict[str, Settings]:
-    """Return the settings of a suite of winners by their labels; nothing where there is no such file."""
-    if not path.is_file():
+def stored(found: Track) -> dict[str, Settings]:
+    """Return the settings of a track's winners by their labels; nothing where none are stored.
+
+    Raises
+    ------
+    BadInput
+        In the place of the suite of the winners is something else.
+    """
+    path = found.tuned_file
+    if not path.exists():
         return {}
     text = load_toml(path, "suite")
-    listed = text.get("matrix", {}).get("winner", [])
+    case, matrix = text.get("case"), text.get("matrix")
+    listed = matrix.get("winner") if isinstance(matrix, dict) else None
+    whole = isinstance(listed, list) and all(isinstance(each, dict) and "label" in each for each in listed)
+    if text.get("name") != found.tuned_name or not isinstance(case, dict) or not whole:
+        raise BadInput(f"{path}: not the winners of {found.suite.name}, which belong there; move it")
     return {
-        str(each["label"]): merge(text.get("case", {}), {key: each[key] for key in each if key != "label"})
-        for each in listed
+        str(each["label"]): merge(case, {key: each[key] for key in each if key != "label"})
+        for each in listed or []
     }
 
 
