@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedmpi.analysis.estimates import holm
 from fedmpi.reproduction.statistics import Estimate
@@ -22,6 +23,12 @@ DEPENDS = "depends on the reading"
 """Confirmed in one reading of a paper, surely not in another."""
 
 OPEN = "open"
+MOST_SEEDS = 1000
+"""Beyond it no number of seeds is named."""
+
+_WITHOUT_END = 10**12
+"""Seeds that leave a published figure's own error alone."""
+
 _SETTLED = (CONFIRMED, REFUTED, NOT_REACHED)
 
 
@@ -52,15 +59,23 @@ class Judgement:
     ``confirmed``: the truth is surely between the limits; ``refuted``: surely not, and the settings are
     published; ``not reached at these settings``: surely not, and they are not; ``undecided at n seeds``;
     ``open``: nothing was run; ``depends on the reading``: see `together`.
+
+    Attributes
+    ----------
+    corrected, plain : str
+    needed : str
+        How many seeds an undecided question would take; blank where nothing tells it.
     """
 
     corrected: str
     plain: str
+    needed: str = ""
 
     def __str__(self) -> str:
         if self.corrected in (CONFIRMED, REFUTED, NOT_REACHED, DEPENDS):
             return f"**{self.corrected}**"
-        return self.corrected if self.plain == self.corrected else f"{self.corrected} (alone: {self.plain})"
+        text = f"{self.corrected}, {self.needed}" if self.needed else self.corrected
+        return text if self.plain == self.corrected else f"{text} (alone: {self.plain})"
 
 
 def judge(questions: Sequence[Question]) -> list[Judgement]:
@@ -82,14 +97,34 @@ def judge(questions: Sequence[Question]) -> list[Judgement]:
         found[place] = Judgement(
             _answer(sure_inside, sure_outside, words), _answer(plain_inside, plain_outside, words)
         )
+    undecided = [place for place, answer in enumerate(found) if answer.corrected not in (*_SETTLED, OPEN)]
+    for place in undecided:
+        found[place] = replace(found[place], needed=_needed(questions[place], LEVEL / len(undecided)))
     return found
+
+
+def _needed(question: Question, level: float) -> str:
+    """Return how many seeds would decide a question at a level, if figure and spread stay as they are."""
+    one = question.estimate
+    if one is None or not one.freedom:
+        return f"at least {FEWEST_SEEDS} needed"
+
+    def decides(count: int) -> bool:
+        later = one.after(count)
+        return min(outside_p(question, later), inside_p(question, later)) <= level
+
+    if not decides(MOST_SEEDS):
+        return f"more than {MOST_SEEDS:,} needed" if decides(_WITHOUT_END) else "no number is enough"
+    counts = range(max(one.count + 1, FEWEST_SEEDS), MOST_SEEDS + 1)
+    return f"about {counts[bisect_left(counts, True, key=decides)]} needed"
 
 
 def together(answers: Sequence[Judgement]) -> Judgement:
     """Return what readings of one statement say: what all say, or that it hangs on the reading, if so."""
     corrected, plain = ([getattr(each, name) for each in answers] for name in ("corrected", "plain"))
     unsettled = next((each for each in (*plain, *corrected) if each not in _SETTLED), "")
-    return Judgement(_together(corrected) or unsettled, _together(plain) or unsettled)
+    needed = next((each.needed for each in answers if unsettled in (each.plain, each.corrected)), "")
+    return Judgement(_together(corrected) or unsettled, _together(plain) or unsettled, needed)
 
 
 def refusal(unpublished: str) -> str:

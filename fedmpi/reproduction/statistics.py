@@ -37,12 +37,15 @@ class Estimate:
         Repetitions.
     freedom : float
         Degrees of freedom of the error.
+    fixed : float
+        Part of the error that further repetitions leave: a published figure's own.
     """
 
     value: float
     error: float
     count: int
     freedom: float
+    fixed: float = 0.0
 
     @property
     def half(self) -> float:
@@ -55,6 +58,12 @@ class Estimate:
     def std(self) -> float:
         """Standard deviation between repetitions, as far as the figure is a mean over them."""
         return self.error * math.sqrt(self.count)
+
+    def after(self, count: int) -> Estimate:
+        """Return the same figure after more repetitions, if they deviate as these do."""
+        ours = max(0.0, self.error**2 - self.fixed**2) * self.count / count
+        freedom = self.freedom * (count - 1) / max(1, self.count - 1)
+        return replace(self, error=math.sqrt(ours + self.fixed**2), count=count, freedom=freedom)
 
     def tail(self, distance: float) -> float:
         """Return the probability that chance alone moves the figure up by at least `distance`."""
@@ -76,13 +85,15 @@ class Estimate:
             Welch's and Satterthwaite's degrees of freedom. By default it is taken to deviate as ours does.
         """
         if spread is None:
+            fixed = self.error * math.sqrt(self.count / repetitions)
             error = self.error * math.sqrt(1 + self.count / repetitions)
-            return Estimate(self.value - published, error, self.count, self.freedom)
+            return Estimate(self.value - published, error, self.count, self.freedom, fixed)
         ours, theirs = self.error**2, spread**2 / repetitions
         freedom = self.freedom
         if freedom and theirs:
             freedom = (ours + theirs) ** 2 / (ours**2 / freedom + theirs**2 / (repetitions - 1))
-        return Estimate(self.value - published, math.sqrt(ours + theirs), self.count, freedom)
+        error, fixed = math.sqrt(ours + theirs), math.sqrt(theirs)
+        return Estimate(self.value - published, error, self.count, freedom, fixed)
 
     def __str__(self) -> str:
         return self._with_interval("")

@@ -48,7 +48,7 @@ def test_improved_clients_are_counted_over_the_self_train_of_the_claim(make_rows
     assert (found.published, found.seeds) == ("9/10", "2")
     assert [found.shown[rule][""] for rule in RULES] == ["0/10", "0/10", "9/10"]
     # One client in ten is the margin, and half a client the least error: nothing is sure with two seeds.
-    assert str(found.judged["as published"]) == "undecided at 2 seeds"
+    assert str(found.judged["as published"]) == "undecided at 2 seeds, about 4 needed"
     ((heading, table),) = verdict_tables([found], ["last round"])
     assert heading == "Clients that gain over self-train"
     assert "| it is so | text | self-train, 200 rounds | 9/10 | 2 | 0/10 | undecided" in table
