@@ -40,6 +40,8 @@ one; or the test examples without twins in a training set with all of them."""
 
 _SHOWN = (HEADLINE, BY_VALIDATION)
 BETTER, WORSE, ALIKE, FEW, NOT_RUN = "better", "worse", "not told apart", "too few seeds", "not run"
+NO_CHOICE = "-"
+"""The runs have no such score: clusterings no validation."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +113,9 @@ def summary(found: Sequence[dict[str, Any]]) -> str:
 
 
 def _section(question: str, members: Sequence[Comparison], results: Results) -> dict[str, Any]:
-    found = {rule: [each.difference(results, rule) for each in members] for rule in _SHOWN}
-    answers = {
-        rule: [
-            _answer(one, judged)
-            for one, judged in zip(ones, judge([Question(one, 0.0, math.inf) for one in ones]), strict=True)
-        ]
-        for rule, ones in found.items()
-    }
+    measured = {rule: [each.difference(results, rule) for each in members] for rule in _SHOWN}
+    found = {rule: [None if _is_absent(one) else one for one in ones] for rule, ones in measured.items()}
+    answers = {rule: _answers(found[rule], measured[rule]) for rule in _SHOWN}
     rows = []
     for place, each in enumerate(members):
         seeds = max((one.count for one in (found[rule][place] for rule in _SHOWN) if one), default=0)
@@ -134,6 +131,20 @@ def _section(question: str, members: Sequence[Comparison], results: Results) -> 
         "table": markdown(headings, rows),
         "suites": list(suites),
     }
+
+
+def _is_absent(one: Estimate | None) -> bool:
+    """Return whether the runs are there and their score is not."""
+    return one is not None and math.isnan(one.value)
+
+
+def _answers(found: Sequence[Estimate | None], measured: Sequence[Estimate | None]) -> list[str]:
+    """Return what the comparisons of a question say under one rule."""
+    judged = judge([Question(one, 0.0, math.inf) for one in found])
+    return [
+        NO_CHOICE if _is_absent(raw) else _answer(one, verdict)
+        for one, raw, verdict in zip(found, measured, judged, strict=True)
+    ]
 
 
 def _answer(one: Estimate | None, judged: Judgement) -> str:
@@ -156,7 +167,7 @@ def in_words(answers: Sequence[str]) -> str:
     better, worse = counts[BETTER], counts[WORSE]
     asked = better + worse + counts[ALIKE]
     if not asked:
-        return "too few runs"
+        return "there is none" if counts[NO_CHOICE] else "too few runs"
     if not better and not worse:
         return f"no difference shown, {asked} of {asked}"
     said = [f"**better** in {better}" * bool(better), f"**worse** in {worse}" * bool(worse)]

@@ -45,6 +45,7 @@ def test_nothing_is_said_of_what_was_not_run(compared):
         (["worse", "better"], "**better** in 1, **worse** in 1 of 2"),
         (["not told apart", "not told apart"], "no difference shown, 2 of 2"),
         (["too few seeds", "not run"], "too few runs"),
+        (["-", "-"], "there is none"),
     ],
 )
 def test_answers_in_words(answers, words):
