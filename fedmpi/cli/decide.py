@@ -28,6 +28,7 @@ from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, about, case_of, pose
 from fedmpi.reproduction.results import Key, Repetition, Results
 from fedmpi.reproduction.sequential import SPENDING
+from fedmpi.store import disk
 from fedmpi.store.reader import load_run
 
 _MAX_SEEDS = 30
@@ -73,8 +74,9 @@ def until_decided(
     show(expectation_table(deciders.standings(), design))
     if deciding.dry_run:
         return 0
-    _keep(root / _DESIGN, design, options.overrides)
-    code = deciders.run(share, budget)
+    with disk.alone(root, f"{root}: another sweep --until-decided works there; wait for its end"):
+        _keep(root / _DESIGN, design, options.overrides)
+        code = deciders.run(share, budget)
     found = deciders.standings()
     show(verdict_table(found, design, [deciders.reason(each, code) for each in found]))
     return code

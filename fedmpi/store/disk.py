@@ -15,7 +15,7 @@ from pathlib import Path
 from shlex import quote
 from typing import BinaryIO
 
-from fedmpi.errors import RunFailed
+from fedmpi.errors import BadInput, RunFailed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
@@ -87,16 +87,31 @@ def try_writing(folder: Path) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path, refusal: str = "") -> Iterator[None]:
     """Have no other process in here with the same folder, for what reads a file of it and then replaces it.
 
     The folder is made. A file system without locks is trusted to have one process only.
+
+    Parameters
+    ----------
+    folder : Path
+    refusal : str
+        What to say where another process is in here; blank: wait for it.
+
+    Raises
+    ------
+    BadInput
+        The refusal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+        except BlockingIOError:
+            raise BadInput(refusal) from None
+        except OSError:
+            pass
         yield
     finally:
         os.close(descriptor)
