@@ -247,11 +247,11 @@ class Chain:
             counts.lost += before - now
             counts.problems.append(f"{self.algorithm}: {what}: {before} rounds before, {now} after")
 
-    def finish(self, whole: Path) -> None:
-        """Let the case come to its end and compare it with the undisturbed run."""
+    def finish(self, whole: Path, number: int) -> None:
+        """Let the case come to its end on the next number of ranks and compare it with the undisturbed run."""
         storm, counts = self.storm, self.storm.counts
         counts.chains += 1
-        ranks = storm.chance.choice(storm.ranks)
+        ranks = storm.ranks[number % len(storm.ranks)]
         code, output = storm.mpi.run(ranks, *storm.command(self.suite, self.algorithm, self.folder.parent),
                                      cwd=storm.root, timeout=600)  # fmt: skip
         counts.recomputed += max(0, self.log.look().written - storm.rounds)
@@ -321,7 +321,7 @@ def _differences(first: Path, second: Path) -> list[str]:
 
 def storm(
     mpi: Mpi, root: Path, kills: int, ranks: tuple[int, ...], algorithms: tuple[str, ...], seed: int,
-    length: int = 15, rounds: int = 100,
+    length: int = 15, rounds: int = 100, alone: Callable[..., object] | None = None,
 ) -> Counts:  # fmt: skip
     """Strike `kills` times in chains of `length` and return the counts.
 
@@ -336,6 +336,8 @@ def storm(
     algorithms : tuple of str
         Of `ALGORITHMS`; one chain after another.
     seed : int
+    alone : callable, optional
+        Runs fedmpi with arguments in this process, for the undisturbed runs.
     """
     chance = random.Random(seed)
     shared = Storm(mpi, root, rounds, ranks, chance, Counts())
@@ -347,23 +349,29 @@ def storm(
         suite = root / f"storm-{seconds}.toml"
         suite.write_text(SUITE % (rounds, seconds))
         if algorithm not in whole:
-            whole[algorithm] = undisturbed(shared, suite, algorithm)
+            whole[algorithm] = undisturbed(shared, suite, algorithm, alone)
         chain = Chain(shared, algorithm, suite, root / f"chain{number}" / algorithm)
         blows = min(length, kills - done)
         for blow in range(blows):
             done += 1
             if not chain.strike(number + blow):
                 break
-        chain.finish(whole[algorithm])
+        chain.finish(whole[algorithm], number + blows)
         number += 1
         print(f"{done} kills; chain {number}: {algorithm}, checkpoints every {seconds} s", flush=True)
     return shared.counts
 
 
-def undisturbed(shared: Storm, suite: Path, algorithm: str) -> Path:
+def undisturbed(
+    shared: Storm, suite: Path, algorithm: str, alone: Callable[..., object] | None = None
+) -> Path:
     """Run a case on one rank without a blow and return its folder."""
     out = shared.root / f"whole-{suite.stem}"
-    code, output = shared.mpi.run(1, *shared.command(suite, algorithm, out), cwd=shared.root, timeout=600)
+    command = shared.command(suite, algorithm, out)
+    if alone is not None:
+        alone(*command[2:])
+        return out / algorithm
+    code, output = shared.mpi.run(1, *command, cwd=shared.root, timeout=600)
     if code != 0:
         raise SystemExit(output)
     return out / algorithm

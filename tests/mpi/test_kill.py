@@ -7,10 +7,16 @@ from tests.mpi.storm import storm
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "kills"),
-    [("gcfl-plus", 1), ("ditto", 1), ("nodes", 1), ("links", 1), ("secagg", 1)],
+    ("algorithm", "ranks", "seed"),
+    [  # seeds of other blows
+        ("gcfl-plus", (3, 2), 14),  # SIGKILL to one rank
+        ("ditto", (2, 1), 20),  # SIGKILL to all ranks
+        ("nodes", (1, 2), 19),  # SIGKILL to the launcher
+        ("links", (2, 1), 16),  # SIGTERM to one rank
+        ("secagg", (2, 1), 3),  # SIGKILL to launcher and ranks
+    ],
 )
-def test_kills_change_nothing(algorithm, kills, tmp_path):
-    counts = storm(find("mpich"), tmp_path, kills, (1, 2, 3), (algorithm,), seed=20, rounds=60)
+def test_kills_change_nothing(algorithm, ranks, seed, fedmpi, tmp_path):
+    counts = storm(find("mpich"), tmp_path, 1, ranks, (algorithm,), seed, rounds=60, alone=fedmpi)
     assert (counts.identical, counts.lost, counts.processes, counts.problems) == (1, 0, 0, [])
-    assert sum(counts.blows["signal"].values()) == kills
+    assert counts.blows["ranks"] == {str(ranks[0]): 1}
