@@ -57,6 +57,8 @@ class Model:
         Seconds of evaluation per client and per FLOP.
     networks, traffic : mapping
         By collective.
+    traffic_alone : mapping
+        The same with one worker, which keeps the shared model; empty where no run tells it.
     server, record : float
         Seconds of a round.
     rest_alone, rest : float
@@ -69,6 +71,7 @@ class Model:
     evaluated_flop: float
     networks: Mapping[str, Network]
     traffic: Mapping[str, Traffic]
+    traffic_alone: Mapping[str, Traffic]
     server: float
     record: float
     rest_alone: float
@@ -85,7 +88,7 @@ class Model:
         training = float(np.bincount(placed, train).max())
         return {
             "the busiest rank": training + float(np.bincount(placed, evaluate).max()),
-            "collectives": self.communication(ranks),
+            "collectives": self.communication(like, ranks),
             "the server": self.server + (self.record if ranks == 1 else max(0.0, self.record - training)),
             "the rest": self.rest_alone if ranks == 1 else self.rest,
         }
@@ -101,14 +104,20 @@ class Model:
         train = self.step * work.steps + self.flop * work.train_flops
         return train, self.client + self.evaluated_flop * work.evaluate_flops
 
-    def communication(self, ranks: int) -> float:
+    def communication(self, like: Point, ranks: int) -> float:
         """Return the seconds of a round's collectives; none among one rank."""
         if ranks == 1:
             return 0.0
+        traffic = self.traffic_alone if _has_one_worker(like, ranks) and self.traffic_alone else self.traffic
         return sum(
             self.networks[name].seconds(ranks, each.calls, each.fixed + each.by_rank * ranks)
-            for name, each in self.traffic.items()
+            for name, each in traffic.items()
         )
+
+
+def _has_one_worker(like: Point, ranks: int) -> bool:
+    """Return whether one rank has all clients, and another one is the server."""
+    return ranks == 2 and not like.shared
 
 
 def placement(like: Point, ranks: int) -> Int:
@@ -137,7 +146,8 @@ def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
     server, record = (float(np.median([getattr(p, name) for p in points])) for name in ("server", "record"))
     networks = _networks([p for p in everywhere if p.ranks > 1])
     traffic = _traffic(_several(points) or _several(everywhere))
-    bare = Model(step, flop, client, evaluated, networks, traffic, server, record, 0.0, 0.0)
+    alone_traffic = _traffic([p for p in points if _has_one_worker(p, p.ranks)])
+    bare = Model(step, flop, client, evaluated, networks, traffic, alone_traffic, server, record, 0.0, 0.0)
     beyond = [(p.ranks == 1, p.seconds - bare.seconds(p, p.ranks)) for p in points]
     alone, several = ([value for one, value in beyond if one == wanted] for wanted in (True, False))
     rests = [max(0.0, float(np.median(values or several or alone))) for values in (alone, several)]
@@ -216,9 +226,12 @@ def _levels(ranks: int) -> int:
 def held_out(points: Sequence[Point], everywhere: Sequence[Point], ranks: int) -> float | None:
     """Return the prediction for `ranks` by a fit without any run on so many; None where too few are left.
 
-    Runs on two other numbers of ranks are needed, one of them more than one.
+    Runs on two other numbers of ranks are needed, one of them more than one; and no others tell what travels
+    between one worker and the server.
     """
     others = [each for each in points if each.ranks != ranks]
+    if any(_has_one_worker(each, ranks) for each in others):
+        return None
     if len({each.ranks for each in others}) < 2 or (ranks > 1 and all(each.ranks == 1 for each in others)):
         return None
     elsewhere = [each for each in everywhere if each.ranks != ranks]

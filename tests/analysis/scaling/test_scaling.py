@@ -93,7 +93,12 @@ def test_the_heaviest_client_limits_the_workers_and_parts_add_up():
 def test_one_worker_keeps_the_model_and_says_nothing_of_what_more_of_them_send():
     kept = {"Bcast": Messages(2.0, 104.0, LATENCY), "Gatherv": Messages(3.0, 1e5, LATENCY)}
     points = [made(2, collectives=kept), made(3), made(5)]
-    assert fit(points, points).traffic == fit(points[1:], points[1:]).traffic
+    model = fit(points, points)
+    assert model.traffic == fit(points[1:], points[1:]).traffic
+    assert model.traffic_alone["Bcast"].fixed == pytest.approx(104)
+    saved = model.communication(points[0], 3) - model.communication(points[0], 2)
+    assert saved > 0.99e6 * model.networks["Bcast"].per_byte
+    assert held_out(points, points, 2) is None and held_out(points, points, 3) is not None
 
 
 def test_clients_of_a_prediction_are_placed_as_fedmpi_would():
