@@ -99,7 +99,6 @@ def _keep(path: Path, design: Design, overrides: Sequence[str]) -> None:
         raise BadInput(
             f"{path}: begun with {' '.join(words)}; claims that were looked at keep how they are decided"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
     write(path, json.dumps(now, indent=2) + "\n")
 
 
