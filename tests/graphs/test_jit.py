@@ -53,15 +53,17 @@ def _twice(number):
 
 def test_a_kernel_that_finds_no_room_stays_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "_folder", lambda: tmp_path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, saved = resource.getrlimit(resource.RLIMIT_FSIZE), jit.num_saved()
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
         assert jit.compiled(_twice)(21) == 42
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert jit.num_saved() == 0
+    assert jit.num_saved() == saved
+    assert not list(tmp_path.glob("*/*.nbc"))
     assert jit.compiled(_twice)(21) == 42
-    assert jit.num_saved() == 1
+    assert jit.num_saved() == saved + 1
+    assert len(list(tmp_path.glob("*/*.nbc"))) == 1
 
 
 def test_a_temporary_folder_that_others_can_write_is_not_used(tmp_path, temporary, monkeypatch):

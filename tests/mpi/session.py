@@ -10,6 +10,7 @@ not well.
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import os
 import signal
@@ -20,9 +21,11 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-import torch
+gc.set_threshold(100_000, 20, 20)  # as the command line does: imports leave no garbage
 
-from fedmpi.comm import launch
+import torch  # noqa: E402
+
+from fedmpi.comm import launch  # noqa: E402
 
 launch.set_defaults(1)
 sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
