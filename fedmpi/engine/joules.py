@@ -29,6 +29,7 @@ class Joules:
         self._host = energy.host if energy is not None and reads and self._of_host else None
         self._devices = energy.devices if energy is not None and reads and self._of_devices else None
         self._phases = dict.fromkeys(PHASES, 0.0)
+        self._held = 0.0, 0.0
         self.restart()
 
     @property
@@ -37,8 +38,13 @@ class Joules:
         return (1 + len(PHASES)) * self._of_host + self._of_devices
 
     def restart(self) -> None:
-        """Let the row start now."""
-        self._seen = self.host(), self._device()
+        """Let the row start now, with what was used before `hold`."""
+        self._seen = self.host() - self._held[0], self._device() - self._held[1]
+        self._held = 0.0, 0.0
+
+    def hold(self) -> None:
+        """Leave out of the row what is used from now until `restart`."""
+        self._held = self.host() - self._seen[0], self._device() - self._seen[1]
 
     def host(self) -> float:
         """Return the counter of processors and memory; NaN where this rank does not read it."""

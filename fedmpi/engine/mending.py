@@ -26,6 +26,7 @@ from fedmpi.comm.collectives import Collectives
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.mender import Mender
+from fedmpi.engine.meter import Meter
 from fedmpi.engine.states import States
 from fedmpi.graphs.packed import pointers
 from fedmpi.models.generator import Generator
@@ -168,22 +169,38 @@ class Mended:
 
 
 def mend(
-    case: Case, settings: Generator, collectives: Collectives, federation: Federation, states: States
+    case: Case,
+    settings: Generator,
+    collectives: Collectives,
+    federation: Federation,
+    states: States,
+    meter: Meter,
 ) -> Mended:
-    """Mend the parts of all clients, and give the hosted ones theirs (a collective call)."""
+    """Mend the parts of all clients, and give the hosted ones theirs (a collective call).
+
+    What ranks compute is in the meter's phase "train".
+    """
     watch, menders = Stopwatch(), dict[int, Mender]()
-    for number in states.clients:
-        graphs, shape = federation.data(case, number)[0], federation.shapes[number]
-        menders[number] = Mender(settings, graphs, shape.classes, case.seed, number, states.device)
-        menders[number].train_alone()
+    with meter.phase("train"):
+        for number in states.clients:
+            graphs, shape = federation.data(case, number)[0], federation.shapes[number]
+            menders[number] = Mender(settings, graphs, shape.classes, case.seed, number, states.device)
+            menders[number].train_alone()
     exchange = _start_exchange(collectives, states.hosts, menders, federation.shapes[0].width)
     exchanges = settings.exchanges if exchange.total and federation.num_clients > 1 else 0
     for number in range(exchanges):
-        every = exchange.share({client: mender.generate(number) for client, mender in menders.items()})
-        for client, answers in exchange.sums(exchange.answer(menders, every)).items():
-            menders[client].learn(answers)
-    generated = {client: mender.mend() for client, mender in menders.items()}
-    states.mend(case, federation, generated)
+        with meter.phase("train"):
+            own = {client: mender.generate(number) for client, mender in menders.items()}
+        every = exchange.share(own)
+        with meter.phase("train"):
+            answers = exchange.answer(menders, every)
+        sums = exchange.sums(answers)
+        with meter.phase("train"):
+            for client, answers_to_it in sums.items():
+                menders[client].learn(answers_to_it)
+    with meter.phase("train"):
+        generated = {client: mender.mend() for client, mender in menders.items()}
+        states.mend(case, federation, generated)
     flops = [mender.flops for mender in menders.values()]
     nodes = [len(each.neighbours) for each in generated.values()]
     gathered = _gather(collectives, states.hosts, np.array([nodes, flops], np.int64).T)

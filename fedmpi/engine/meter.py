@@ -54,6 +54,7 @@ class Meter:
         self.steps_cpu = dict.fromkeys(steps, 0.0)
         self.executed_flops = 0
         self._joules = Joules(energy)
+        self._before = 0.0, 0.0
         self._cpu = time.process_time()
         self._round = time.perf_counter()
         self._seen = self._counters()
@@ -67,9 +68,20 @@ class Meter:
         """Let the first round's counts start now."""
         self._seen = self._counters()
 
+    @contextmanager
+    def before_rounds(self, phase: str) -> Iterator[None]:
+        """Add the time spent inside, before the clock starts, to a phase and to the first round's row."""
+        self._joules.restart()
+        start, cpu = time.perf_counter(), time.process_time()
+        with self.phase(phase):
+            yield
+        self._before = time.perf_counter() - start, time.process_time() - cpu
+        self._joules.hold()
+
     def start_clock(self) -> None:
         """Let the first round's times start now; its counts hold what was sent before, the initial model."""
-        self._cpu, self._round = time.process_time(), time.perf_counter()
+        seconds, cpu = self._before
+        self._round, self._cpu = time.perf_counter() - seconds, time.process_time() - cpu
         self._joules.restart()
 
     def _counters(self) -> npt.NDArray[np.float64]:

@@ -219,7 +219,8 @@ class Rounds:
         if self.algorithm.mending is None:
             return None
         settings, collectives = self.algorithm.mending.generator(), self.world.collectives
-        self._mended = mend(self.case, settings, collectives, federation, self.states)
+        with self.meter.before_rounds("communicate"):
+            self._mended = mend(self.case, settings, collectives, federation, self.states, self.meter)
         self.meter.executed_flops += self._mended.executed_flops
         return self._mended
 

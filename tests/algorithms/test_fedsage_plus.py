@@ -13,6 +13,7 @@ from fedmpi.engine.signals import StopRequest
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models import neighgen
 from fedmpi.registry.check import _Refused, build
+from fedmpi.store.schema import PHASES
 
 SMALL = (
     "model=sage",
@@ -134,6 +135,17 @@ def test_the_first_rounds_row_has_the_costs_of_the_phase(prepared_parts):
     assert (done[0]["model_flops"] - done[1]["model_flops"]).tolist() == mended.flops.tolist()
     assert (mended.flops > 0).all() and mended.executed_flops == mended.flops.sum()
     assert done[1]["generated_nodes"].tolist() == done[0]["generated_nodes"].tolist()
+
+
+def test_the_first_rounds_row_has_the_seconds_of_the_phase(prepared_parts):
+    rounds = prepared_parts(*SMALL)
+    rounds.meter.start_clock()
+    _, report = rounds.run(0, stop=StopRequest(), checkpoint=False)
+    assert report.measurements["round_seconds"] > rounds._mended.seconds
+    train, communicate = (
+        report.measurements["phase_seconds"][0, PHASES.index(phase)] for phase in ("train", "communicate")
+    )
+    assert train > rounds._mended.seconds / 2 > communicate > 0
 
 
 def test_without_exchanges_a_client_mends_alone(prepared_parts):
