@@ -13,7 +13,7 @@ import numpy as np
 from fedmpi.analysis import scores, trust
 from fedmpi.analysis.options import option_text
 from fedmpi.analysis.summary import per_client, setting, summarise
-from fedmpi.config.documents import short
+from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 
@@ -165,15 +165,9 @@ def read(path: Path) -> list[dict[str, str]]:
     BadInput
         The file cannot be read, has other columns, or a row that is cut or has text in place of a number.
     """
-    try:
-        if path.is_char_device():
-            raise BadInput(f"{path}: a device, no file of rows")
-        with path.open(newline="") as stream:
-            reader = csv.DictReader(stream)
-            _refuse_other_columns(tuple(reader.fieldnames or ()), path)
-            return [_checked(row, f"{path}, line {reader.line_num}") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path}: cannot read these rows ({error})") from error
+    columns, found = load_csv(path)
+    _refuse_other_columns(columns, path)
+    return [_checked(row, f"{path}, line {line}") for line, row in found]
 
 
 def _refuse_other_columns(names: tuple[str, ...], path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -71,6 +72,31 @@ def parse_json(text: str) -> dict[str, Any]:
     return _table(json.loads, text, "JSON")
 
 
+def load_csv(path: Path) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Any]]]]:
+    """Return the columns of a CSV file, and each row with the number of its line.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read.
+    """
+    try:
+        if path.is_char_device():
+            raise BadInput(f"{path}: a device, no file of rows")
+        with path.open(newline="", encoding="utf-8") as stream:
+            reader = csv.DictReader(stream)
+            columns = tuple(reader.fieldnames or ())
+            return columns, [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path}: cannot read these rows ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "not text" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
 def _text(path: Path, what: str) -> str:
     try:
         if not path.is_file():  # a pipe would be waited for, a device has no end
@@ -81,8 +107,7 @@ def _text(path: Path, what: str) -> str:
             raise ValueError(f"cannot read this {what} (more than {MOST_BYTES:,} bytes)")
         return content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise ValueError(f"cannot read this {what} ({reason})") from error
+        raise ValueError(f"cannot read this {what} ({_reason(error)})") from error
 
 
 def _table(parse: Callable[[str], Any], text: str, kind: str) -> dict[str, Any]:

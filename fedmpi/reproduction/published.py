@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedmpi.config.documents import load_csv
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, MAE, METRICS, MSE, RMSE, Metric
 
@@ -252,12 +252,7 @@ def table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
     BadInput
         It cannot be read, or has other columns.
     """
-    try:
-        with path.open(newline="") as stream:
-            reader = csv.DictReader(stream)
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot read it ({error})") from error
-    if tuple(reader.fieldnames or ()) != tuple(columns):
+    found, rows = load_csv(path)
+    if found != tuple(columns):
         raise BadInput(f"{path}: the columns must be {', '.join(columns)}")
-    return rows
+    return [row for _, row in rows]

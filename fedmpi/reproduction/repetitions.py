@@ -84,7 +84,10 @@ def about(path: Path) -> tuple[list[Claim], list[Published]]:
         There are no such files, or no claim is about the suite.
     """
     name = suites.read(path).name
-    claims = read_claims(path.with_name("claims.csv"))
+    listed = path.with_name("claims.csv")
+    if not listed.exists():
+        raise BadInput(f"{name}: no claim is about it: it has no {listed}")
+    claims = read_claims(listed)
     figures = read(path.with_name("published.csv"))
     for paper in PAPERS:
         if paper.splits == name:
@@ -93,7 +96,7 @@ def about(path: Path) -> tuple[list[Claim], list[Published]]:
             figures = [replace(each, suite=name) for each in figures if each.suite == table]
     found = [each for each in claims if each.suite == name]
     if not found:
-        raise BadInput(f"{path.with_name('claims.csv')}: no claim is about {name}")
+        raise BadInput(f"{listed}: no claim is about {name}")
     return found, figures
 
 

@@ -111,4 +111,5 @@ def test_what_cannot_be_honoured_is_refused(fedmpi, claimed, tmp_path, given, sa
 def test_a_suite_without_claims_is_refused(fedmpi, tiny_suite):
     done = fedmpi("sweep", tiny_suite, "--until-decided")
     assert done.returncode == 2
-    assert done.stderr.startswith("fedmpi: ") and "claims.csv: cannot read it" in done.stderr
+    claims = tiny_suite.with_name("claims.csv")
+    assert done.stderr == f"fedmpi: tiny: no claim is about it: it has no {claims}\n"

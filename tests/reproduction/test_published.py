@@ -39,7 +39,7 @@ def test_what_is_wrong_is_named_with_its_line(written):
         read(written("P,T,,FedAvg,C,average,1,,,5,,s,c,,", "P,T,,FedAvg,C,best,1,,,5,,s,c,,"))
     with pytest.raises(BadInput, match="the columns must be paper, table"):
         read(written(head="a,b\n"))
-    with pytest.raises(BadInput, match=r"none\.csv: cannot read it"):
+    with pytest.raises(BadInput, match=r"none\.csv: cannot read these rows"):
         read(Path("none.csv"))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fedmpi.analysis.leaderboard.rows import ENDED, FINAL, TUNING, Row
 from fedmpi.analysis.leaderboard.track import SEEDS
-from fedmpi.config.documents import short
+from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 
 COLUMNS = tuple(field.name for field in fields(Row))
@@ -86,16 +86,10 @@ def refuse_other_tracks(path: Path, listed: Sequence[Row], track: str) -> None:
 
 
 def _read_file(path: Path) -> list[Row]:
-    try:
-        if path.is_char_device():
-            raise BadInput(f"{path}: a device, no file of rows")
-        with path.open(newline="", encoding="utf-8") as stream:
-            reader = csv.DictReader(stream)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
-                raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
-            return [_read(row, f"{path}, line {reader.line_num}") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path}: cannot read these rows ({error})") from error
+    columns, found = load_csv(path)
+    if columns != COLUMNS:
+        raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
+    return [_read(row, f"{path}, line {line}") for line, row in found]
 
 
 def _read(cells: Mapping[str, str], place: str) -> Row:
