@@ -16,6 +16,7 @@ from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.groups import Group
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rounds import Rounds
+from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.engine.warm_up import warm_up_anew
 from fedmpi.engine.whereabouts import Whereabouts
@@ -69,7 +70,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         states = States(case, hooks, world, federation)
         rounds = Rounds(case, hooks, world, federation, states)
         rounds.begin(None)
-        rounds.mend(federation)
+        rounds.mend(federation, StopRequest())
     return Prepared(case, raws, partition, federation, rounds)
 
 

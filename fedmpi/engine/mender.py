@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -67,10 +69,11 @@ class Mender:
         self._optimizer = AdamOptions(lr=settings.lr, weight_decay=settings.weight_decay)
         self._scale = neighgen.feature_scale(settings, len(self._part.kept), width)
 
-    def train_alone(self) -> None:
-        """Take the epochs in which all parts of the network train."""
+    def train_alone(self, proceed: Callable[[], None] = lambda: None) -> None:
+        """Take the epochs in which all parts of the network train; `proceed` is called before each."""
         adam = AdamState(self._model.length, self._features.device)
         for epoch in range(self._settings.epochs):
+            proceed()
             draws = Draws(self._seed, self._client, epoch)
             drop = draws.dropout(self._settings.dropout)
             z, numbers = self._network.states(self._batch, self._x, drop)

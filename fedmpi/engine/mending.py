@@ -27,6 +27,7 @@ from fedmpi.engine.federation import Federation
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.mender import Mender
 from fedmpi.engine.meter import Meter
+from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.states import States
 from fedmpi.graphs.packed import pointers
 from fedmpi.models.generator import Generator
@@ -175,20 +176,27 @@ def mend(
     federation: Federation,
     states: States,
     meter: Meter,
+    stop: StopRequest,
 ) -> Mended:
     """Mend the parts of all clients, and give the hosted ones theirs (a collective call).
 
     What ranks compute is in the meter's phase "train".
+
+    Raises
+    ------
+    Interrupted
+        On a rank that is asked to stop.
     """
     watch, menders = Stopwatch(), dict[int, Mender]()
     with meter.phase("train"):
         for number in states.clients:
             graphs, shape = federation.data(case, number)[0], federation.shapes[number]
             menders[number] = Mender(settings, graphs, shape.classes, case.seed, number, states.device)
-            menders[number].train_alone()
+            menders[number].train_alone(stop.leave_phase)
     exchange = _start_exchange(collectives, states.hosts, menders, federation.shapes[0].width)
     exchanges = settings.exchanges if exchange.total and federation.num_clients > 1 else 0
     for number in range(exchanges):
+        stop.leave_phase()
         with meter.phase("train"):
             own = {client: mender.generate(number) for client, mender in menders.items()}
         every = exchange.share(own)

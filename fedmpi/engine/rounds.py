@@ -214,13 +214,14 @@ class Rounds:
                 self.algorithm.server.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
 
-    def mend(self, federation: Federation) -> Mended | None:
+    def mend(self, federation: Federation, stop: StopRequest) -> Mended | None:
         """Mend the clients' parts of a graph before the first round, if the algorithm does."""
         if self.algorithm.mending is None:
             return None
         settings, collectives = self.algorithm.mending.generator(), self.world.collectives
         with self.meter.before_rounds("communicate"):
-            self._mended = mend(self.case, settings, collectives, federation, self.states, self.meter)
+            mended = mend(self.case, settings, collectives, federation, self.states, self.meter, stop)
+        self._mended = mended
         self.meter.executed_flops += self._mended.executed_flops
         return self._mended
 

@@ -173,7 +173,7 @@ def _run(
             run_folder.finish("complete")
             return
         rounds.begin(saved)
-        mended = _mend(rounds, federation, observer)
+        mended = _mend(rounds, federation, stop, observer)
         del saved  # the clients hold it now
         if world.is_root:
             hooks.warm_up()
@@ -224,12 +224,12 @@ def _set_arithmetic(case: Case) -> None:
         raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
 
 
-def _mend(rounds: Rounds, federation: Federation, observer: Observer) -> dict[str, Any]:
+def _mend(rounds: Rounds, federation: Federation, stop: StopRequest, observer: Observer) -> dict[str, Any]:
     """Mend the clients' parts of a graph, if the algorithm does; return what the provenance says of it."""
     name, is_root = rounds.algorithm.name, rounds.world.is_root
     if rounds.algorithm.mending is not None and is_root:
         observer.note(f"{name}: clients mend their parts of the graph before round 1")
-    mended = rounds.mend(federation)
+    mended = rounds.mend(federation, stop)
     if mended is None:
         return {}
     if is_root:

@@ -8,6 +8,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from fedmpi.comm.interrupt import leave
+from fedmpi.errors import Interrupted
 
 _STOPPING = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
 
@@ -62,3 +63,15 @@ class StopRequest:
             self.insisted = True
         if not self.requested:
             self.requested, self._since = True, now
+
+    def leave_phase(self) -> None:
+        """Raise Interrupted, on this rank alone, if a stop is requested before the rounds."""
+        if self.requested:
+            raise stopped_alone("stopped by a signal before round 1")
+
+
+def stopped_alone(text: str) -> Interrupted:
+    """Return the error of a rank that stops between checkpoints, by itself."""
+    error = Interrupted(f"{text}; run the same command with --resume to continue from the last checkpoint")
+    error.agreed = False
+    return error

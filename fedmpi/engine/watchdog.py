@@ -10,9 +10,9 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from fedmpi.comm.world import World
-from fedmpi.engine.signals import StopRequest
+from fedmpi.engine.signals import StopRequest, stopped_alone
 from fedmpi.engine.whereabouts import WAITING, Whereabouts
-from fedmpi.errors import FedmpiError, Interrupted, RankFailed
+from fedmpi.errors import FedmpiError, RankFailed
 from fedmpi.visible import complain
 
 GRACE_S = 30.0
@@ -126,9 +126,9 @@ class Watchdog:
         place = f"rank {self._world.rank} has been in {self._where.describe(still)}"
         self._insisted += self._stop.insisted
         if self._insisted > (_LAST_WORD if self._where.phase in WAITING else 0):
-            return _interrupted(f"stopped by a second signal: {place}")
+            return stopped_alone(f"stopped by a second signal: {place}")
         if self._stop.requested and still >= GRACE_S and self._where.hook is not None:
-            return _interrupted(f"stopped by a signal: {place}")
+            return stopped_alone(f"stopped by a signal: {place}")
         if self._limit and still >= self._limit:
             return RankFailed(f"{place}; watchdog_seconds = {self._limit:g} allows no more")
         return None
@@ -146,9 +146,3 @@ class Watchdog:
             self._world.fail(verdict)
         complain(verdict)
         os._exit(verdict.exit_code)
-
-
-def _interrupted(text: str) -> Interrupted:
-    error = Interrupted(f"{text}; run the same command with --resume to continue from the last checkpoint")
-    error.agreed = False
-    return error

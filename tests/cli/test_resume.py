@@ -10,6 +10,7 @@ import pytest
 
 from fedmpi.engine import run_folder
 from fedmpi.engine.clients import Client
+from fedmpi.engine.mender import Mender
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.saved import newest, save
@@ -238,6 +239,45 @@ def test_a_signal_in_a_cases_last_round_keeps_the_next_case_from_starting(
     assert "stopped by a signal before runs/fedprox" in done.stderr
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg"]
     assert load_run(tmp_path / "runs" / "fedavg").status == "complete"
+
+
+MENDED = """
+name = "mended"
+[case]
+dataset = "synthetic-nodes"
+partition = { name = "louvain", clients = 3, parts = "60/20/20" }
+share = "all"
+model = "sage"
+rounds = 2
+algorithm = { name = "fedsage-plus", epochs = 3, exchanges = 1, latent = 8, generator_hidden = [8, 8] }
+"""
+
+
+def test_a_signal_ends_the_phase_before_the_rounds(fedmpi, tmp_path, monkeypatch):
+    (tmp_path / "mended.toml").write_text(MENDED)
+    command = ("run", "mended.toml", "--resume", "--out")
+    assert fedmpi(*command, "whole").returncode == 0
+    steps, step = [], Mender._step
+
+    def asked_in_the_second(self, *arguments):
+        step(self, *arguments)
+        steps.append(self)
+        if len(steps) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Mender, "_step", asked_in_the_second)
+    done = fedmpi(*command, "runs")
+    assert done.returncode == 75
+    assert done.stderr.endswith(
+        "stopped by a signal before round 1; run the same command with --resume to continue from the last "
+        "checkpoint\n"
+    )
+    assert len(steps) == 2
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert (load_run(folder).status, load_run(folder).rounds_completed) == ("interrupted", 0)
+    monkeypatch.setattr(Mender, "_step", step)
+    assert fedmpi(*command, "runs").returncode == 0
+    assert differences(tmp_path / "whole" / folder.name, folder) == []
 
 
 def test_clusters_and_sequences_go_on_after_an_interruption(fedmpi, tmp_path, tiny_suite, monkeypatch):
