@@ -31,7 +31,7 @@ _LONGEST_NAP_S = 0.1
 """Longest sleep between two looks at a call that is not due yet."""
 
 _BRIEF_S = 1e-3
-"""A wait that is expected to be shorter begins without sleep, for as long."""
+"""A wait that is expected to be shorter begins without sleep, for as long, on a core of the rank's own."""
 
 _TESTS = 3
 """Tests of a request in one look: a call of several messages takes one for each."""
@@ -65,8 +65,8 @@ class Collectives:
 
     A call with a `place` is waited for asleep: who waits leaves the core to those that compute. How long the
     last calls at that place took says when to look. Others are blocking MPI calls; where ranks are `crowded`
-    they are looked at for a moment between yields of the core, then between sleeps. ``blocking`` calls block
-    there too: not every MPI that knows GPUs takes their memory without.
+    they are waited for asleep, too. ``blocking`` calls block there as well: not every MPI that knows GPUs
+    takes their memory without.
 
     The ``kind`` of a call, its `place` by default, names its messages in an audit. A listener on every rank
     makes all calls audited; rank 0's is told of what reaches rank 0 and of what it sends. Of a reduction an
@@ -317,8 +317,8 @@ class Collectives:
     ) -> None:
         """Sleep until a call of so many bytes is done, at least so long at a time.
 
-        A wait that is not expected to be long begins with yields: who yields all the time still gets its
-        share of a core.
+        Where ranks are not `crowded`, a wait that is expected to be short begins with yields: who yields
+        all the time still gets its share of a core.
 
         Measured: a rank that slept through a wait of 250 ms used 11 ms of CPU time with a look every 0.1 ms
         around its end, which two workers on two cores had to do without.
@@ -332,7 +332,7 @@ class Collectives:
             if elapsed > _PATIENCE_S and self.is_root:
                 alarm.check(self._comm)
             brief = max(elapsed, expected) <= _BRIEF_S and least < _DUE_NAP_S
-            asleep = 0.0 if brief else nap(elapsed, expected, least)
+            asleep = 0.0 if brief and not self.crowded else nap(elapsed, expected, least)
             if asleep:
                 time.sleep(asleep)
             else:
