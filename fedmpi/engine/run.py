@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import NAMES
-from fedmpi.comm.devices import describe
 from fedmpi.comm.selftest import check_device_buffers
-from fedmpi.comm.settings import shared_cores, shared_devices
 from fedmpi.comm.world import World
-from fedmpi.datasets.loading import digest_of, load_all
+from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
-from fedmpi.engine import attacks, mending, privacy
-from fedmpi.engine.counted import is_counted
-from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.energy import find as find_energy
+from fedmpi.engine.facts import digests_of, facts_of, fields_of, stored_partition
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.notices import notices_of
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.run_folder import Opening, RunFolder
 from fedmpi.engine.signals import StopRequest
@@ -42,13 +37,10 @@ from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, Diverged, Interrupted, TooFewLeft
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
-from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.metric import Metric
-from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.store.provenance import collect
-from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 from fedmpi.store.transcript import Transcript
 
 
@@ -152,11 +144,11 @@ def _run(
     hooks = Hooks(job.algorithm, federation.num_clients, where)
     with RunFolder(case, job.folder, world, where, transcript) as run_folder:
         check_start(case, hooks, federation, world)
-        digests = _digests(job, federation) if world.is_root else {}
-        partition = _stored_partition(federation, table, digests) if world.is_root else {}
+        digests = digests_of(case, job.source, federation) if world.is_root else {}
+        partition = stored_partition(federation, table, digests) if world.is_root else {}
         task = federation.task
         energy = find_energy(case, world)
-        fields = (*_fields(case, hooks, federation), *energy.fields)
+        fields = (*fields_of(case, hooks, federation), *energy.fields)
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
@@ -179,7 +171,7 @@ def _run(
             hooks.warm_up()
             task.warm_up()
         known = {"energy": energy.describe(), "datasets": digests}
-        facts = {**_facts(world, federation, states), **mended, **known}
+        facts = {**facts_of(world, federation, states), **mended, **known}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
@@ -188,27 +180,13 @@ def _run(
         run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
         if world.is_root:
             observer.begin(case, task.metrics, table, opening, facts)
-            _announce(job, hooks, world, table, opening, observer, facts)
+            workers = world.workers(shared=case.shared)
+            for line in notices_of(case, hooks, job.source, workers, table, facts):
+                observer.note(line)
+            if opening.notice:
+                observer.note(opening.notice)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
             _loop(rounds, run_folder, stop, observer, opening.first_round)
-
-
-def _fields(case: Case, hooks: Hooks, federation: Federation) -> tuple[Field, ...]:
-    """Return the fields of the record that this case has beside those of all."""
-    own = (*attacks.fields_of(case), *privacy.fields_of(case), *_place_fields(federation))
-    added = (*mending.fields_of(hooks), *_reduction_fields(case, federation.num_clients))
-    return (*hooks.fields(), *federation.task.fields, *own, *added)
-
-
-def _place_fields(federation: Federation) -> tuple[Field, ...]:
-    """Return the field that says who had a place, where clients are sampled from a population."""
-    return () if federation.partition.population is None else (CLIENT_ID,)
-
-
-def _reduction_fields(case: Case, num_clients: int) -> tuple[Field, ...]:
-    """Return the fields of the record that dropouts and secure sums add."""
-    added = Dropouts(case.reduction.dropouts, case.seed, num_clients).fields
-    return (*added, *(secure_fields() if case.reduction.secret else ()))
 
 
 def _set_arithmetic(case: Case) -> None:
@@ -279,91 +257,6 @@ def _federation(job: Job) -> tuple[Federation, PartitionTable]:
     raws = load(job.case, job.source)
     partition = deal(job.case, job.algorithm, raws)
     return assemble(job.case, raws, partition, job.source.cache), describe_partition(partition, raws)
-
-
-def _stored_partition(
-    federation: Federation, table: PartitionTable, digests: Mapping[str, str]
-) -> dict[str, npt.NDArray[Any]]:
-    """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
-    twins = leakage(federation.partition.trained, federation.raws).clients[: federation.num_clients]
-    population = federation.partition.population
-    refused = federation.raws[0].refused
-    return {
-        **table.arrays(),
-        **({"refused": np.array(refused)} if refused else {}),
-        **(
-            {}
-            if population is None
-            else {"population": np.array(population.size), "pool_index": population.pool}
-        ),
-        **federation.task.partition(),
-        "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
-        "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
-        "dataset_digests": np.array([f"{name} {digest}" for name, digest in digests.items()]),
-    }
-
-
-def _facts(world: World, federation: Federation, states: States) -> dict[str, Any]:
-    """Return what the provenance says beside the environment: ranks, placement, sizes, device."""
-    return {
-        "mpi": world.describe(describe(states.device)),
-        "rank_of_client": states.hosts.tolist(),
-        "client_costs": list(federation.costs),
-        "parameters": states.num_parameters(),
-        "shared_parameters": states.size,
-        "model_flops": COUNTED if _counted(federation) else BY_FORMULA,
-        "torch_threads": torch.get_num_threads(),
-        "device": describe(states.device),
-    }
-
-
-def _counted(federation: Federation) -> bool:
-    return any(is_counted(flops) for flops in federation.flops.values())
-
-
-def _digests(job: Job, federation: Federation) -> dict[str, str]:
-    """Return the content digest of every dataset by name."""
-    return {raw.name: digest_of(raw, job.case.dataset, job.source) for raw in federation.raws}
-
-
-def _announce(
-    job: Job,
-    hooks: Hooks,
-    world: World,
-    table: PartitionTable,
-    opening: Opening,
-    observer: Observer,
-    facts: dict[str, Any],
-) -> None:
-    workers = world.workers(shared=job.case.shared)
-    ranks = [rank for rank in facts["mpi"]["ranks"] if rank["rank"] in workers]  # another server sleeps
-    for line in shared_cores(ranks, job.case.threads) + shared_devices(ranks):
-        observer.note(f"warning: {line}")
-    idle = sorted(set(workers) - set(facts["rank_of_client"]))
-    if idle:
-        server = "" if job.case.shared else " and a server"
-        observer.note(
-            f"warning: {world.size} ranks for {len(facts['rank_of_client'])} clients{server}: "
-            f"ranks {', '.join(map(str, idle))} are idle"
-        )
-    one_step = job.case.local_epochs == 1 and table.sizes[:, 0].max() <= job.case.batch_size
-    participants = hooks.participants(job.case.seed, 0, len(table.sizes), job.case.participation)
-    if remark := hooks.remark(len(participants), bool(one_step)):
-        observer.note(f"{job.algorithm.name}: {remark}")
-    if (population := table.partition.population) is not None:
-        observer.note(
-            f"each round samples {len(table.sizes):,} of {population.size:,} clients; a row stands for a "
-            "place of the round, and client_id in the record says who had it"
-        )
-    if facts["model_flops"] == COUNTED:
-        observer.note(f"model FLOPs are {COUNTED}: {job.case.model.name} brings no formula for them")
-    for member in job.source.members(job.case.dataset.name):
-        if refused := job.source.refused_of(member):
-            observer.note(
-                f"{member}: {len(refused)} rows of its file are left out; partition/refused names them"
-            )
-    if opening.notice:
-        observer.note(opening.notice)
 
 
 def _loop(
