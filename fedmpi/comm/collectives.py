@@ -1,12 +1,10 @@
-"""The collectives of a round on flat buffers, and how ranks wait in them; counted: calls, bytes, seconds."""
+"""The collectives of a round on flat buffers; counted: calls, bytes, seconds."""
 
 from __future__ import annotations
 
-import os
 import time
-import zlib
-from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,40 +13,11 @@ from mpi4py import MPI
 
 from fedmpi.comm import alarm
 from fedmpi.comm.audit import Listener
-from fedmpi.errors import RankFailed
+from fedmpi.comm.seals import SEAL, sealed, unsealed
+from fedmpi.comm.waiting import Waits
 
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
 """Order of the collectives in every count."""
-
-_SHORTEST_NAP_S = 50e-6
-"""Shortest sleep between two looks at a pending call; a look and its sleep cost about as much CPU time."""
-
-_DUE_NAP_S = 1e-3
-"""Longest sleep when a call is due: a large message moves over a network in looks only. Shortest where
-nobody waits for the one that sleeps."""
-
-_LONGEST_NAP_S = 0.1
-"""Longest sleep between two looks at a call that is not due yet."""
-
-_BRIEF_S = 1e-3
-"""A wait that is expected to be shorter begins without sleep, for as long, on a core of the rank's own."""
-
-_TESTS = 3
-"""Tests of a request in one look: a call of several messages takes one for each."""
-
-_PIECE_BYTES = 1 << 16
-"""Part of a large message for which a look takes one more test, of at most `_MOST_TESTS`."""
-
-_MOST_TESTS = 1000
-
-SEAL = 8
-"""Bytes behind each part that is gathered: a checksum of it."""
-
-_REMEMBERED = 4
-"""Earlier waits at the same place whose shortest is expected again."""
-
-_PATIENCE_S = 0.25
-"""Seconds that rank 0 waits before it tests whether a rank has sent a reason to end the job."""
 
 Array = npt.NDArray[Any]
 Buffer = TypeVar("Buffer", bound=Any)
@@ -85,7 +54,7 @@ class Collectives:
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
         self.listener: Listener | None = None
-        self._waits: dict[str, deque[float]] = {}
+        self._waits = Waits()
 
     @property
     def is_root(self) -> bool:
@@ -192,8 +161,8 @@ class Collectives:
         source = [part, len(part), element]
         if place or self.crowded:
             size = part.nbytes if whole is None else whole.nbytes
-            least = _DUE_NAP_S if patient and self.is_root else _SHORTEST_NAP_S
-            self._sleep(self._comm.Igatherv(source, target, root=0), place, size, least)
+            request = self._comm.Igatherv(source, target, root=0)
+            self._sleep(request, place, size, patient=patient and self.is_root)
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
@@ -312,79 +281,9 @@ class Collectives:
         self._time("Ibarrier", start)
         return time.perf_counter() - start
 
-    def _sleep(
-        self, request: MPI.Request, place: str = "", size: int = 0, least: float = _SHORTEST_NAP_S
-    ) -> None:
-        """Sleep until a call of so many bytes is done, at least so long at a time.
-
-        Where ranks are not `crowded`, a wait that is expected to be short begins with yields: who yields
-        all the time still gets its share of a core.
-
-        Measured: a rank that slept through a wait of 250 ms used 11 ms of CPU time with a look every 0.1 ms
-        around its end, which two workers on two cores had to do without.
-        """
-        start = time.perf_counter()
-        earlier = self._waits.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
-        expected = min(earlier, default=0.0)
-        asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
-        while not any(request.Test() for _ in range(tests)):
-            elapsed = time.perf_counter() - start
-            if elapsed > _PATIENCE_S and self.is_root:
-                alarm.check(self._comm)
-            brief = max(elapsed, expected) <= _BRIEF_S and least < _DUE_NAP_S
-            asleep = 0.0 if brief and not self.crowded else nap(elapsed, expected, least)
-            if asleep:
-                time.sleep(asleep)
-            else:
-                os.sched_yield()
-        waited = time.perf_counter() - start
-        # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
-        # for one that stood still would make each other wait for ever.
-        earlier.append(waited - asleep / 2)
-
-
-def sealed(part: Array) -> Array:
-    """Return a 1-d array with its checksum behind it."""
-    tail = SEAL // part.itemsize
-    whole = np.empty(len(part) + tail, part.dtype)
-    whole[:-tail] = part
-    whole[-tail:].view(np.uint8)[:] = _seal(whole[:-tail])
-    return whole
-
-
-def unsealed(whole: Array, rank: int) -> Array:
-    """Return what `sealed` was given on a rank.
-
-    Raises
-    ------
-    RankFailed
-        It is not that.
-    """
-    tail = SEAL // whole.itemsize
-    part = whole[:-tail]
-    if not np.array_equal(whole[-tail:].view(np.uint8), _seal(part)):
-        raise RankFailed(
-            f"the message of rank {rank} arrived damaged: the rank has died, or its network has failed"
-        )
-    return part
-
-
-def _seal(part: Array) -> Array:
-    return np.array([zlib.crc32(part.data) | 1 << 32], np.uint64).view(np.uint8)
-
-
-def nap(elapsed: float, expected: float, least: float = _SHORTEST_NAP_S) -> float:
-    """Return the seconds until the next look at a call that is expected to take so many.
-
-    Half of what is left until shortly before it is due; then few; where it is late, more again,
-    at most a hundredth of the wait; `least` at the least.
-    """
-    shortest = max(least, min(expected / 256, _DUE_NAP_S))
-    left = 0.96 * expected - elapsed
-    if left > 2 * shortest:
-        return min(left / 2, _LONGEST_NAP_S)
-    late = elapsed - 2 * expected
-    return min(max(late / 8, shortest), max(10 * least, elapsed / 100))
+    def _sleep(self, request: MPI.Request, place: str = "", size: int = 0, *, patient: bool = False) -> None:
+        alarmed = partial(alarm.check, self._comm) if self.is_root else None
+        self._waits.sleep(request, place, size, patient=patient, crowded=self.crowded, alarmed=alarmed)
 
 
 def _displacements(counts: Sequence[int]) -> list[int]:

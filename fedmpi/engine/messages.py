@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.comm.collectives import SEAL, Collectives
+from fedmpi.comm.collectives import Collectives
+from fedmpi.comm.seals import SEAL
 from fedmpi.graphs.packed import gather_ranges, pointers
 
 Floats = npt.NDArray[np.float64]

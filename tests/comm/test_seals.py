@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.comm.collectives import SEAL, sealed, unsealed
+from fedmpi.comm.seals import SEAL, sealed, unsealed
 from fedmpi.errors import RankFailed
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedmpi.comm.collectives import nap
+from fedmpi.comm.waiting import nap
 
 
 def looks(wait: float, expected: float) -> list[float]:

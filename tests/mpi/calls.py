@@ -6,7 +6,8 @@ import time
 
 import numpy as np
 
-from fedmpi.comm.collectives import NAMES, SEAL, Collectives
+from fedmpi.comm.collectives import NAMES, Collectives
+from fedmpi.comm.seals import SEAL
 from fedmpi.errors import BadInput
 
 

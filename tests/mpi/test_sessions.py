@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from fedmpi.comm.collectives import SEAL
+from fedmpi.comm.seals import SEAL
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
