@@ -98,10 +98,6 @@ def test_overriding_anything_else_shows_in_the_name(expand):
             '[[where]]\nwhen = { algoritm = "fedprox" }\nset = { rounds = 1 }',
             "algoritm is neither an axis nor set",
         ),
-        (
-            '[matrix]\nalgorithm = ["fedavg"]\n[[where]]\nwhen = { algorithm = "fedavgg" }\nskip = true',
-            """where: algorithm = 'fedavgg': the axis has no such value; did you mean "fedavg"?""",
-        ),
         ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
         ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
         ("figure = 3", "figure must be a table"),
