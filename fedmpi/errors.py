@@ -23,7 +23,7 @@ class Diverged(FedmpiError):
 
 
 class Interrupted(FedmpiError):
-    """The run stopped on request at a round boundary and can be continued (exit code 75)."""
+    """The run stopped on request and can be continued (exit code 75)."""
 
     exit_code = 75
     agreed = True

@@ -116,9 +116,13 @@ def _total(run: Run, name: str) -> float:
 
 
 def round_ends(run: Run) -> Array:
-    """Return the end of each recorded round [R] in seconds since 1970: start of its attempt plus rounds."""
+    """Return the end of each recorded round [R] in seconds since 1970: start of its attempt plus rounds.
+
+    Round 1 has the seconds of a phase before it (FedSage+), at whose end the attempt starts.
+    """
     ends = np.zeros(run.rounds_completed)
     for attempt, kept in run.kept_rounds():
-        since = np.cumsum(attempt.measurements["round_seconds"])
+        before = 0.0 if attempt.first_round else float(attempt.provenance.get("mending_seconds", 0.0))
+        since = np.cumsum(attempt.measurements["round_seconds"]) - before
         ends[kept + attempt.first_round] = seconds_of(attempt.started) + since[kept]
     return ends

@@ -38,7 +38,7 @@ class RunProgress:
     def _begin(self, start: Start | None) -> None:
         self.start = start
         self.status, self.reason = "waiting" if start is None else "running", ""
-        self.attempts = self.ranks = self.current = 0
+        self.attempts = self.ranks = self.current = self._first = 0
         self.last_time = "" if start is None else start.time
         self._rounds: dict[int, Round] = {}
         self._recent: list[float] = []
@@ -58,10 +58,14 @@ class RunProgress:
                         event.first_round,
                     )
                     self.status, self.reason, self._recent = "running", "", []
+                    self._first = event.first_round
                 case Round():
                     self._rounds[event.round] = event
+                    first_is_last = self.current == self._first + 1
                     self.current = event.round + 1
-                    self._recent = [*self._recent, float(event.measurements["round_seconds"])][-_RECENT:]
+                    # An attempt's first round may be longer: FedSage+'s has the phase before it.
+                    recent = [] if first_is_last else self._recent
+                    self._recent = [*recent, float(event.measurements["round_seconds"])][-_RECENT:]
                     rounds.append(event)
                 case Status():
                     self.status, self.reason = event.status, event.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -165,12 +166,11 @@ def read(path: Path) -> list[dict[str, str]]:
     BadInput
         The file cannot be read, has other columns, or a row that is cut or has text in place of a number.
     """
-    columns, found = load_csv(path)
-    _refuse_other_columns(columns, path)
+    found = load_csv(path, partial(_refuse_other_columns, path))
     return [_checked(row, f"{path}, line {line}") for line, row in found]
 
 
-def _refuse_other_columns(names: tuple[str, ...], path: Path) -> None:
+def _refuse_other_columns(path: Path, names: tuple[str, ...]) -> None:
     whole = names[: len(COLUMNS)] == COLUMNS and len(set(names)) == len(names)
     if whole and all(name.isidentifier() for name in names[len(COLUMNS) :]):
         return

@@ -182,6 +182,7 @@ class Collectives:
         counts: Sequence[int],
         dtype: npt.DTypeLike,
         part: Any = None,
+        place: str = "",
         *,
         blocking: bool = False,
         kind: str = "scatter",
@@ -197,6 +198,8 @@ class Collectives:
         dtype : dtype
         part : array or torch tensor [counts[rank]], optional
             Receives this rank's elements; a new array by default.
+        place : str, optional
+            Point of the round; a call with one is waited for asleep.
         blocking : bool, optional
             Call MPI's blocking function even where ranks are `crowded`.
         kind : str, optional
@@ -210,12 +213,12 @@ class Collectives:
         start = time.perf_counter()
         if whole is not None:
             for rank, piece in enumerate(np.split(whole, np.cumsum(counts)[:-1])):
-                self.note(kind, piece, receiver=rank)
+                self.note(place or kind, piece, receiver=rank)
         element = MPI.Datatype.fromcode(np.dtype(dtype).char)
         source = [whole, (counts, _displacements(counts)), element] if self.is_root else None
         target = [part, len(part), element]
-        if self.crowded and not blocking:
-            self._sleep(self._comm.Iscatterv(source, target, root=0))
+        if (place or self.crowded) and not blocking:
+            self._sleep(self._comm.Iscatterv(source, target, root=0), place, part.nbytes)
         else:
             self._comm.Scatterv(source, target, root=0)
         self._time("Scatterv", start)

@@ -1,9 +1,10 @@
-"""Text that others wrote, TOML and JSON, read within bounds: whatever it holds, what is wrong is one line."""
+"""Text of others (TOML, JSON, CSV), read within bounds: whatever it holds, what is wrong is one line."""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from fedmpi.errors import BadInput
 
 MOST_BYTES = 2**24
 """Size of a file; the largest bundled suite has 6 kB, a submission of 20,000 cases up to 5 MB."""
+MOST_CSV_BYTES = 2**26
+"""Size of a file of rows; a row takes some 500 bytes."""
 MOST_LEVELS = 32
 """Tables and lists in one another, dotted keys included."""
 MOST_KEY_CHARACTERS = 255
@@ -72,8 +75,14 @@ def parse_json(text: str) -> dict[str, Any]:
     return _table(json.loads, text, "JSON")
 
 
-def load_csv(path: Path) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Any]]]]:
-    """Return the columns of a CSV file, and each row with the number of its line.
+def load_csv(path: Path, check: Callable[[tuple[str, ...]], None]) -> list[tuple[int, dict[str, Any]]]:
+    """Return each row of a CSV file with the number of its line.
+
+    Parameters
+    ----------
+    path : Path
+    check : callable
+        Gets the names of the columns before a row is read; raises where they are others than wanted.
 
     Raises
     ------
@@ -84,9 +93,11 @@ def load_csv(path: Path) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Any
         if path.is_char_device():
             raise BadInput(f"{path}: a device, no file of rows")
         with path.open(newline="", encoding="utf-8") as stream:
+            if os.fstat(stream.fileno()).st_size > MOST_CSV_BYTES:
+                raise BadInput(f"{path}: cannot read these rows (more than {MOST_CSV_BYTES:,} bytes)")
             reader = csv.DictReader(stream)
-            columns = tuple(reader.fieldnames or ())
-            return columns, [(reader.line_num, row) for row in reader]
+            check(tuple(reader.fieldnames or ()))
+            return [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"{path}: cannot read these rows ({_reason(error)})") from error
 

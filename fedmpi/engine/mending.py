@@ -78,12 +78,12 @@ class _Exchange:
     def share(self, own: Mapping[int, Floats]) -> Floats:
         """Return the rows of all clients in their order, [total, width], on every rank."""
         sizes = [int(self._counts[hosted].sum()) * self._width for hosted in self._hosted]
-        parts = self._collectives.gatherv(_flat(own), sizes, kind="generated features")
+        parts = self._collectives.gatherv(_flat(own), sizes, "generated features")
         every = np.empty((self.total, self._width), np.float32)
         if parts is not None:
             held = self._by_client(parts, self._counts.tolist())
             np.concatenate([held[client] for client in range(len(self._counts))], out=every)
-        return self._collectives.bcast(every, kind="generated features of all")
+        return self._collectives.bcast(every, "generated features of all")
 
     def sums(self, answers: Mapping[int, Floats]) -> dict[int, Floats]:
         """Return, by hosted client, the sum of all answers to its rows, in the order of clients.
@@ -94,7 +94,7 @@ class _Exchange:
             Of each hosted client, to the rows of all; 0 to its own.
         """
         sizes = [len(hosted) * self.total * self._width for hosted in self._hosted]
-        parts = self._collectives.gatherv(_flat(answers), sizes, kind="answers")
+        parts = self._collectives.gatherv(_flat(answers), sizes, "answers")
         whole = None
         if parts is not None:
             held = self._by_client(parts, [self.total] * len(self._counts))
@@ -104,7 +104,7 @@ class _Exchange:
             order = [total[self._rows_of(client)] for hosted in self._hosted for client in hosted]
             whole = np.concatenate(order).reshape(-1)
         counts = [int(self._counts[hosted].sum()) * self._width for hosted in self._hosted]
-        mine = self._collectives.scatterv(whole, counts, np.float32, kind="sums of answers")
+        mine = self._collectives.scatterv(whole, counts, np.float32, place="sums of answers")
         clients = self._hosted[self._collectives.rank]
         cuts = np.cumsum(self._counts[clients] * self._width)[:-1]
         pieces = np.split(mine, cuts)[: len(clients)]
@@ -180,7 +180,8 @@ def mend(
 ) -> Mended:
     """Mend the parts of all clients, and give the hosted ones theirs (a collective call).
 
-    What ranks compute is in the meter's phase "train".
+    What ranks compute is in the meter's phase "train". They wait for each other asleep: there rank 0 can be
+    told why another rank ends the job.
 
     Raises
     ------
@@ -192,11 +193,11 @@ def mend(
         for number in states.clients:
             graphs, shape = federation.data(case, number)[0], federation.shapes[number]
             menders[number] = Mender(settings, graphs, shape.classes, case.seed, number, states.device)
-            menders[number].train_alone(stop.leave_phase)
+            menders[number].train_alone(stop.raise_if_requested)
     exchange = _start_exchange(collectives, states.hosts, menders, federation.shapes[0].width)
     exchanges = settings.exchanges if exchange.total and federation.num_clients > 1 else 0
     for number in range(exchanges):
-        stop.leave_phase()
+        stop.raise_if_requested()
         with meter.phase("train"):
             own = {client: mender.generate(number) for client, mender in menders.items()}
         every = exchange.share(own)
@@ -223,7 +224,7 @@ def _start_exchange(
     """Let all ranks know how many rows each client will show."""
     rows = np.array([[mender.num_rows] for mender in menders.values()], np.int64)
     counts = _gather(collectives, hosts, rows.reshape(-1, 1))[0]
-    return _Exchange(collectives, hosts, collectives.bcast(counts, kind="numbers of generated nodes"), width)
+    return _Exchange(collectives, hosts, collectives.bcast(counts, "numbers of generated nodes"), width)
 
 
 def _gather(collectives: Collectives, hosts: Ints, rows: Ints) -> list[Ints]:
@@ -231,7 +232,7 @@ def _gather(collectives: Collectives, hosts: Ints, rows: Ints) -> list[Ints]:
     columns = rows.shape[1]
     hosted = [np.flatnonzero(hosts == rank) for rank in range(collectives.size)]
     sizes = [len(clients) * columns for clients in hosted]
-    parts = collectives.gatherv(rows.reshape(-1), sizes, kind="generated nodes")
+    parts = collectives.gatherv(rows.reshape(-1), sizes, "generated nodes")
     table = np.zeros((len(hosts), columns), np.int64)
     if parts is not None:
         for clients, part in zip(hosted, parts, strict=True):

@@ -69,19 +69,27 @@ class Meter:
         self._seen = self._counters()
 
     @contextmanager
-    def before_rounds(self, phase: str) -> Iterator[None]:
-        """Add the time spent inside, before the clock starts, to a phase and to the first round's row."""
+    def before_rounds(self, phase: str, *, counted: bool) -> Iterator[None]:
+        """Add the time spent inside, before the clock starts, to a phase and to the first round's row.
+
+        Time that is not counted is in no row.
+        """
         self._joules.restart()
         start, cpu = time.perf_counter(), time.process_time()
         with self.phase(phase):
             yield
-        self._before = time.perf_counter() - start, time.process_time() - cpu
-        self._joules.hold()
+        if counted:
+            self._before = time.perf_counter() - start, time.process_time() - cpu
+            self._joules.hold()
+        else:
+            self._phases = dict.fromkeys(PHASES, 0.0)
+            self._joules.row()
 
     def start_clock(self) -> None:
         """Let the first round's times start now; its counts hold what was sent before, the initial model."""
         seconds, cpu = self._before
         self._round, self._cpu = time.perf_counter() - seconds, time.process_time() - cpu
+        self._before = 0.0, 0.0
         self._joules.restart()
 
     def _counters(self) -> npt.NDArray[np.float64]:

@@ -214,12 +214,22 @@ class Rounds:
                 self.algorithm.server.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
 
-    def mend(self, federation: Federation, stop: StopRequest) -> Mended | None:
-        """Mend the clients' parts of a graph before the first round, if the algorithm does."""
+    def mend(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Mended | None:
+        """Mend the clients' parts of a graph before the first round, if the algorithm does.
+
+        Parameters
+        ----------
+        federation : Federation
+            All clients.
+        stop : StopRequest
+            Ends the phase.
+        again : bool, optional
+            The run goes on from a checkpoint: round 1 has the phase's seconds already.
+        """
         if self.algorithm.mending is None:
             return None
         settings, collectives = self.algorithm.mending.generator(), self.world.collectives
-        with self.meter.before_rounds("communicate"):
+        with self.meter.before_rounds("wait", counted=not again):
             mended = mend(self.case, settings, collectives, federation, self.states, self.meter, stop)
         self._mended = mended
         self.meter.executed_flops += self._mended.executed_flops

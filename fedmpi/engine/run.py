@@ -115,7 +115,8 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     Diverged
         On every rank: a client's loss or update is not finite.
     Interrupted
-        On every rank: a signal asked to stop; a checkpoint was written.
+        A signal asked to stop: on every rank, after a round and its checkpoint, or on one rank, in a phase
+        before the rounds or where it stands still.
     RankFailed
         A hook of the algorithm returned what it must not, or stands still.
     """
@@ -165,7 +166,7 @@ def _run(
             run_folder.finish("complete")
             return
         rounds.begin(saved)
-        mended = _mend(rounds, federation, stop, observer)
+        mended = _mend(rounds, federation, stop, observer, again=saved is not None)
         del saved  # the clients hold it now
         if world.is_root:
             hooks.warm_up()
@@ -202,12 +203,14 @@ def _set_arithmetic(case: Case) -> None:
         raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
 
 
-def _mend(rounds: Rounds, federation: Federation, stop: StopRequest, observer: Observer) -> dict[str, Any]:
+def _mend(
+    rounds: Rounds, federation: Federation, stop: StopRequest, observer: Observer, *, again: bool
+) -> dict[str, Any]:
     """Mend the clients' parts of a graph, if the algorithm does; return what the provenance says of it."""
     name, is_root = rounds.algorithm.name, rounds.world.is_root
     if rounds.algorithm.mending is not None and is_root:
         observer.note(f"{name}: clients mend their parts of the graph before round 1")
-    mended = rounds.mend(federation, stop)
+    mended = rounds.mend(federation, stop, again=again)
     if mended is None:
         return {}
     if is_root:

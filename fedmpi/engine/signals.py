@@ -17,8 +17,9 @@ class StopRequest:
     """Context in which USR1 and TERM set a flag instead of ending the process; from `begin` on INT, too.
 
     It is entered once per process, before MPI is loaded: a request that comes while
-    data are prepared holds from the first round on. An MPI library may install
-    handlers of its own when it starts; `listen` takes the signals back.
+    data are prepared holds from the first round on, or from a phase before it that asks
+    (`raise_if_requested`). An MPI library may install handlers of its own when it starts;
+    `listen` takes the signals back.
 
     A second TERM, a second or more after the first, sets `insisted`: the run's watchdog then
     does not wait for the end of the round. Before `begin`, and the second time (at least a
@@ -64,14 +65,14 @@ class StopRequest:
         if not self.requested:
             self.requested, self._since = True, now
 
-    def leave_phase(self) -> None:
-        """Raise Interrupted, on this rank alone, if a stop is requested before the rounds."""
+    def raise_if_requested(self) -> None:
+        """Raise Interrupted, on this rank alone: of a phase before the rounds nothing is kept."""
         if self.requested:
-            raise stopped_alone("stopped by a signal before round 1")
+            raise stopped_alone("stopped by a signal before the rounds")
 
 
 def stopped_alone(text: str) -> Interrupted:
     """Return the error of a rank that stops between checkpoints, by itself."""
-    error = Interrupted(f"{text}; run the same command with --resume to continue from the last checkpoint")
+    error = Interrupted(f"{text}; run the same command with --resume to continue")
     error.agreed = False
     return error

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WAITING = frozenset({"", "wait", "communicate"})
-"""Phases in which a rank stands still because of others; none is outside of rounds."""
+"""Phases in which a rank stands still because of others, and what is in no phase."""
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Whereabouts:
     hook : tuple of str or None
         Name of the hook that runs, a new tuple for each call; None between hooks.
     phase : str
-        Of `fedmpi.store.schema.PHASES`; empty outside of rounds.
+        Of `fedmpi.store.schema.PHASES`; empty between phases.
     round : int
         From 0; -1 before the first.
     client : int

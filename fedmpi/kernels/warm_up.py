@@ -27,7 +27,7 @@ from fedmpi.models.options import (
 
 
 def smallest(options: ModelOptions) -> ModelOptions:
-    """Return the options of a small model that has the same kernels."""
+    """Return the options of a small model with the same kernels; FedGraphNN's as they are."""
     if isinstance(options, FedGraphNNOptions):
         return options
     if isinstance(options, GinEncoderOptions):

@@ -252,7 +252,9 @@ def table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
     BadInput
         It cannot be read, or has other columns.
     """
-    found, rows = load_csv(path)
-    if found != tuple(columns):
-        raise BadInput(f"{path}: the columns must be {', '.join(columns)}")
-    return [row for _, row in rows]
+
+    def check(found: tuple[str, ...]) -> None:
+        if found != tuple(columns):
+            raise BadInput(f"{path}: the columns must be {', '.join(columns)}")
+
+    return [row for _, row in load_csv(path, check)]

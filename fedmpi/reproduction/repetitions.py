@@ -86,7 +86,7 @@ def about(path: Path) -> tuple[list[Claim], list[Published]]:
     name = suites.read(path).name
     listed = path.with_name("claims.csv")
     if not listed.exists():
-        raise BadInput(f"{name}: no claim is about it: it has no {listed}")
+        raise BadInput(f"{name}: no claims to decide: {listed} is missing")
     claims = read_claims(listed)
     figures = read(path.with_name("published.csv"))
     for paper in PAPERS:

@@ -112,4 +112,4 @@ def test_a_suite_without_claims_is_refused(fedmpi, tiny_suite):
     done = fedmpi("sweep", tiny_suite, "--until-decided")
     assert done.returncode == 2
     claims = tiny_suite.with_name("claims.csv")
-    assert done.stderr == f"fedmpi: tiny: no claim is about it: it has no {claims}\n"
+    assert done.stderr == f"fedmpi: tiny: no claims to decide: {claims} is missing\n"

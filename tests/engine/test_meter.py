@@ -35,20 +35,35 @@ def clock(monkeypatch):
     return now
 
 
-def test_the_first_row_has_what_comes_before_the_rounds_and_no_more(clock):
+def made(clock):
     energy = SimpleNamespace(of_host=True, of_devices=False, reads=True, host=clock.counter, devices=None)
-    made = meter.Meter(World().collectives, Whereabouts(), energy=energy)
+    return meter.Meter(World().collectives, Whereabouts(), energy=energy)
+
+
+def test_what_is_done_again_is_in_no_row(clock):
+    again = made(clock)
+    with again.before_rounds("train", counted=False):
+        clock.passes(8)
+    again.start_clock()
+    clock.passes(2)
+    row = again.table(again.snapshot()[np.newaxis])
+    assert (row["round_seconds"], row["cpu_seconds"][0], row["host_joules"][0]) == (2, 1, 3)
+    assert not row["phase_seconds"].any() and not row["phase_joules"].any()
+
+
+def test_the_first_row_has_what_comes_before_the_rounds_and_no_more(clock):
+    counted = made(clock)
     clock.passes(1)  # the start of the program
-    with made.before_rounds("train"):
+    with counted.before_rounds("train", counted=True):
         clock.passes(8)
     clock.passes(64)
-    made.start_clock()
+    counted.start_clock()
     rows = []
     for seconds in (2, 4):
-        with made.phase("train"):
+        with counted.phase("train"):
             clock.passes(seconds)
         clock.passes(1)
-        rows.append(made.table(made.snapshot()[np.newaxis]))
+        rows.append(counted.table(counted.snapshot()[np.newaxis]))
     train = PHASES.index("train")
     assert [row["round_seconds"] for row in rows] == [8 + 2 + 1, 4 + 1]
     assert [row["phase_seconds"][0, train] for row in rows] == [8 + 2, 4]

@@ -86,10 +86,11 @@ def refuse_other_tracks(path: Path, listed: Sequence[Row], track: str) -> None:
 
 
 def _read_file(path: Path) -> list[Row]:
-    columns, found = load_csv(path)
-    if columns != COLUMNS:
-        raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
-    return [_read(row, f"{path}, line {line}") for line, row in found]
+    def check(columns: tuple[str, ...]) -> None:
+        if columns != COLUMNS:
+            raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
+
+    return [_read(row, f"{path}, line {line}") for line, row in load_csv(path, check)]
 
 
 def _read(cells: Mapping[str, str], place: str) -> Row:
