@@ -84,7 +84,8 @@ def answer(found: Board) -> str:
     if not behind:
         return f"{begin} The test tells no method apart from it."
     are = "is" if len(behind) == 1 else "are"
-    return f"{begin} By more than the critical difference {names(behind)} {are} behind it."
+    others = "; the test tells no other method apart from it" if alike[1:] else ""
+    return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}."
 
 
 def _picture(found: Board) -> dict[str, Any]:
