@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pickle import UnpicklingError
 
 import numpy as np
@@ -11,9 +10,7 @@ from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.graphs import jit, pairs, sparse
 from fedmpi.kernels import vectors
-from fedmpi.kernels.warm_up import smallest
 from fedmpi.kernels.warm_up import warm_up as compile_passes
-from fedmpi.models.options import ModelOptions
 from fedmpi.objectives.warm_up import warm_up as compile_losses
 
 
@@ -31,27 +28,14 @@ def warm_up_anew(case: Case) -> None:
 
 
 def warm_up(case: Case) -> None:
-    """Call every compiled kernel of a round, so that none is compiled while a round is timed.
-
-    What this process has called it does not call again: a worker of a sweep runs many cases.
-    """
-    supervised = case.objective.supervised
-    if case.kernels == "compiled":
-        _warm_up(smallest(case.model), supervised, False)
-    else:
-        _warm_up(None, supervised, case.kernels == "csr" and case.model.examples != {"graph"})
-
-
-@cache
-def _warm_up(model: ModelOptions | None, supervised: bool, pairs_of_nodes: bool) -> None:
-    """Call the kernels of a model, and of its loss; of runs without compiled networks those of pairs."""
+    """Call every compiled kernel of a round, so that none is compiled while a round is timed."""
     vectors.warm_up()
     reductions.Exact(1, 0, 1).encode(np.zeros(1, np.float32), 1)
     reductions.Fixed32(1, 1.0).encode(np.zeros(1, np.float32), 1)
-    if pairs_of_nodes:
+    if case.kernels == "csr" and case.model.examples != {"graph"}:
         sparse.warm_up()
         pairs.warm_up()
-    if model is not None:
-        compile_passes(model)
-        if not supervised:
+    if case.kernels == "compiled":
+        compile_passes(case.model)
+        if not case.objective.supervised:
             compile_losses()

@@ -1,6 +1,8 @@
-"""Compiles the kernels of a fast model before rounds are timed."""
+"""Compiles the kernels of a fast model before rounds are timed, once in a process that runs many cases."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 
@@ -26,32 +28,22 @@ from fedmpi.models.options import (
 )
 
 
-def smallest(options: ModelOptions) -> ModelOptions:
-    """Return the options of a small model with the same kernels; FedGraphNN's as they are."""
-    if isinstance(options, FedGraphNNOptions):
-        return options
-    if isinstance(options, GinEncoderOptions):
-        return GinEncoderOptions(hidden=16, layers=2)
-    if isinstance(options, FedStarOptions):
-        return FedStarOptions(hidden=16, layers=2, walks=1, degrees=1)
-    if isinstance(options, MessagePassingOptions):
-        return options.model_copy(update={"hidden": 16, "layers": 2})
-    return GinOptions(hidden=16, layers=2)
-
-
 def warm_up(options: ModelOptions) -> None:
-    """Compile every kernel of a model that `smallest` returned, or take it from the cache."""
+    """Compile every kernel of a model that has fast ones, or take it from the cache."""
     if isinstance(options, FedGraphNNOptions):
         _warm_up_molecules(options)
     elif isinstance(options, GinEncoderOptions):
-        _warm_up_encoder(options)
-    elif isinstance(options, GinOptions):
+        _warm_up_encoder()
+    elif isinstance(options, FedStarOptions):
+        _warm_up(FedStarOptions(hidden=16, layers=2, walks=1, degrees=1))
+    elif isinstance(options, MessagePassingOptions):
+        _warm_up(options.model_copy(update={"hidden": 16, "layers": 2}))
+    else:
         for norm in ("none", "batch", "graph", "layer"):
             _warm_up(GinOptions(hidden=16, layers=2, norm=norm))
-    else:
-        _warm_up(options)
 
 
+@cache
 def _warm_up_molecules(options: FedGraphNNOptions) -> None:
     """Call what trains and evaluates molecules, on a single atom."""
     model = FlatModel(build(options, Shape(1, 1)))
@@ -67,8 +59,10 @@ def _warm_up_molecules(options: FedGraphNNOptions) -> None:
     fast.evaluate(ready, [batch])
 
 
-def _warm_up_encoder(options: GinEncoderOptions) -> None:
+@cache
+def _warm_up_encoder() -> None:
     """Call what trains and evaluates an encoder, on a pair of nodes."""
+    options = GinEncoderOptions(hidden=16, layers=2)
     model = FlatModel(build(options, Shape(1, 2)))
     fast = FastEncoder(options, model, (Scratch(), Scratch()))
     pair = Topology(np.array([0, 2]), np.array([0, 1, 2]), np.array([1, 0]))
@@ -79,6 +73,7 @@ def _warm_up_encoder(options: GinEncoderOptions) -> None:
     (found.nodes.sum() + found.graphs.sum()).backward()  # type: ignore[no-untyped-call]
 
 
+@cache
 def _warm_up(options: ModelOptions) -> None:
     """Call what trains and evaluates with such options, on a pair and on many twins."""
     model = FlatModel(build(options, Shape(1, 2)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import torch
 
@@ -14,6 +16,7 @@ from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives.unsupervised import InfoGraphNetwork
 
 
+@cache
 def warm_up() -> None:
     """Compile losses and heads, or take them from the cache, by two graphs of a node each."""
     options = GinEncoderOptions(hidden=8, layers=2)
