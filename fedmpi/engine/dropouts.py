@@ -129,3 +129,25 @@ def rows(
         "survivors": np.array([survivors.get(int(number), 0) for number in group], np.int32),
         "aborted_sums": np.array(sum(count == 0 for count in survivors.values()), np.int32),
     }
+
+
+def lost_sums(steps: Ints, participants: Ints, group: Ints, survivors: dict[int, int]) -> list[str]:
+    """Return a line for each group that has no sum.
+
+    Parameters
+    ----------
+    steps, group : int64 [clients]
+        Of `Dropouts.of`; the clients' groups.
+    participants : int64 [k]
+    survivors : dict of int to int
+        Updates in the sum of each group with participants.
+    """
+    lines = []
+    for number in (each for each, count in survivors.items() if not count):
+        last = steps[participants[group[participants] == number]]
+        sent, answered = (int(np.sum(last > step)) for step in (Step.UPLOAD, Step.ANSWERS))
+        lines.append(
+            f"{sent} of {len(last)} clients of group {number} sent updates, {answered} stayed to the end: "
+            "no sum, its model stays as it is"
+        )
+    return lines

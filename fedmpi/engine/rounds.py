@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from fedmpi.case.schema import Case, SecureOptions
-from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import dropouts, evaluation, training
 from fedmpi.engine import rows as record_rows
-from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.attacks import Attackers
-from fedmpi.engine.buffers import Buffers, Delta, on_host
+from fedmpi.engine.averaging import Averaging
+from fedmpi.engine.buffers import Delta, on_host
 from fedmpi.engine.checkpoints import Saved
-from fedmpi.engine.client_means import ClientMeans
 from fedmpi.engine.dropouts import Dropouts, Step
 from fedmpi.engine.energy import Energy
 from fedmpi.engine.evaluation import Evaluator
-from fedmpi.engine.exchange import Exchange, RoundPlan
+from fedmpi.engine.exchange import RoundPlan
 from fedmpi.engine.federation import Federation
-from fedmpi.engine.figures import Figures
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
@@ -34,19 +30,16 @@ from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.mending import Mended, mend
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
-from fedmpi.engine.privacy import Noisy, Privacy
+from fedmpi.engine.planning import Planner
+from fedmpi.engine.privacy import Privacy
 from fedmpi.engine.prototypes import PrototypeShape, renewed
 from fedmpi.engine.signals import StopRequest
-from fedmpi.engine.splitting import Findings, Splitter
+from fedmpi.engine.splitting import Findings
 from fedmpi.engine.states import States
 from fedmpi.engine.updates import Updates
-from fedmpi.engine.weighing import weighted
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.store.schema import CLIENT_ID, SECURE_STEPS
-
-if TYPE_CHECKING:
-    from fedmpi.engine.key_ring import KeyRing
 
 Ints = npt.NDArray[np.int64]
 
@@ -91,10 +84,7 @@ class Rounds:
         energy: Energy | None = None,
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
-        self.clients, self.samples = states.clients, federation.weights
-        self.weights = algorithm.weights(self.samples)
-        population = federation.partition.population
-        self._population = None if population is None else population.size
+        self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
         algorithm.begin(states.trained, federation.num_clients)
@@ -105,85 +95,26 @@ class Rounds:
         self.meter = Meter(world.collectives, algorithm.where, steps, energy)
         self._dropouts = Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
         self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
-        self._privacy = self._make_privacy()
-        self._keys: KeyRing | None = None
-        self._client_means: ClientMeans | None = None
-        self.exchange = self._exchange()
-        self._splitter = self._make_splitter(federation.weights)
+        sampled = len(algorithm.participants(case.seed, 0, federation.num_clients, case.participation))
+        population = federation.partition.population
+        clients = federation.num_clients if population is None else population.size
+        self._privacy = Privacy(case, states.trained, clients, sampled, is_root=world.is_root)
+        averaging = Averaging(
+            case, algorithm, world, states, self.meter, self._privacy, announces=self._dropouts.possible
+        )
+        self.exchange, self._client_means = averaging.exchange, averaging.client_means
+        self._splitter = averaging.splitter(federation.weights)
+        self._planner = Planner(case, algorithm, federation.weights)
         sizes = np.full(federation.num_clients, states.report_bytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
-        self._figures = self._make_figures(training.FIGURES)
-        scored = self._make_figures(evaluation.FIGURES)
+        self._figures = averaging.figures(training.FIGURES)
+        scored = averaging.figures(evaluation.FIGURES)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
         self._totals: list[int] | None = None
         self._mended: Mended | None = None
         self._sampled: Ints | None = None
-
-    def _make_privacy(self) -> Privacy:
-        num_clients = len(self.names)
-        sampled = len(self.algorithm.participants(self.case.seed, 0, num_clients, self.case.participation))
-        return Privacy(
-            self.case,
-            self.states.trained,
-            self._population or num_clients,
-            sampled,
-            is_root=self.world.is_root,
-        )
-
-    def _exchange(self) -> Exchange:
-        collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.size
-        buffers = Buffers.of(self.case.reduction, self.states.device, is_root=self.world.is_root)
-        aggregation = self._sums(size, buffers=buffers)
-        if self.algorithm.rows is not None:
-            aggregation = RowMeans(Rows(collectives, hosts, size), self.algorithm.rows, size, self.meter)
-        if self.algorithm.aggregates is not None:
-            rows = Rows(collectives, hosts, size)
-            aggregation = ClientMeans(rows, self.algorithm.aggregates, size, self.meter)
-            self._client_means = aggregation
-        if self._privacy.central:
-            aggregation = Noisy(aggregation, self._privacy)
-        return Exchange(collectives, hosts, aggregation, self.algorithm, size, self.states.trained, buffers)
-
-    def _make_figures(self, width: int) -> Figures | None:
-        """Return what sums figures of clients, where no single client's are recorded."""
-        if self.case.record == "full":
-            return None
-        return Figures(partial(self._sums, buffers=Buffers()), len(self.names), width)
-
-    def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
-        """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
-        collectives, hosts, options = self.world.collectives, self.states.hosts, self.case.reduction
-        noise = self._privacy if self._privacy.distributed and clip is None else None
-        if not isinstance(options, SecureOptions):
-            return Plain(collectives, hosts, options, size, buffers, noise)
-        from fedmpi.engine.key_ring import KeyRing  # these need the extra secure
-        from fedmpi.engine.masked import Masked, protocol_of
-
-        if self._keys is None:
-            with self.meter.step("keys"):
-                self._keys = KeyRing(
-                    collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
-                )
-        protocol, announces, keys = protocol_of(options, size), self._dropouts.possible, self._keys
-        bound = clip or options.clip
-        return Masked(
-            collectives, hosts, protocol, bound, size, keys, self.meter, announces=announces, noise=noise
-        )
-
-    def _make_splitter(self, samples: Ints) -> Splitter | None:
-        """Return what splits groups, for an algorithm whose groups split.
-
-        Its criterion is about the parameters without running statistics.
-        """
-        hooks = self.algorithm.splits
-        if hooks is None or not self.algorithm.communicates:
-            return None
-        collectives, hosts, size = self.world.collectives, self.states.hosts, self.states.trained
-        return Splitter(
-            collectives, self._sums(size, buffers=Buffers()), Rows(collectives, hosts, size), hooks, samples
-        )
 
     def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise Unfit unless `begin` can take these arrays of a checkpoint's server; on rank 0."""
@@ -256,31 +187,19 @@ class Rounds:
         )
         steps = self._dropouts.of(round) if self._dropouts.possible else None
         working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
-        with self.meter.phase("train"):
-            on_device = self.exchange.on_device
-            trained = training.train(
-                self.case, self.algorithm, self.states, round, working, self.weights, on_device
-            )
-            self.meter.executed_flops += trained.executed_flops
-            self._alter(round, working, trained)
-        deltas = trained.deltas
-        with self.meter.phase("wait"):
-            header = [float(stop.requested), digest(participants)]
-            gathered = self._training.gather(header, trained.rows, trained.reports, "training")
-        if gathered is not None:
-            gathered.headers[0, 0] = float(stop.requested)  # rank 0 may have been asked while it waited
-            self.algorithm.check_agreement(gathered.headers[:, 1])
+        trained = self._train(round, working)
+        gathered = self._reported(stop, participants, trained)
         plan = replace(self._decide(round, gathered, working, checkpoint), steps=steps)
         if plan.lost_client >= 0:
             raise self._diverged(round - 1, plan.lost_client)
         if plan.failed_client >= 0:
             raise self._diverged(round, plan.failed_client)
         before = self.group
-        plan, findings = self._split(plan, participants, deltas, gathered)
+        plan, findings = self._split(plan, participants, trained.deltas, gathered)
         if self._client_means is not None and gathered is not None:
             reports = gathered.flags.reshape(len(self.names), -1)[participants]
             self._client_means.weigh(reports, participants, self.weights[participants])
-        self._average(plan, participants, deltas)
+        self._average(plan, participants, trained.deltas)
         if self.states.prototypes is not None:
             self._exchange_prototypes(self.states.prototypes, working, gathered)
         notes = self._lost_sums(plan, participants)
@@ -299,19 +218,33 @@ class Rounds:
             report = replace(report, notes=notes)
         return plan, report
 
+    def _train(self, round: int, working: Ints) -> training.Trained:
+        """Train this rank's participants; attackers and clipping then alter what they send (step 2)."""
+        with self.meter.phase("train"):
+            on_device = self.exchange.on_device
+            trained = training.train(
+                self.case, self.algorithm, self.states, round, working, self.weights, on_device
+            )
+            self.meter.executed_flops += trained.executed_flops
+            self._alter(round, working, trained)
+        return trained
+
+    def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
+        """Gather what the clients report of their training on rank 0 (step 3)."""
+        with self.meter.phase("wait"):
+            header = [float(stop.requested), digest(participants)]
+            gathered = self._training.gather(header, trained.rows, trained.reports, "training")
+        if gathered is not None:
+            gathered.headers[0, 0] = float(stop.requested)  # rank 0 may have been asked while it waited
+            self.algorithm.check_agreement(gathered.headers[:, 1])
+        return gathered
+
     def _lost_sums(self, plan: RoundPlan, participants: Ints) -> tuple[str, ...]:
         """Return a line for each group that lost its sum to dropouts; end the run if the case asks for it."""
         if plan.steps is None:
             return ()
-        lines = []
-        for group, count in self.exchange.survivors.items():
-            if not count:
-                steps = plan.steps[participants[plan.group[participants] == group]]
-                sent, answered = (int(np.sum(steps > step)) for step in (Step.UPLOAD, Step.ANSWERS))
-                lines.append(
-                    f"round {self.algorithm.where.round + 1}: {sent} of {len(steps)} clients of group "
-                    f"{group} sent updates, {answered} stayed to the end: no sum, its model stays as it is"
-                )
+        lines = dropouts.lost_sums(plan.steps, participants, plan.group, self.exchange.survivors)
+        lines = [f"round {self.algorithm.where.round + 1}: {line}" for line in lines]
         options = self.case.reduction
         if lines and isinstance(options, SecureOptions) and options.below_threshold == "stop":
             raise TooFewLeft(f'{lines[0]}; below_threshold = "stop" ends the run')
@@ -367,39 +300,17 @@ class Rounds:
         self, round: int, gathered: Gathered | None, participants: Ints, checkpoint: bool
     ) -> RoundPlan:
         """Make the round's plan on rank 0 and broadcast it (step 4)."""
-        num_clients = len(self.names)
-        weighted = self.algorithm.reports is not None
-        message = np.empty((5 if weighted else 3) * num_clients + 4, np.int64)
+        message = np.empty(self._planner.size, np.int64)
         if gathered is not None:
             with self.meter.phase("server"):
-                message = self._plan(round, gathered, participants, checkpoint).pack()
+                lost = self._evaluator.lost
+                plan = self._planner.plan(
+                    round, self.group, gathered, participants, lost=lost, checkpoint=checkpoint
+                )
+                message = plan.pack()
         with self.meter.phase("communicate" if self.world.is_root else "wait"):
             self.world.collectives.bcast(message, "plan")
-        return RoundPlan.unpack(message, num_clients)
-
-    def _plan(self, round: int, gathered: Gathered, participants: Ints, checkpoint: bool) -> RoundPlan:
-        broken = participants[gathered["finite"][participants] != 1.0]
-        exponent = np.full(len(self.names), reductions.ZERO_EXPONENT, np.int64)
-        group = self.group
-        if self.algorithm.regroups and not len(broken):
-            reports = gathered.flags.reshape(len(self.names), -1)
-            group = self.algorithm.regroups.group(self.case.seed, round, reports)
-        if not len(broken):
-            mine = np.nan_to_num(gathered["exponent"][participants]).astype(np.int64)
-            np.maximum.at(exponent, group[participants], mine)
-        stop = bool(gathered.headers[:, 0].any())
-        failed = int(broken[0]) if len(broken) else -1
-        candidates = np.zeros_like(self.group)
-        if self.algorithm.splits and failed < 0:
-            norms = {name: gathered[name] for name in ("delta_norm", "gradient_norm")}
-            self.algorithm.splits.observe(norms)
-            candidates[self.algorithm.splits.split_candidates(round, self.group, norms)] = 1
-        lost = self._evaluator.lost
-        plan = RoundPlan(group, exponent, candidates, failed, lost, checkpoint or stop, stop)
-        if self.algorithm.reports is None:
-            return plan
-        lr = self.case.optimizer.lr
-        return weighted(plan, self.algorithm.reports, round, lr, gathered, participants, self.samples)
+        return RoundPlan.unpack(message, len(self.names))
 
     def _split(
         self,

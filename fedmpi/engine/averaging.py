@@ -1,0 +1,137 @@
+"""What averages a case's vectors: updates, those that decide on a split, figures of clients."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.case.schema import Case, SecureOptions
+from fedmpi.comm.world import World
+from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
+from fedmpi.engine.buffers import Buffers
+from fedmpi.engine.client_means import ClientMeans
+from fedmpi.engine.exchange import Exchange
+from fedmpi.engine.figures import Figures
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.meter import Meter
+from fedmpi.engine.privacy import Noisy, Privacy
+from fedmpi.engine.splitting import Splitter
+from fedmpi.engine.states import States
+
+if TYPE_CHECKING:
+    from fedmpi.engine.key_ring import KeyRing
+
+Ints = npt.NDArray[np.int64]
+
+
+class Averaging:
+    """Makes the aggregations of a run, by the case's reduction, its algorithm and its privacy.
+
+    All of them share one key ring where sums are secret. Its keys are exchanged when the first is made, so
+    every rank makes the same ones in the same order.
+
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    world : World
+    states : States
+        Of the clients that this rank hosts.
+    meter : Meter
+    privacy : Privacy
+    announces : bool
+        Whether participants may drop out.
+
+    Attributes
+    ----------
+    exchange : Exchange
+        Of the updates.
+    client_means : ClientMeans or None
+        What averages them, where the algorithm makes a model for each client.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        algorithm: Hooks,
+        world: World,
+        states: States,
+        meter: Meter,
+        privacy: Privacy,
+        *,
+        announces: bool,
+    ) -> None:
+        self._case, self._algorithm, self._world, self._states = case, algorithm, world, states
+        self._meter, self._privacy, self._announces = meter, privacy, announces
+        self._keys: KeyRing | None = None
+        self.client_means: ClientMeans | None = None
+        self.exchange = self._exchange()
+
+    def _exchange(self) -> Exchange:
+        collectives, hosts, size = self._world.collectives, self._states.hosts, self._states.size
+        algorithm, states = self._algorithm, self._states
+        buffers = Buffers.of(self._case.reduction, states.device, is_root=self._world.is_root)
+        aggregation = self._sums(size, buffers=buffers)
+        if algorithm.rows is not None:
+            aggregation = RowMeans(Rows(collectives, hosts, size), algorithm.rows, size, self._meter)
+        if algorithm.aggregates is not None:
+            rows = Rows(collectives, hosts, size)
+            aggregation = ClientMeans(rows, algorithm.aggregates, size, self._meter)
+            self.client_means = aggregation
+        if self._privacy.central:
+            aggregation = Noisy(aggregation, self._privacy)
+        return Exchange(collectives, hosts, aggregation, algorithm, size, states.trained, buffers)
+
+    def splitter(self, samples: Ints) -> Splitter | None:
+        """Return what splits groups, for an algorithm whose groups split.
+
+        Its criterion is about the parameters without running statistics.
+
+        Parameters
+        ----------
+        samples : int64 [clients]
+            Training examples of each client.
+        """
+        hooks = self._algorithm.splits
+        if hooks is None or not self._algorithm.communicates:
+            return None
+        collectives, hosts, size = self._world.collectives, self._states.hosts, self._states.trained
+        return Splitter(
+            collectives, self._sums(size, buffers=Buffers()), Rows(collectives, hosts, size), hooks, samples
+        )
+
+    def figures(self, width: int) -> Figures | None:
+        """Return what sums so many figures of each client, where no single client's are recorded."""
+        if self._case.record == "full":
+            return None
+        return Figures(partial(self._sums, buffers=Buffers()), len(self._states.hosts), width)
+
+    def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
+        """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
+        collectives, hosts, options = self._world.collectives, self._states.hosts, self._case.reduction
+        noise = self._privacy if self._privacy.distributed and clip is None else None
+        if not isinstance(options, SecureOptions):
+            return Plain(collectives, hosts, options, size, buffers, noise)
+        from fedmpi.engine.key_ring import KeyRing  # these need the extra secure
+        from fedmpi.engine.masked import Masked, protocol_of
+
+        if self._keys is None:
+            with self._meter.step("keys"):
+                self._keys = KeyRing(
+                    collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
+                )
+        protocol, keys, bound = protocol_of(options, size), self._keys, clip or options.clip
+        return Masked(
+            collectives,
+            hosts,
+            protocol,
+            bound,
+            size,
+            keys,
+            self._meter,
+            announces=self._announces,
+            noise=noise,
+        )
