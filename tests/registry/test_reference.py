@@ -8,6 +8,9 @@ from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import build
 from fedmpi.registry.reference import axes, find
 
+NAMES = [(axis.name, entry) for axis in axes().values() for entry in axis.entries]
+"""Those known before any test: plug-ins of other tests may stay known in their process."""
+
 SETTINGS = [
     pytest.param(setting, id=f"{axis.name}-{entry.name}-{setting.key}")
     for axis in axes().values()
@@ -21,8 +24,7 @@ def test_every_setting_has_a_meaning():
 
 
 def test_every_name_says_what_it_is():
-    names = [(axis.name, each) for axis in axes().values() for each in axis.entries]
-    assert [(axis, each.name) for axis, each in names if not each.meaning] == []
+    assert [(axis, each.name) for axis, each in NAMES if not each.meaning] == []
 
 
 def test_every_published_algorithm_names_its_paper():
