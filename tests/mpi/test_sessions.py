@@ -1,6 +1,5 @@
 """One launch per MPI and number of ranks; the results of all of them are the same bits."""
 
-import fcntl
 import time
 
 import numpy as np
@@ -15,43 +14,14 @@ from tests.mpi.session import SUITE, covered, interrupted
 LIMIT_S = 300
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory, worker_id):
-    """The suite run in this process: one rank, no launcher; once for all workers."""
-    if worker_id == "master":
-        return run_alone(tmp_path_factory.mktemp("alone"))
-    root = tmp_path_factory.getbasetemp().parent / "alone"
-    root.mkdir(exist_ok=True)
-    with (root / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (root / "done").exists():
-            run_alone(root)
-            (root / "done").touch()
-    return root
-
-
-def run_alone(root):
-    from fedmpi.comm.world import World
-    from fedmpi.engine.run import run
-    from fedmpi.engine.signals import StopRequest
-    from tests.mpi.session import Silent, jobs
-
-    for job in jobs(root).values():
-        run(job, World(), Silent(), StopRequest())
-    return root
-
-
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
-def test_session(name, ranks, request, tmp_path, fedmpi):
+def test_session(name, ranks, alone, tmp_path, fedmpi):
     mpi = find(name)
     session = SUITE.with_name("session.py")
     code, output = mpi.run(ranks, session, tmp_path, name, cwd=tmp_path, timeout=LIMIT_S)
     ended = time.time()
     assert (tmp_path / "checks-passed").exists(), output[-6000:]
-    alone = request.getfixturevalue(
-        "alone"
-    )  # made by the first to come here, while others are still launched
     for case in covered(name, ranks):
         assert differences(alone / case, tmp_path / "runs" / case) == []
     for case in ("labels", "numbers"):

@@ -1,0 +1,31 @@
+"""The undisturbed run that sessions are compared with."""
+
+import fcntl
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory, worker_id):
+    """The suite run in this process: one rank, no launcher; once for all workers."""
+    if worker_id == "master":
+        return run_alone(tmp_path_factory.mktemp("alone"))
+    root = tmp_path_factory.getbasetemp().parent / "alone"
+    root.mkdir(exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / "done").exists():
+            run_alone(root)
+            (root / "done").touch()
+    return root
+
+
+def run_alone(root):
+    from fedmpi.comm.world import World
+    from fedmpi.engine.run import run
+    from fedmpi.engine.signals import StopRequest
+    from tests.mpi.session import Silent, jobs
+
+    for job in jobs(root).values():
+        run(job, World(), Silent(), StopRequest())
+    return root
