@@ -1,4 +1,4 @@
-"""What averages a case's vectors: updates, those that decide on a split, figures of clients."""
+"""What averages vectors in a run: clients' updates, the criterion of a split, figures of clients."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Ints = npt.NDArray[np.int64]
 class Averaging:
     """Makes the aggregations of a run, by the case's reduction, its algorithm and its privacy.
 
-    All of them share one key ring where sums are secret. Its keys are exchanged when the first is made, so
-    every rank makes the same ones in the same order.
+    Where sums are secret, all aggregations share one key ring. Making the first one exchanges the keys, which
+    is a collective call: every rank makes the same aggregations in the same order.
 
     Parameters
     ----------
