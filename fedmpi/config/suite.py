@@ -216,12 +216,19 @@ def _rule(path: Path, rule: Any) -> _Rule:
 def _refuse_idle(
     path: Path, rules: Sequence[_Rule], base: Settings, axes: Mapping[str, list[_Choice]]
 ) -> None:
-    """Refuse a rule that can match no case, because no case has its key."""
+    """Refuse a rule that can match no case of the file: no case has its key, or none has its value there."""
     changes = [choice.change for choices in axes.values() for choice in choices]
+    places = [base, *changes, *(change for _, change in rules if change is not None)]
     for when, _ in rules:
-        for key in when:
-            if key not in axes and all(look_up(place, key) is None for place in (base, *changes)):
+        for key, value in when.items():
+            labels = [choice.label for choice in axes.get(key, [])]
+            values = [found for place in places if (found := look_up(place, key)) is not None]
+            if not labels and not values:
                 raise BadInput(f"{path}: where: {key} is neither an axis nor set in any case")
+            if value not in labels and value not in values:
+                valid = list(dict.fromkeys(labels or map(str, values)))
+                hint = f"{closest(str(value), valid)} (valid: {', '.join(valid)})"
+                raise BadInput(f"{path}: where: no case has {key} = {value!r}{hint}")
 
 
 def _refuse_too_many(path: Path, axes: Mapping[str, list[_Choice]]) -> None:

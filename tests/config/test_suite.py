@@ -69,6 +69,18 @@ def test_a_rule_may_name_an_axis_label(expand):
     assert expand(SUITE + rule)["seed42-alone"]["seed"] == 1
 
 
+def test_a_rule_may_rest_on_what_an_earlier_one_sets(expand):
+    rules = """
+        [[where]]
+        when = { method = "alone" }
+        set = { batch_size = 7 }
+        [[where]]
+        when = { batch_size = 7 }
+        set = { seed = 1 }
+    """
+    assert expand(SUITE + rules)["seed42-alone"]["seed"] == 1
+
+
 def test_overriding_an_axis_reduces_it(expand):
     assert list(expand(overrides=["seed=42", "method=prox"])) == ["seed42-prox"]
     assert list(expand(overrides=["seed=7"])) == ["seed7-alone", "seed7-prox"]
@@ -97,6 +109,11 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         (
             '[[where]]\nwhen = { algoritm = "fedprox" }\nset = { rounds = 1 }',
             "algoritm is neither an axis nor set",
+        ),
+        (
+            '[matrix]\nalgorithm = ["fedavg", "fedprox"]\n'
+            '[[where]]\nwhen = { algorithm = "fedprx" }\nset = { rounds = 1 }',
+            "no case has algorithm = 'fedprx'; did you mean \"fedprox\"? (valid: fedavg, fedprox)",
         ),
         ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
         ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
