@@ -13,7 +13,7 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.judgement import Judgement, Question, judge
-from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, REFERENCE, SCORES, Published
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, GAINS, REFERENCE, SCORES, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
 from fedmpi.reproduction.statistics import Estimate, bartlett, pool
 
@@ -134,7 +134,7 @@ def _subtract(members: Sequence[Compared], rule: str) -> None:
     Smallest gains and ratios are no means: each keeps the error of its own bootstrap.
     """
     ours, alike = [each.ours[rule] for each in members], math.nan
-    if members[0].published.metric not in ("min gain", "ratio"):
+    if members[0].published.metric not in GAINS:
         ours, alike = pool(ours), bartlett(ours)
     for each, estimate in zip(members, ours, strict=True):
         published = each.published

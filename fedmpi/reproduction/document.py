@@ -14,6 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.reproduction.chart import chart
+from fedmpi.reproduction.grid import grids, legend
 from fedmpi.reproduction.judgement import FEWEST_SEEDS
 from fedmpi.reproduction.papers import PAPERS, Paper
 from fedmpi.reproduction.results import Results
@@ -84,10 +85,11 @@ def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> d
         sections = _whole(paper, members, judged, results)
         tallies = tally(members) + overview.of_claims(judged, paper.rules)
     else:
-        further = _studies(paper, results) if paper.splits else {}
-        sections = {**_tables(paper, members, judged, results), **further}
+        studied = _studies(paper, results) if paper.splits else {}
+        sections = {**_tables(paper, members, judged, results), **studied}
         tallies = overview.of_clients(members, judged, paper.rules)
-    return {**vars(paper), **_openings(members), **sections, "tallies": tallies, "found": members}
+    further = {"legend": legend(members, paper.rules), "tallies": tallies, "found": members}
+    return {**vars(paper), **_openings(members), **sections, **further}
 
 
 def _openings(found: Sequence[Compared]) -> dict[str, str]:
@@ -146,7 +148,7 @@ def _whole(
     return {
         "in_short": kind.in_short(found) + verdicts.in_short(listed, paper.rules),
         "verdicts": verdicts.verdict_tables(listed, paper.rules),
-        "tables": [kind.table(found, name) for name in names],
+        "tables": [{**kind.table(found, name), "grids": _grids(paper, found, name)} for name in names],
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "honest": scores.honest_table(results, found),
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
@@ -158,6 +160,7 @@ def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]
     members = [each for each in found if each.published.place == name]
     noted = {each.published.cell: each for each in members if each.published.note}.values()
     return {
+        "grids": _grids(paper, found, name),
         "name": name,
         "suite": members[0].published.suite,
         "accuracies": tables.accuracy_table(members, paper.rules),
@@ -165,3 +168,8 @@ def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]
         "gains": tables.gains_table(members, paper.rules),
         "notes": tables.notes([each for each in noted if not each.published.reading]),
     }
+
+
+def _grids(paper: Paper, found: Sequence[Compared], name: str) -> list[tuple[str, str]]:
+    members = [each for each in found if each.published.place == name and not each.published.lacks]
+    return grids(members, paper.rules)

@@ -17,15 +17,7 @@ from fedmpi.config import locations
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
-from fedmpi.reproduction.judgement import (
-    CONFIRMED,
-    FEWEST_SEEDS,
-    OPEN,
-    REFUTED,
-    Judgement,
-    Question,
-    judge,
-)
+from fedmpi.reproduction.judgement import FEWEST_SEEDS, OPEN, REFUTED, Judgement, Question, judge
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.published import table
 from fedmpi.reproduction.results import Cell, Results
@@ -139,8 +131,8 @@ def _is_absent(one: Estimate | None) -> bool:
 
 
 def _answers(found: Sequence[Estimate | None], measured: Sequence[Estimate | None]) -> list[str]:
-    """Return what the comparisons of a question say under one rule."""
-    judged = judge([Question(one, 0.0, math.inf) for one in found])
+    """Return what the comparisons of a question say under one rule: two-sided tests of no difference."""
+    judged = judge([Question(one, 0.0, 0.0) for one in found])
     return [
         NO_CHOICE if _is_absent(raw) else _answer(one, verdict)
         for one, raw, verdict in zip(found, measured, judged, strict=True)
@@ -153,7 +145,9 @@ def _answer(one: Estimate | None, judged: Judgement) -> str:
         return NOT_RUN
     if one is None or one.count < FEWEST_SEEDS:
         return FEW
-    return {CONFIRMED: BETTER, REFUTED: WORSE}.get(judged.corrected, ALIKE)
+    if judged.corrected != REFUTED:
+        return ALIKE
+    return BETTER if one.value > 0 else WORSE
 
 
 def _change(cell: Cell, column: str, other: str) -> Estimate | None:

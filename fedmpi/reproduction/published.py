@@ -25,7 +25,10 @@ BY_CLIENT = {f"{each.title} by client": each for each in (MAE, MSE, RMSE)}
 
 SCORES = (*POOLED, *BY_CLIENT)
 
-KNOWN = ("average", "min gain", "ratio", *CLUSTERING, *SCORES)
+GAINS = ("min gain", "ratio")
+"""Gains of single clients over self-train; they are no means."""
+
+KNOWN = ("average", *GAINS, *CLUSTERING, *SCORES)
 """Mean accuracy over clients; smallest gain of a client over self-train; clients that gain at least 0;
 scores of one k-means over all clients' graphs; scores of one model over them; their means over clients."""
 

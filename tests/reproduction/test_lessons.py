@@ -69,3 +69,12 @@ def test_surely_is_corrected_and_needs_three_seeds(make_rows, compared, monkeypa
     (section,) = lessons.sections(Results([row for row in rows if row["seed"] != "79"]))
     assert section["last"] == "too few runs"
     assert "[Does it help?](#does-it-help) | too few runs" in lessons.summary([section])
+
+
+def test_an_interval_that_holds_zero_tells_nothing_apart(make_rows, compared, monkeypatch):
+    monkeypatch.setattr(lessons, "comparisons", lambda: [compared])
+    # Differences 0.1, 0.2, 0.3 +- 0.248: t = 3.46, one-sided p 0.037, two-sided 0.074.
+    rows = make_rows("fedavg", {10: [0.6], 42: [0.7], 79: [0.8]})
+    rows += make_rows("self-train", {10: [0.5], 42: [0.5], 79: [0.5]})
+    (section,) = lessons.sections(Results(rows))
+    assert section["last"] == "no difference shown, 1 of 1"

@@ -1,0 +1,65 @@
+"""A published table in its own shape: methods down, columns across, in each cell the paper and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedmpi.analysis.cells import grouped
+from fedmpi.reproduction.cells import Compared
+from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, REFUTED
+from fedmpi.reproduction.published import GAINS
+from fedmpi.reproduction.tables import markdown, refused
+
+_MARKS = {CONFIRMED: " ✓", REFUTED: " ✗", NOT_REACHED: " ✗"}
+
+
+def grids(found: Sequence[Compared], rules: Sequence[str]) -> list[tuple[str, str]]:
+    """Return a grid for each metric of a table, with the metric's name; gains over self-train have none.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+        Of one table.
+    rules : sequence of str
+        Selection rules that are shown, in this order.
+    """
+    families = grouped(found, lambda each: each.published.metric)
+    return [(metric, _grid(members, rules)) for metric, members in families.items() if metric not in GAINS]
+
+
+def legend(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return what a cell of the grids says."""
+    ours = " / ".join(rules)
+    return f"Each cell: paper → ours, {ours}. ✓: confirmed. ✗: {refused(found)}. Without a mark: undecided."
+
+
+def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
+    cells = {(each.published.row, each.published.column): each for each in members}
+    columns = list(dict.fromkeys(column for _, column in cells))
+    rows = [
+        [name, *(_cell(cells.get((name, column)), rules) for column in columns)]
+        for name in dict.fromkeys(name for name, _ in cells)
+    ]
+    seeds = [[len(each.cell.runs) for (_, place), each in cells.items() if place == name] for name in columns]
+    rows.append(["*runs*", *(f"*{_span(counts)}*" for counts in seeds)])
+    return markdown(["method", *columns], rows)
+
+
+def _cell(each: Compared | None, rules: Sequence[str]) -> str:
+    if each is None:
+        return "-"
+    published = each.published
+    printed = published.printed if published.value != published.value else f"{published.value:.3f}"
+    if not each.cell.runs:
+        return f"{printed} → -"
+    return f"{printed} → {' / '.join(_ours(each, rule) for rule in rules)}"
+
+
+def _ours(each: Compared, rule: str) -> str:
+    one = each.ours[rule]
+    return "-" if one is None else f"{one.value:.3f}{_MARKS.get(each.judged[rule].corrected, '')}"
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
