@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.engine.hook_checks import Breach
+from fedmpi.engine.rehearsal import Call, Rehearsal
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
 
@@ -35,9 +36,20 @@ class HookCalls:
     def __init__(self, algorithm: Algorithm, num_clients: int, where: Whereabouts) -> None:
         self.algorithm, self.num_clients, self.where = algorithm, num_clients, where
         self._answers: dict[tuple[Any, ...], Any] = {}
+        self._begun: list[Call] = []
+        self._rehearsal: Rehearsal | None = None
 
     def call(self, hook: str, *arguments: Any) -> Any:
         """Call a hook and note that it runs."""
+        if self._rehearsal is None:
+            return self._call(hook, arguments)
+        copies = self._rehearsal.copies(hook, arguments)
+        value = self._call(hook, arguments)
+        if copies is not None and (breach := self._rehearsal.breach(hook, copies, arguments, value)):
+            raise self.failed(hook, breach)
+        return value
+
+    def _call(self, hook: str, arguments: tuple[Any, ...]) -> Any:
         self.where.hook = (f"{self.algorithm.name}.{hook}",)
         try:
             called = getattr(self.algorithm, hook)
@@ -87,13 +99,42 @@ class HookCalls:
             Distinguishes calls of one hook with different arguments.
         """
         if (hook, key) not in self._answers:
+            self._begun.append((hook, arguments))
             self._answers[hook, key] = self.ask(hook, arguments, check, *bounds)
         answer: T = self._answers[hook, key]
         return answer
 
+    def begin(self, trained: int, num_clients: int) -> None:
+        """Call `begin`."""
+        self._begun.append(("begin", (trained, num_clients)))
+        self.call("begin", trained, num_clients)
+
+    def rehearse(self, state: Mapping[str, Any] | None) -> None:
+        """Have a new instance take part in what is called from here on, until `end_rehearsal`.
+
+        Parameters
+        ----------
+        state : mapping or None
+            What a checkpoint would hold of the server.
+        """
+        try:
+            self._rehearsal = Rehearsal(self.algorithm, self._begun, state)
+        except Exception as error:
+            raise self.failed(
+                "restore", f"raised {type(error).__name__} in a new instance: {error}"
+            ) from None
+
+    def end_rehearsal(self) -> None:
+        """Let the new instance go."""
+        self._rehearsal = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the algorithm is one of fedmpi's own."""
+        return type(self.algorithm).__module__.startswith("fedmpi.")
+
     def failed(self, hook: str, text: str) -> RankFailed:
         """Return the error that a hook ends the run with."""
-        module = type(self.algorithm).__module__
-        file = getattr(sys.modules.get(module), "__file__", None)
-        place = "" if module.startswith("fedmpi.") or file is None else f" in {file}"
+        file = getattr(sys.modules.get(type(self.algorithm).__module__), "__file__", None)
+        place = "" if self.is_own or file is None else f" in {file}"
         return RankFailed(f"algorithm {self.algorithm.name}: hook {hook}{place} {text}")

@@ -40,6 +40,8 @@ class Hooks:
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
+    rehearses : bool
+        Whether `begin_round` holds a round against a new instance: of plug-ins.
 
     Raises
     ------
@@ -74,6 +76,8 @@ class Hooks:
         self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
         self.records = self._having(capabilities.Records, own.Records)
         self.server = self._having(capabilities.ServerState, own.ServerState)
+        self.rehearses = not self._calls.is_own
+        self._first_round = -1
 
     @property
     def keeps_last_round(self) -> bool:
@@ -95,7 +99,23 @@ class Hooks:
 
     def begin(self, trained: int, num_clients: int) -> None:
         """See `Algorithm.begin`."""
-        self._calls.call("begin", trained, num_clients)
+        self._calls.begin(trained, num_clients)
+
+    def begin_round(self, round: int, *, is_root: bool) -> None:
+        """Note the round; hold the second one that this process runs against a new instance of a plug-in.
+
+        It has what a resumed run would have: options, `begin`, and on rank 0 the server's state.
+
+        Raises
+        ------
+        RankFailed
+            Here: `restore` raised an exception. By a hook of that round: the new instance did otherwise.
+        """
+        self.where.round = round
+        self._calls.end_rehearsal()
+        self._first_round = round if self._first_round < 0 else self._first_round
+        if round == self._first_round + 1 and self.rehearses:
+            self._calls.rehearse(self.server.state() if self.server is not None and is_root else None)
 
     def warm_up(self) -> None:
         """See `Algorithm.warm_up`."""

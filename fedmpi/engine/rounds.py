@@ -180,7 +180,7 @@ class Rounds:
         TooFewLeft
             On every rank, if the case asks for it.
         """
-        self.algorithm.where.round = round
+        self.algorithm.begin_round(round, is_root=self.world.is_root)
         self._sampled = self.states.draw(self.case.seed, round)
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation

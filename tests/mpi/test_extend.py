@@ -20,7 +20,14 @@ EXAMPLES = {file: (text, command.split()) for file, text, command in EXAMPLE.fin
 
 
 def test_the_page_has_an_example_of_each_kind():
-    assert list(EXAMPLES) == ["rings.py", "bysize.py", "deepsets.py", "barlow.py", "edgecount.py"]
+    assert list(EXAMPLES) == [
+        "rings.py",
+        "bysize.py",
+        "deepsets.py",
+        "barlow.py",
+        "edgecount.py",
+        "momentum.py",
+    ]
 
 
 @pytest.fixture

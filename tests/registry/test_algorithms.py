@@ -68,6 +68,18 @@ def plugin(tmp_path):
             "class Odd(PersonalAggregates, Algorithm):\n    name = 'odd'\n    def groups(self, num_clients): pass",
             "class Odd: groups is never called: with PersonalAggregates each client is a group",
         ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    def updat(self, model, mean, num_clients): pass",
+            "class Odd: updat is no hook; did you mean update? Begin names of your own methods with _",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    def update(self, model, mean): pass",
+            "class Odd: update(self, model, mean): it is called as (self, model, mean, num_clients)",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    def __init__(self, lr, mu): pass",
+            "class Odd: __init__(self, lr, mu): it is called as (self, options)",
+        ),
         ("x = 1", "it defines nothing: no subclass of Algorithm, ModelOptions, ObjectiveOptions"),
         ("class Odd(Algorithm):\n    pass", "it defines nothing: no subclass of Algorithm"),
         ("sys.exit(0)", "ended the process with exit code 0"),
@@ -81,6 +93,13 @@ def test_each_mistake_in_a_plugin_is_one_line_that_names_the_file(plugin, text, 
         plugin(text)
     assert words in str(error.value)
     assert "odd.py" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_own_methods_and_further_arguments_with_defaults_are_fine(plugin):
+    text = (
+        "class Odd(Algorithm):\n    name = 'odd'\n    def _updat(self): pass\n    def momentum(self): pass\n"
+    )
+    plugin(text + "    def update(self, model, mean, *rest, decay=0.9): pass")
 
 
 def test_the_digest_of_a_plugin_belongs_to_its_cases_only(plugin):

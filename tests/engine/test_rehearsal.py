@@ -1,0 +1,131 @@
+"""A round of a plug-in is held against a new instance, which has what a resumed run would have."""
+
+import gc
+import itertools
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.engine.hook_calls import HookCalls
+from fedmpi.engine.rehearsal import Rehearsal, alike
+from fedmpi.store.reader import load_run
+
+PLUGIN = """
+import numpy as np
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import ServerState
+
+
+class Momentum({bases}):
+    name = "{name}"
+
+    def begin(self, trained, num_clients):
+        self.moved = None
+
+    def update(self, model, mean, num_clients):
+        {body}
+        return (model + self.moved).astype(np.float32)
+"""
+NUMBERS = itertools.count()
+STEP = "self.moved = mean if self.moved is None else 0.9 * self.moved + mean"
+KEPT = """
+    def begin(self, trained, num_clients):
+        self.moved = np.zeros(trained)
+
+    def state(self):
+        return {"moved": self.moved}
+
+    def restore(self, arrays):
+        self.moved = arrays["moved"]
+"""
+
+
+@pytest.fixture
+def run(fedmpi, tmp_path):
+    """Return a function that runs a plug-in for three rounds, and what came of it; each has its own name."""
+
+    def start(bases, body=STEP, more=""):
+        name = f"momentum{next(NUMBERS)}"
+        (tmp_path / f"{name}.py").write_text(PLUGIN.format(bases=bases, body=body, name=name) + more)
+        settings = ("--set", f"algorithm={name}", "--set", "rounds=3", "--out", tmp_path / "runs")
+        return fedmpi("run", "synthetic/quick", "--plugin", tmp_path / f"{name}.py", *settings)
+
+    yield start
+    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_momentum")]:
+        del sys.modules[name]
+    gc.collect()
+
+
+def test_what_no_checkpoint_holds_ends_the_run(run):
+    done = run("Algorithm")
+    assert done.returncode == 1
+    line = done.stderr.strip().splitlines()[-1]
+    assert "hook update in" in line
+    assert "no checkpoint holds self.moved, so a resumed run would differ; derive from ServerState" in line
+
+
+def test_what_state_leaves_out_ends_the_run(run):
+    done = run("ServerState, Algorithm", more=KEPT.replace('{"moved": self.moved}', "{}"))
+    assert done.returncode == 1
+    done = run("ServerState, Algorithm", more=KEPT.replace('self.moved = arrays["moved"]', "pass"))
+    assert "restore() must set it" in done.stderr
+
+
+def test_what_a_checkpoint_holds_is_fine(run, tmp_path):
+    done = run("ServerState, Algorithm", more=KEPT)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert load_run(folder).rounds_completed == 3
+
+
+def test_random_numbers_of_a_global_generator_end_the_run(run):
+    done = run("Algorithm", body="self.moved = mean * np.random.rand()")
+    assert done.returncode == 1
+    assert "self.moved" in done.stderr or "fedmpi.seeds" in done.stderr
+
+
+def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
+    """In a second round of each, with a state or a memory of the round."""
+    asked = set()
+    breach = Rehearsal.breach
+
+    def noted(self, hook, *arguments):
+        asked.add(f"{type(self._algorithm).__name__}.{hook}")
+        return breach(self, hook, *arguments)
+
+    monkeypatch.setattr(HookCalls, "is_own", property(lambda self: False))
+    monkeypatch.setattr(Rehearsal, "breach", noted)
+    (tmp_path / "suite.toml").write_text("""
+        [case]
+        dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
+        partition = { name = "dirichlet-quantity", clients = 4, alpha = 2.0 }
+        rounds = 3
+        [matrix]
+        algorithm = ["fedadam", "gcfl-plus", "fedcch", "q-fedavg", "median", "scaffold", "fedproto", "apfl"]
+        [[where]]
+        when = { algorithm = "scaffold" }
+        set = { optimizer = "sgd" }
+    """)
+    done = fedmpi("run", tmp_path / "suite.toml", "--out", tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    wanted = {
+        "FedAdam.update",
+        "GcflPlus.observe",
+        "FedCch.group",
+        "QFedAvg.round_weights",
+        "Median.aggregate",
+    }
+    assert asked >= wanted | {"Scaffold.renewed", "FedProto.global_prototypes", "Apfl.next_share"}
+
+
+def test_alike_is_equal_to_the_bit():
+    assert alike({"a": [np.float32([1, np.nan])]}, {"a": [np.float32([1, np.nan])]})
+    assert not alike(np.zeros(2), -np.zeros(2))
+    assert not alike(np.zeros(2), np.zeros(2, np.float32))
+    assert not alike((torch.ones(1),), (torch.zeros(1),))
+    assert not alike(None, np.zeros(1))
+    assert alike(float("nan"), float("nan"))
+    assert alike(object(), object())
