@@ -14,6 +14,12 @@ Float = npt.NDArray[np.float64]
 LEVEL = 0.05
 """Of a decision: the chance of an error that intervals of 95 % leave."""
 
+FEWEST = 3
+"""With fewer values nothing is decided: two that happen to be alike would."""
+
+_DUST = 1e-9
+"""Half an interval, relative to its mean, below which all values are the same but for rounding."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -26,17 +32,22 @@ class Estimate:
     @property
     def p_value(self) -> float:
         """Chance of a mean this far from 0, either way, if the true one is 0; NaN where nothing tells it."""
-        if math.isnan(self.half) or self.mean == self.half == 0:
+        if not self._tells:
             return math.nan
-        if self.half == 0:
-            return 0.0
         from scipy.special import stdtr
 
         freedom = self.count - 1
         return 2 * float(stdtr(freedom, -abs(self.mean) / self.half * _quantile(freedom)))
 
-    def verdict(self, higher: bool = True, p_value: float | None = None) -> str:
+    @property
+    def _tells(self) -> bool:
+        """Whether there are values enough, and they differ: those that do not have no measure of chance."""
+        return self.count >= FEWEST and self.half > _DUST * abs(self.mean)
+
+    def verdict(self, higher: bool = True, p_value: float | None = None, counted: bool = False) -> str:
         """Return what differences from a reference say: they decide where their interval excludes 0.
+
+        Fewer scores than `FEWEST` decide nothing, nor do differences of scores that are all the same.
 
         Parameters
         ----------
@@ -44,11 +55,15 @@ class Estimate:
             Whether more is better.
         p_value : float, optional
             Decides in place of the interval: that of several estimates after Holm.
+        counted : bool, optional
+            They are no scores but costs, which may be the same in every run: the interval alone decides.
         """
         if self.mean == 0 and not self.half > 0:
             return "the same"
-        if math.isnan(self.half):
-            return "one pair only" if self.count else "no pair"
+        if self.count < (2 if counted else FEWEST):
+            return ("no pair", "one pair only", "two pairs only")[self.count]
+        if not (counted or self._tells):
+            return "no spread"
         if not (abs(self.mean) > self.half if p_value is None else p_value < LEVEL):
             return "undecided"
         return "better" if higher == (self.mean > 0) else "worse"

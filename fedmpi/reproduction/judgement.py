@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fedmpi.analysis.estimates import holm
+from fedmpi.analysis.estimates import FEWEST, holm
 from fedmpi.reproduction.statistics import Estimate
 
 LEVEL = 0.05
 """Chance of even one false confirmation, and of even one false refutation, in a family of judgements."""
 
-FEWEST_SEEDS = 3
+FEWEST_SEEDS = FEWEST
 """With fewer nothing is decided: a table's methods share their seeds, and are no substitute for them."""
 
 CONFIRMED, REFUTED = "confirmed", "refuted"

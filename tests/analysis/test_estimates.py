@@ -18,6 +18,9 @@ from fedmpi.analysis.estimates import Estimate, estimate, holm
         (0.0, math.nan, 1, "the same", "the same"),
         (2.0, math.nan, 1, "one pair only", "one pair only"),
         (math.nan, math.nan, 0, "no pair", "no pair"),
+        (2.0, 0.1, 2, "two pairs only", "two pairs only"),
+        (2.0, 0.0, 5, "no spread", "no spread"),
+        (-2.0, 2e-15, 5, "no spread", "no spread"),
     ],
 )
 def test_an_interval_decides_where_it_excludes_0(mean, half, count, higher, lower):
@@ -28,8 +31,8 @@ def test_an_interval_decides_where_it_excludes_0(mean, half, count, higher, lowe
 def test_a_p_value_is_that_of_the_two_sided_t_test():
     # t = 2.5 / (1 / sqrt(3)) = 4.330 with 2 degrees of freedom
     assert estimate([1.5, 2.5, 3.5]).p_value == pytest.approx(0.04941, abs=1e-5)
-    assert estimate([2.0, 2.0]).p_value == 0.0
-    assert math.isnan(estimate([0.0, 0.0]).p_value) and math.isnan(estimate([1.0]).p_value)
+    for values in ([0.0, 0.0, 0.0], [1.0], [1.0, 1.1], [2.0, 2.0, 2.0], [0.1 + 0.2, 0.3, 0.3]):
+        assert math.isnan(estimate(values).p_value)
 
 
 def test_among_several_the_corrected_p_value_decides():

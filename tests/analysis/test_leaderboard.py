@@ -249,11 +249,11 @@ def test_rows_that_are_there_twice_or_of_another_track_are_refused(tmp_path):
 
 def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
     rows = runs("one", "fedavg", mean=0.5) + runs(
-        "one", "fedprox", mean=0.7, settings="algorithm.mu=1.0 optimizer.lr=0.01"
+        "one", "fedprox", mean=0.7, spread=0.01, settings="algorithm.mu=1.0 optimizer.lr=0.01"
     )
     text = pages([board(demo, rows)], "board.md")["board.md"]
     assert "| FedProx | " in text
-    assert "**70.00** ± 0.00 ▲" in text
+    assert "**70.00** ± 0.75 ▲" in text
     assert "mu 1.0, lr 0.01" in text
     assert "**Not complete.** Methods without all their runs, by federation: one 1, two 2." in text
     assert pages([board(demo, [])], "board.md")["board.md"].count("Nothing is ranked yet.") == 1

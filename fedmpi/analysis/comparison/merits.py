@@ -113,7 +113,7 @@ class Ratio:
         gap = Estimate(self.difference, self.half, self.pairs)
         if self.merit.kind != ACCURACY and not math.isnan(self.ratio):
             gap = Estimate(math.log(self.ratio), math.log(self.high / self.ratio), self.pairs)
-        return gap.verdict(self.merit.better == "higher")
+        return gap.verdict(self.merit.better == "higher", counted=self.merit.kind != ACCURACY)
 
 
 def ratios(pairs: Sequence[Pair]) -> list[Ratio]:

@@ -57,6 +57,8 @@ _VERDICTS = {
     "worse": "worse",
     "undecided": "undecided",
     "one pair only": "one seed, so undecided",
+    "two pairs only": "two seeds, so undecided",
+    "no spread": "the same difference in every seed, so undecided",
     "no pair": "no seed in common",
 }
 

@@ -310,7 +310,7 @@ def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, ma
 
 
 def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
-    equal = {"fedprox": [0.7] * 3, "gcfl": [0.7] * 3, "self-train": [0.6] * 3}
+    equal = {"fedprox": [0.7] * 3, "gcfl": [0.7] * 3, "self-train": [0.6, 0.61, 0.59]}
     for name in ("A", "B"):
         leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
     page = Page()
