@@ -19,6 +19,9 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import canonical_json, config_differences
 
+UNSET = "not set"
+"""What a title says of a setting that a configuration has not."""
+
 Float = npt.NDArray[np.float64]
 Config = Mapping[str, Any]
 
@@ -175,17 +178,22 @@ def key(config: Config, *apart: str) -> str:
 
 def titles(names: Sequence[str], configs: Sequence[Config]) -> list[str]:
     """Return a title for each configuration: its name, and what differs where several have one name."""
+    return [
+        ", ".join([name, *(f"{key.rpartition('.')[2]} = {value}" for key, value in parts.items())])
+        for name, parts in zip(names, differing(names, configs), strict=True)
+    ]
+
+
+def differing(names: Sequence[str], configs: Sequence[Config]) -> list[dict[str, str]]:
+    """Return for each configuration what differs where several have one name: values by dotted setting."""
     found = []
     for name, config in zip(names, configs, strict=True):
         alike = [other for text, other in zip(names, configs, strict=True) if text == name]
         lines = [line for other in alike for line in config_differences(config, other)]
-        differing = dict.fromkeys(line.partition(": ")[0] for line in lines)
-        if any(setting.startswith("algorithm") for setting in differing):
-            differing.pop("plugin", None)
-        parts = [
-            f"{setting.rpartition('.')[2]} = {_shown(look_up(config, setting))}" for setting in differing
-        ]
-        found.append(", ".join([name, *parts]))
+        settings = dict.fromkeys(line.partition(": ")[0] for line in lines)
+        if any(setting.startswith("algorithm") for setting in settings):
+            settings.pop("plugin", None)
+        found.append({setting: _shown(look_up(config, setting)) for setting in settings})
     return found
 
 
@@ -213,7 +221,7 @@ def run_titles(runs: Sequence[Run]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return UNSET if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def seeds_text(found: Iterable[Iterable[int]]) -> str:

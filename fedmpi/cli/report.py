@@ -18,7 +18,7 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.leads import records
-from fedmpi.analysis.page.settings import settings
+from fedmpi.analysis.page.settings import apart, legend, settings
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
@@ -72,6 +72,13 @@ class Lines:
         ),
     ] = None
     reference: Reference = None
+    across: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            help="Compare runs that differ in this setting, too, such as optimizer.lr; may be repeated.",
+        ),
+    ] = None
 
 
 BY_ALGORITHM = Lines()
@@ -116,10 +123,12 @@ def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path
     by = lines.by or ("case" if as_json or len(runs) == 1 else "algorithm")
     if by == "case" and lines.reference is not None:
         raise BadInput("--reference: single cases have no lead; give --by algorithm")
+    if by == "case" and lines.across:
+        raise BadInput("--across: single cases are not compared; give --by algorithm")
     found: list[Setting] = []
     if by == "algorithm":
         complete = [digest(run, target) for run in runs if run.status == "complete"]
-        found = settings(complete, complaints, lines.reference)
+        found = settings(complete, complaints, lines.reference, lines.across or ())
     complain_of(complaints)
     if as_json:
         print_json(records(found) if by == "algorithm" else [_in_full(run, target) for run in runs])
@@ -134,6 +143,8 @@ def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target:
     """Print the averages and, of what is in none, a line per run."""
     for table in mean_tables(found):
         screen.print(table)
+    for line in (*legend(found), *apart(found)):
+        screen.print(line)
     single = [run for run in runs if run.status != "complete"] if found else runs
     if single:
         metrics = [metric for run in single for metric in run.metrics]
@@ -172,7 +183,7 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
     machine = read(formats.machine) if formats.machine else None
-    page = Page(target, machine, lines.reference, _command(paths, target, lines))
+    page = Page(target, machine, lines.reference, _command(paths, target, lines), lines.across or ())
     complaints: list[str] = []
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
@@ -192,6 +203,7 @@ def _command(paths: Sequence[Path], target: float | None, lines: Lines) -> str:
     words = ["fedmpi", "report", *map(str, paths)]
     words += ["--target", f"{target:g}"] if target is not None else []
     words += ["--reference", lines.reference] if lines.reference is not None else []
+    words += [word for name in lines.across or () for word in ("--across", name)]
     return shlex.join(words)
 
 

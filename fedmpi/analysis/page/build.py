@@ -35,6 +35,8 @@ class Page:
         Rates to set the runs' against.
     reference : str or None
         Algorithm that leads are over.
+    across : sequence of str
+        Settings whose values are compared like algorithms.
     command : str
         Shows the same on a terminal.
     """
@@ -43,6 +45,7 @@ class Page:
     machine: Machine | None = None
     reference: str | None = None
     command: str = "fedmpi report RUNS"
+    across: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.digests: list[Digest] = []
@@ -64,7 +67,7 @@ class Page:
     def settings(self, left_out: Sequence[str]) -> tuple[list[Setting], list[str]]:
         """Return what can be averaged, and a line for each thing that is in no average; `left_out` first."""
         warnings = list(left_out)
-        found = settings(self.digests, warnings, self.reference)
+        found = settings(self.digests, warnings, self.reference, self.across)
         warnings += [
             f"{run.folder}: {run.status}, so in no average{': ' + run.reason if run.reason else ''}"
             for run in self.digests

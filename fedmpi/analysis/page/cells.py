@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from fedmpi.analysis.cells import Cell as GeneralCell
-from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.cells import grouped, without
 from fedmpi.analysis.estimates import Estimate, estimate, holm
 from fedmpi.analysis.page.collect import Digest, Float
 from fedmpi.analysis.scores import LAST
@@ -79,13 +79,16 @@ class Setting:
     """Cells that can be compared: alike in all but algorithm and rounds, or but the unsupervised method.
 
     `clients` are those of the first; of all, where the headline is one by client. Leads are over the
-    algorithm `against`.
+    algorithm `against`. `name` is the dataset's, with its model where it has several; `differs` has what
+    sets it apart from other settings of that name, values by dotted key.
     """
 
     heading: str
     clients: tuple[str, ...]
     cells: tuple[Cell, ...]
     against: str
+    name: str
+    differs: Mapping[str, str]
 
     @property
     def metric(self) -> Metric:
@@ -99,10 +102,16 @@ class Setting:
         return list({metric.name: metric for run in runs for metric in run.metrics}.values())
 
     def reference(self, cell: Cell, algorithm: str) -> Cell | None:
-        """Return an algorithm's cell that another is set against: of as many rounds, else of the most."""
+        """Return an algorithm's cell that another is set against.
+
+        The one that is alike but for the algorithm; else of as many rounds, else of the most.
+        """
         found = [each for each in self.cells if each.algorithm == algorithm]
+        alike = [
+            each for each in found if without(each.config, "algorithm") == without(cell.config, "algorithm")
+        ]
         same = [each for each in found if each.config["rounds"] == cell.config["rounds"]]
-        return max(same or found, key=lambda each: int(each.config["rounds"]), default=None)
+        return max(alike or same or found, key=lambda each: int(each.config["rounds"]), default=None)
 
     @property
     def leads(self) -> list[tuple[Cell, Lead]]:

@@ -104,9 +104,9 @@ class Digest:
         """The metric by which it is judged first."""
         return self.metrics[0]
 
-    def setting(self) -> dict[str, Any]:
-        """Return what it has in common with the runs that it is compared with."""
-        apart = ("suite", "name", "seed", "algorithm", "rounds")
+    def setting(self, *across: str) -> dict[str, Any]:
+        """Return what it has in common with the runs that it is compared with, across further settings."""
+        apart = ("suite", "name", "seed", "algorithm", "rounds", *across)
         common = without(self.config, *apart, *(("partition.seed", *_METHOD) if self._draws else ()))
         return common | {"metric": self.headline.name}
 

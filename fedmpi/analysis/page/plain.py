@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedmpi.analysis.page.cells import Setting, by_metric, direction, lines
 from fedmpi.analysis.page.overview import COSTS, columns
+from fedmpi.analysis.page.settings import legend
 
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 _TEX |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
@@ -65,4 +66,5 @@ def _table(settings: Sequence[Setting]) -> _Table:
         f"{each.heading}: {each.meaning}" for each in chosen if each.meaning and each.heading not in costs
     )
     note = f"By {metric.title}, {direction(metric)}. Columns: {meanings}."
+    note = " ".join([note, *(f"{line[0].upper()}{line[1:]}." for line in legend(settings))])
     return _Table([each.heading for each in chosen], rows, note)

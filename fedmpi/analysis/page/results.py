@@ -83,6 +83,8 @@ def _told_apart(settings: Sequence[Setting]) -> str:
     whole, labels = _whole(settings), _labels(settings)
     if len(whole) < 2 or len(labels) < 3:
         return ""
+    if len({each.cells[0].dataset for each in whole}) < len(whole):
+        return "Average ranks are not tested: settings of one dataset are no independent datasets."
     found = ranking(np.array([[_ranks(each.cells)[label] for label in labels] for each in whole]))
     return (
         f"Average ranks that differ by less than {found.critical_difference:.2f} are not told apart "

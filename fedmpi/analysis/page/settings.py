@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedmpi.analysis.cells import key, titles
+from fedmpi.analysis.cells import UNSET, differing, grouped, key, titles
 from fedmpi.analysis.names import (
     algorithm_looks,
     algorithm_name,
@@ -21,29 +22,39 @@ from fedmpi.analysis.page.axes import COLOURS, DASHES
 from fedmpi.analysis.page.cells import Cell, Setting
 from fedmpi.analysis.page.collect import Digest
 from fedmpi.analysis.summary import setting
+from fedmpi.config.tables import value_at
 from fedmpi.errors import BadInput
 
 _LONGEST_HEADING = 80
 """Runs that differ in more than a heading can say are numbered; the page lists their settings at its end."""
 
 
-def settings(digests: Sequence[Digest], complaints: list[str], reference: str | None = None) -> list[Setting]:
+def settings(
+    digests: Sequence[Digest],
+    complaints: list[str],
+    reference: str | None = None,
+    across: Sequence[str] = (),
+) -> list[Setting]:
     """Sort complete runs into settings and cells; runs that fit nowhere are named in `complaints`.
 
     Where clients have values of their own, runs of other clients (a central run has one) are another setting.
     Leads are over the algorithm `reference` where there is one, by default over FedAvg, else over the first.
+    Values of the settings `across`, dotted, are compared like algorithms.
 
     Raises
     ------
     BadInput
-        No complete run is of the algorithm `reference`.
+        No complete run is of the algorithm `reference`, or has one of the settings `across`.
     """
+    for name in across:
+        if digests and all(value_at(run.config, name) is None for run in digests):
+            raise BadInput(f"--across {name}: no run has this setting, such as optimizer.lr")
     found: dict[tuple[str, tuple[str, ...]], dict[str, dict[int, Digest]]] = {}
     for run in digests:
         if run.status != "complete":
             continue
         own = run.clients if run.headline.scope == "client" else ()
-        alike = found.setdefault((key(run.setting()), own), {})
+        alike = found.setdefault((key(run.setting(*across)), own), {})
         seeds = alike.setdefault(key(run.repeated()), {})
         twin = seeds.get(int(run.config["seed"]))
         if twin is not None:
@@ -53,30 +64,68 @@ def settings(digests: Sequence[Digest], complaints: list[str], reference: str | 
         else:
             seeds[int(run.config["seed"])] = run
     kept = [[seeds for seeds in alike.values() if seeds] for alike in found.values()]
-    sorted_out = _named([alike for alike in kept if alike], reference)
+    sorted_out = _named([alike for alike in kept if alike], reference, across)
     names = sorted({cell.algorithm for each in sorted_out for cell in each.cells})
     if reference not in (None, *names, *map(algorithm_name, names)):
         raise BadInput(f"--reference {reference}: complete runs are of {', '.join(names) or 'no algorithm'}")
     return sorted_out
 
 
-def _named(found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None) -> list[Setting]:
+def legend(found: Sequence[Setting]) -> list[str]:
+    """Return a line for each numbered setting: what it has that most of the same name have not."""
+    numbered = [each for each in found if each.heading.startswith(f"{each.name}, {_NUMBERED}")]
+    lines = []
+    for name, members in grouped(numbered, lambda each: each.name).items():
+        keys = dict.fromkeys(key for each in members for key in each.differs)
+        usual = {key: Counter(each.differs.get(key) for each in members).most_common(1)[0][0] for key in keys}
+        for each in members:
+            there = {key: value for key, value in each.differs.items() if value not in (usual[key], UNSET)}
+            own = [f"{key} = {value}" for key, value in there.items()]
+            said = ", ".join(own) or "what most have"
+            lines.append(f"{each.heading.removeprefix(f'{name}, ')} of {name}: {said}")
+    return lines
+
+
+def apart(found: Sequence[Setting]) -> list[str]:
+    """Return a line for each dataset whose settings part algorithms from the reference: by what."""
+    lines = []
+    for name, members in grouped(found, lambda each: each.name).items():
+        alone = [each for each in members if not each.leads]
+        keys = dict.fromkeys(key for each in members for key in each.differs)
+        algorithms = {cell.algorithm for each in members for cell in each.cells}
+        if len(members) > 1 and alone and len(algorithms) > 1 and 0 < len(keys) <= _MOST_ACROSS:
+            options = " ".join(f"--across {key}" for key in keys)
+            lines.append(f"{name}: no lead where {', '.join(keys)} differs; {options} compares them")
+    return lines
+
+
+_NUMBERED = "setting "
+_MOST_ACROSS = 3
+
+
+def _named(
+    found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None, across: Sequence[str]
+) -> list[Setting]:
     firsts = [next(iter(alike[0].values())) for alike in found]
-    configs = [run.setting() for run in firsts]
+    configs = [run.setting(*across) for run in firsts]
     names = _names([run.config for run in firsts])
     present = [next(iter(seeds.values())) for alike in found for seeds in alike]
     looks = algorithm_looks((str(setting(run.config, "algorithm")) for run in present), DASHES)
     headings = [
-        heading if len(heading) <= _LONGEST_HEADING else f"{name}, setting {place + 1}"
+        heading if len(heading) <= _LONGEST_HEADING else f"{name}, {_NUMBERED}{place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
     ]
     marked = [
         f"{heading}, {_counted(len(run.clients))}" if headings.count(heading) > 1 else heading
         for heading, run in zip(headings, firsts, strict=True)
     ]
+    parts = zip(names, differing(names, configs), strict=True)
+    drawn = [_cells(alike, looks, across) for alike in found]
     return [
-        Setting(heading, run.clients, drawn, reference_among([cell.algorithm for cell in drawn], wanted))
-        for heading, run, drawn in zip(marked, firsts, [_cells(alike, looks) for alike in found], strict=True)
+        Setting(
+            heading, run.clients, cells, reference_among([each.algorithm for each in cells], wanted), *part
+        )
+        for heading, run, cells, part in zip(marked, firsts, drawn, parts, strict=True)
     ]
 
 
@@ -92,11 +141,18 @@ def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{dataset}, {model}" if len(models[dataset]) > 1 else dataset for dataset, model in pairs]
 
 
-def _cells(found: Sequence[dict[int, Digest]], looks: Mapping[str, int]) -> tuple[Cell, ...]:
+def _cells(
+    found: Sequence[dict[int, Digest]], looks: Mapping[str, int], across: Sequence[str]
+) -> tuple[Cell, ...]:
     ordered = sorted(found, key=lambda seeds: _order(next(iter(seeds.values()))))
     firsts = [next(iter(seeds.values())) for seeds in ordered]
     configs = [run.repeated() for run in firsts]
     labels = titles([_method(run) for run in firsts], configs)
+    for dotted in across:
+        values = [value_at(config, dotted) for config in configs]
+        if len(set(map(str, values))) > 1:
+            parts = [f", {dotted.rpartition('.')[2]} = {value}" for value in values]
+            labels = [each if part in each else each + part for each, part in zip(labels, parts, strict=True)]
     algorithms = [str(setting(config, "algorithm")) for config in configs]
     drawn = []
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):

@@ -8,6 +8,7 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.machine import read
+from fedmpi.analysis.page.settings import apart, legend, settings
 from fedmpi.cli.report import Formats, report
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
@@ -296,6 +297,49 @@ def leads_of(tmp_path, make_run, accuracies, settings=None):
             make_run(tmp_path / f"{name}-{seed}", [[value]], seed=seed, settings=chosen)
     (found,), _ = settings_of(tmp_path)
     return found
+
+
+def test_settings_that_part_methods_are_named_and_may_be_compared_across(tmp_path, make_run):
+    for seed in (1, 2, 3):
+        for name, lr, score in (("fedavg", 0.001, 0.5), ("fedprox", 0.005, 0.6 + seed / 100)):
+            chosen = {"algorithm": name, "optimizer": {"name": "adam", "lr": lr}}
+            make_run(tmp_path / f"{name}{seed}", [[score, score]], seed=seed, settings=chosen)
+    found, _ = settings_of(tmp_path)
+    assert [each.heading for each in found] == ["PROTEINS, lr = 0.001", "PROTEINS, lr = 0.005"]
+    line = "PROTEINS: no lead where optimizer.lr differs; --across optimizer.lr compares them"
+    assert apart(found) == [line]
+    page = Page(across=["optimizer.lr"])
+    page.add(each_run([tmp_path], []))
+    (setting,), _ = page.settings([])
+    ((cell, lead),) = setting.leads
+    assert (cell.label, lead.verdict) == ("FedProx, lr = 0.005", "better")
+    assert apart([setting]) == []
+    with pytest.raises(BadInput, match="--across lr: no run has this setting"):
+        settings(page.digests, [], None, ["lr"])
+
+
+def test_numbered_settings_are_said(tmp_path, make_run):
+    long = {f"made_up_setting_{letter}": 1 for letter in "abcdef"}
+    for number, change in enumerate(({}, {"made_up_setting_c": 2}, dict.fromkeys(long, 3))):
+        make_run(tmp_path / str(number), [[0.5, 0.6]], settings={**long, **change})
+    found, _ = settings_of(tmp_path)
+    assert [each.heading for each in found] == [f"PROTEINS, setting {place}" for place in (1, 2, 3)]
+    first, second, third = legend(found)
+    assert first == "setting 1 of PROTEINS: what most have"
+    assert second == "setting 2 of PROTEINS: made_up_setting_c = 2"
+    assert third.count(" = 3") == 6
+
+
+def test_settings_of_one_dataset_are_not_ranked_as_datasets(tmp_path, make_run):
+    for lr in (0.1, 0.2):
+        for name in ("fedavg", "fedprox", "ditto"):
+            settings = {"algorithm": name, "optimizer": {"name": "adam", "lr": lr}}
+            make_run(tmp_path / f"{name}{lr}", [[0.5, 0.6]], settings=settings)
+    page = Page()
+    page.add(each_run([tmp_path], []))
+    html = page.html("page", [])
+    assert "settings of one dataset are no independent datasets" in html
+    assert "Friedman" not in html
 
 
 def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, make_run):
