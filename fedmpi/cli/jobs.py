@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -35,7 +36,11 @@ class Shape:
 
     ranks: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, help="Ranks of a case; default one per client and one."),
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="Ranks of a case; default one per client and one, on one node: give more for several nodes.",
+        ),
     ] = None
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks of an array; default by the estimates.")] = (
         None
@@ -116,6 +121,9 @@ def render(
         raise BadInput(f"cannot write in {to}: {error.strerror}; choose another --to") from error
     for name in texts:
         say(to / name)
+    scripts = [name for name in texts if name.endswith(".sbatch")]
+    if scripts:
+        say(f"Next: sbatch {to / scripts[0]}", sys.stderr)  # what is printed is a list of files
     return 0
 
 

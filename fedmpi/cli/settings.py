@@ -30,7 +30,10 @@ _STARTER = Path(__file__).with_name("starter.toml")
 
 def options(
     axis: Annotated[
-        str, typer.Argument(help="An axis of the cases, such as algorithm; or a name of any axis.")
+        str,
+        typer.Argument(
+            help="An axis of the cases, such as algorithm; a name of one; or a key, such as optimizer.lr."
+        ),
     ] = "",
     name: Annotated[str, typer.Argument(help="A name of the axis, such as fedprox.")] = "",
     plugin: Plugin = None,
@@ -40,7 +43,7 @@ def options(
     """Show the settings of a suite: every key, its type, default, range and meaning.
 
     Without an argument the axes and what there is on each; with an axis its names and the settings that
-    they share; with a name its settings.
+    they share; with a name its settings; with a key whatever has it.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def options(
     Examples
     --------
     fedmpi options algorithm fedprox
-    fedmpi options share
+    fedmpi options optimizer.lr
     """
     load_plugins(plugin or [])
     if markdown:
@@ -192,8 +195,9 @@ def _as_data(axis: Axis, entries: Sequence[Entry]) -> dict[str, Any]:
 _HEAD = """# Settings
 
 Every key of a suite's cases, as `fedmpi options` shows them. `fedmpi options --markdown` writes this page; do
-not edit it. Keys are dotted as `--set` takes them: `--set algorithm.mu=0.1`. In a suite's file they may be
-tables ([bench/README.md](../bench/README.md#a-suite)). What `[figure]` takes is in [figures.md](figures.md).
+not edit it. Keys are dotted as `--set` takes them: `--set algorithm.mu=0.1`. `fedmpi options algorithm.mu`
+shows one key. In a suite's file they may be tables ([bench/README.md](../bench/README.md#a-suite)). What
+`[figure]` takes is in [figures.md](figures.md).
 """
 
 

@@ -125,7 +125,8 @@ def _table(parse: Callable[[str], Any], text: str, kind: str) -> dict[str, Any]:
     try:
         value = parse(text)
     except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"not {kind}: {error}") from error
+        hint = "; text needs quotes" if "Invalid value" in str(error) else ""
+        raise ValueError(f"not {kind}: {error}{hint}") from error
     except RecursionError as error:
         raise OutOfBounds(f"brackets deeper than {MOST_LEVELS} levels") from error
     except ValueError as error:  # Python refuses to convert thousands of digits

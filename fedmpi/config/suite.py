@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -167,7 +168,8 @@ def _figure(path: Path, text: Mapping[str, Any]) -> Settings:
 def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
     values = text.get(key, [])
     if not isinstance(values, list):
-        raise BadInput(f"{path}: {key} must be a list")
+        how = ": write [[where]], with two brackets" if key == "where" else ""
+        raise BadInput(f"{path}: {key} must be a list{how}")
     return values
 
 
@@ -183,7 +185,12 @@ def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Cho
         if axis not in matrix:
             raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, matrix)}")
     order = [*priority, *(axis for axis in matrix if axis not in priority)]
-    return {axis: [_choice(path, axis, value, mode) for value in matrix[axis]] for axis in order}
+    choices = {axis: [_choice(path, axis, value, mode) for value in matrix[axis]] for axis in order}
+    for axis, listed in choices.items():
+        label, count = Counter(each.label for each in listed).most_common(1)[0]
+        if count > 1:
+            raise BadInput(f"{path}: matrix.{axis}: {label} stands {count} times; labels differ on an axis")
+    return choices
 
 
 def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:
@@ -221,14 +228,16 @@ def _refuse_idle(
     places = [base, *changes, *(change for _, change in rules if change is not None)]
     for when, _ in rules:
         for key, value in when.items():
-            labels = [choice.label for choice in axes.get(key, [])]
+            choices = axes.get(key, [])
             values = [found for place in places if (found := look_up(place, key)) is not None]
-            if not labels and not values:
+            if not choices and not values:
                 raise BadInput(f"{path}: where: {key} is neither an axis nor set in any case")
-            if value not in labels and value not in values:
-                valid = list(dict.fromkeys(labels or map(str, values)))
+            if value not in [choice.label for choice in choices] and value not in values:
+                own = [look_up(each.change, key) or each.label for each in choices]
+                valid = list(dict.fromkeys(map(str, own or values)))
                 hint = f"{closest(str(value), valid)} (valid: {', '.join(valid)})"
-                raise BadInput(f"{path}: where: no case has {key} = {value!r}{hint}")
+                several = "; a rule takes one value: write one for each" if isinstance(value, list) else hint
+                raise BadInput(f"{path}: where: no case has {key} = {value!r}{several}")
 
 
 def _refuse_too_many(path: Path, axes: Mapping[str, list[_Choice]]) -> None:

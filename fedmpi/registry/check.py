@@ -263,10 +263,10 @@ def _validated(
     except ValidationError as error:
         detail = error.errors()[0]
         key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])])
-        raise _Refused(key, _explain(kind, detail)) from None
+        raise _Refused(key, _explain(kind, detail, key)) from None
 
 
-def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
+def _explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
     if detail["type"] != "extra_forbidden":
         shown = "" if isinstance(detail["input"], Mapping) else f" (got {detail['input']!r})"
         message = detail["msg"].removeprefix("Value error, ")
@@ -278,7 +278,10 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
     known = [
         name for name in fields if name not in ("suite", "plugin") and not (kind is Case and name == "name")
     ]
-    return f"unknown key{closest(str(detail['loc'][-1]), known)} (known: {', '.join(known)})"
+    from fedmpi.registry.elsewhere import elsewhere  # it lists what this file checks
+
+    hint = elsewhere(key) or closest(str(detail["loc"][-1]), known)
+    return f"unknown key{hint} (known: {', '.join(known)})"
 
 
 def _fits(case: Case) -> None:

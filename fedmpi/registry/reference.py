@@ -101,7 +101,7 @@ def find(place: str, name: str = "") -> list[tuple[Axis, tuple[Entry, ...]]]:
     Parameters
     ----------
     place : str
-        An axis, or a name of any axis.
+        An axis, a name of any axis, or a key, whole or its last part.
     name : str
         A name of the axis; a dataset stands for its family.
 
@@ -120,13 +120,30 @@ def find(place: str, name: str = "") -> list[tuple[Axis, tuple[Entry, ...]]]:
         (axis, tuple(each for each in axis.entries if place == each.name or place in each.datasets))
         for axis in known.values()
     ]
-    found = [(axis, entries) for axis, entries in found if entries]
+    found = [(axis, entries) for axis, entries in found if entries] or _by_key(known, place)
     if not found:
         names = [each.name for axis in known.values() for each in axis.entries]
         raise BadInput(
             f'there is no axis, name or setting "{place}"{closest(place, [*known, *names])} '
             "(`fedmpi options` lists the axes; own parts need --plugin)"
         )
+    return found
+
+
+def _by_key(known: Mapping[str, Axis], key: str) -> list[tuple[Axis, tuple[Entry, ...]]]:
+    """Return the names that have a setting of this key, or of this last part, with that setting alone."""
+    head, _, tail = key.partition(".")
+    if head in known and _is_entry(known[head], tail):
+        return [(known[head], (_entry(known[head], tail),))]
+    found = []
+    for axis in known.values():
+        entries = [
+            replace(entry, settings=alike)
+            for entry in axis.entries
+            if (alike := tuple(each for each in entry.settings if f".{each.key}".endswith(f".{key}")))
+        ]
+        if entries:
+            found.append((axis, tuple(entries)))
     return found
 
 

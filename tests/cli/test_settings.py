@@ -115,3 +115,14 @@ def test_a_file_that_can_be_no_suite_is_refused(fedmpi, name, message):
     done = fedmpi("new", name)
     assert done.returncode == 2
     assert done.stderr.startswith(message)
+
+
+def test_a_key_shows_what_has_it(fedmpi):
+    whole, last = fedmpi("options", "algorithm.mu"), fedmpi("options", "mu")
+    assert whole.stdout == last.stdout
+    assert [line for line in whole.stdout.splitlines() if line.startswith("algorithm ")] == [
+        "algorithm fedprox",
+        "algorithm moon",
+    ]
+    assert "algorithm.mu = 0.01" in whole.stdout
+    assert fedmpi("options", "algorithm.fedprox").stdout == fedmpi("options", "algorithm", "fedprox").stdout

@@ -116,7 +116,16 @@ def test_overriding_anything_else_shows_in_the_name(expand):
             "no case has algorithm = 'fedprx'; did you mean \"fedprox\"? (valid: fedavg, fedprox)",
         ),
         ('priority = ["sed"]\n[matrix]\nseed = [1]', 'no axis of the matrix; did you mean "seed"?'),
-        ("[matrix]\nseed = [1, 1]", "two cases have the same name"),
+        ("[matrix]\nseed = [1, 1]", "matrix.seed: seed1 stands 2 times"),
+        ("[where]\nwhen = { seed = 1 }", "where must be a list: write [[where]], with two brackets"),
+        (
+            "[matrix]\nseed = [1, 2]\n[[where]]\nwhen = { seed = [1, 2] }\nset = { rounds = 1 }",
+            "no case has seed = [1, 2]; a rule takes one value: write one for each",
+        ),
+        (
+            "[matrix]\nseed = [1, 2]\n[[where]]\nwhen = { seed = 7 }\nset = { rounds = 1 }",
+            "no case has seed = 7 (valid: 1, 2)",
+        ),
         ("figure = 3", "figure must be a table"),
         ("[figure]\nfield = 1", "figure.kind must name what to draw"),
         ("[figure]\nkind = 1", "figure.kind must name what to draw"),

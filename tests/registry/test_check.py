@@ -148,7 +148,7 @@ HUNDRED = 'partition = { name = "iid", clients = 100 }\ndataset = { synthetic = 
         ),
         (
             'model = { norm = "graph" }\nalgorithm = { name = "fedbn", pf = "shared" }',
-            "case.algorithm.pf: unknown key (known: name)",
+            "case.algorithm.pf: unknown key; fedcch has it (known: name)",
         ),
         (
             'dataset = { synthetic = { domains = 1 } }\npartition = "dominant-share"\nobjective = "mvgrl"\n'
@@ -162,7 +162,10 @@ HUNDRED = 'partition = { name = "iid", clients = 100 }\ndataset = { synthetic = 
         ),
         ('algorithm = "median"\nreduction = "float32"', "median needs every client's update"),
         ("participation = 0", "case.participation: input should be greater than 0"),
-        ("reduction = { clip = 2.0 }", "case.reduction.clip: unknown key (known: buffers, dropouts, name)"),
+        (
+            "reduction = { clip = 2.0 }",
+            "case.reduction.clip: unknown key; fixed32, secagg, secagg+, lightsecagg have it (known: buffers, dropouts, name)",
+        ),
         (
             'algorithm = "self-train"\nreduction = { dropouts = { probability = 0.1 } }',
             "case.reduction.dropouts: self-train sends no updates: remove it",

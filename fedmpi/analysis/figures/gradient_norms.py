@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from pydantic import Field
 
 from fedmpi.analysis.cells import Float, grouped, run_titles
@@ -64,10 +64,15 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         raise BadInput(f"gradient-norms draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
     figure, axes = style.panels(len(runs), columns=1, height=2.6, sharex=True, sharey=True)
     for axis, run, title in zip(axes, runs, run_titles(runs), strict=True):
-        _panel(axis, run, _places(run, options.clients), options)
+        smooth = options.smooth if options.smooth <= run.rounds_completed else 1
+        _panel(axis, run, _places(run, options.clients), options.model_copy(update={"smooth": smooth}))
         axis.set(title=title, ylabel=options.field.replace("_", " "))
+    rounds = max(run.rounds_completed for run in runs)
     axes[-1].set_xlabel("round")
-    lines = f"Thick: mean of {options.smooth} rounds; thin: each round. " if options.smooth > 1 else ""
+    axes[-1].set_xlim(1, max(rounds, 2))  # the axes of all panels are one
+    axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    smooth = 1 < options.smooth <= rounds
+    lines = f"Thick: mean of {options.smooth} rounds; thin: each round. " if smooth else ""
     style.add_caption(
         figure,
         f"{_MEANING[options.field].capitalize()}. {lines}A client has one colour, a final cluster one kind "
@@ -107,7 +112,6 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter(NullFormatter())
-    axis.set_xlim(1, max(len(values), 2))
     title = f"{len(clusters)} cluster{'s' * (len(clusters) > 1)} at the end"
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "alignment": "left"}
     legend = axis.legend(handles=handles, title=title, title_fontsize=7, labelspacing=0.3, **beside)

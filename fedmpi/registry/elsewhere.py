@@ -1,0 +1,45 @@
+"""Where a key that is not known here would be known: the most common mistake in a suite."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fedmpi.registry.reference import axes
+
+_OTHER_WORDS = {
+    "learning_rate": "lr",
+    "hidden_dim": "hidden",
+    "num_layers": "layers",
+    "num_clients": "clients",
+    "num_rounds": "rounds",
+    "seeds": "seed",
+}
+"""What other programs call some keys."""
+
+_MOST = 4
+
+
+def elsewhere(key: str) -> str:
+    """Return a hint for a key that is not known where it stands; nothing where none has such a name.
+
+    Parameters
+    ----------
+    key : str
+        Dotted, as ``--set`` takes it.
+    """
+    axis, _, last = key.rpartition(".")
+    known = axes()
+    wanted = _OTHER_WORDS.get(last, last)
+    if axis in known:
+        dotted = f"{axis}.{wanted}"
+        names = [each.name for each in known[axis].entries if any(s.key == dotted for s in each.settings)]
+        return f"; {_listed(names)} {'has' if len(names) == 1 else 'have'} it" if names else ""
+    every = (setting for each in known.values() for entry in each.entries for setting in entry.settings)
+    keys = Counter(setting.key for setting in every if setting.key.rpartition(".")[2] == wanted)
+    usual = [name for name, _ in keys.most_common(_MOST)]
+    return f"; did you mean {' or '.join(usual)}?" if usual else ""
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST
+    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,18 @@
+import pytest
+
+from fedmpi.registry.elsewhere import elsewhere
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("lr", "; did you mean optimizer.lr or algorithm.lr?"),
+        ("learning_rate", "; did you mean optimizer.lr or algorithm.lr?"),
+        ("algorithm.mu", "; fedprox, moon have it"),
+        ("partition.alpha", "; dirichlet-label, dirichlet-quantity, fedgraphnn, population have it"),
+        ("nonsense", ""),
+        ("algorithm.nonsense", ""),
+    ],
+)
+def test_a_key_is_known_elsewhere(key, hint):
+    assert elsewhere(key) == hint
