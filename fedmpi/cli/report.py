@@ -48,13 +48,20 @@ class Formats:
         bool, typer.Option("--markdown", help="Print a Markdown table: a line per dataset and algorithm.")
     ] = False
     latex: Annotated[bool, typer.Option("--latex", help="Print the same for LaTeX (booktabs).")] = False
+    matrix: Annotated[
+        bool,
+        typer.Option(
+            "--matrix",
+            help="With --markdown or --latex: a line per algorithm, a column per dataset, the best in bold.",
+        ),
+    ] = False
     machine: Annotated[
         Path | None,
         typer.Option(help="With --html: what `fedmpi bench train --json` printed, for rooflines."),
     ] = None
 
     def __bool__(self) -> bool:
-        return self.html is not None or self.markdown or self.latex or self.machine is not None
+        return any((self.html, self.markdown, self.latex, self.matrix, self.machine))
 
 
 NO_FORMATS = Formats()
@@ -180,6 +187,8 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
 
     if formats.machine is not None and formats.html is None:
         raise BadInput("--machine is for the page: give --html too")
+    if formats.matrix and not (formats.markdown or formats.latex):
+        raise BadInput("--matrix is for --markdown and --latex: give one of them too")
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
     machine = read(formats.machine) if formats.machine else None
@@ -188,9 +197,9 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
     if formats.markdown:
-        sys.stdout.write(visible_lines(plain.markdown(settings)))
+        sys.stdout.write(visible_lines(plain.markdown(settings, by_dataset=formats.matrix)))
     if formats.latex:
-        sys.stdout.write(visible_lines(plain.latex(settings)))
+        sys.stdout.write(visible_lines(plain.latex(settings, by_dataset=formats.matrix)))
     if formats.html is not None:
         text = page.html(_title(page), complaints)
         write(formats.html, text, "--html ")

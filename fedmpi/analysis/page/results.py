@@ -24,15 +24,20 @@ def results(settings: Sequence[Setting]) -> Section:
     for place, alike in enumerate(by_metric(settings)):
         metric = alike[0].metric
         caption = f"{metric.label(unit=True)} in the last round, {direction(metric)}"
-        matrix = table(caption, _columns(alike), _labels(alike), f"matrix-{place}", "")
-        matrix += part("ranking")(_told_apart(alike))
+        drawn = table(caption, *matrix(alike), f"matrix-{place}", "")
+        drawn += part("ranking")(_told_apart(alike))
         plots = [forest(each) for each in alike if any(lead.gap.count for _, lead in each.leads)]
         if len(alike) == 1:
-            parts.append(grid([Markup("<div>{}</div>").format(matrix), *plots]))
+            parts.append(grid([Markup("<div>{}</div>").format(drawn), *plots]))
         else:
-            parts += [matrix, grid(plots)]
+            parts += [drawn, grid(plots)]
     parts += [part("results")(any(each.leads for each in settings)), findings(settings)]
     return Section("results", "Results", Markup("").join(parts))
+
+
+def matrix(settings: Sequence[Setting]) -> tuple[list[Column[str]], list[str]]:
+    """Return a column per dataset, and the rows: the labels of algorithms; of settings with one headline."""
+    return _columns(settings), _labels(settings)
 
 
 def _labels(settings: Sequence[Setting]) -> list[str]:

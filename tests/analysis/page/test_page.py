@@ -180,6 +180,26 @@ def test_latex(tmp_path, make_run, capsys):
     assert r"PROTEINS & FedAvg & 75.00 & 75.00 & 75.00 & 70.00 & 1 & 1 & 1.000 & 1.0 \\" in out
 
 
+def test_a_matrix_is_the_table_of_a_paper(tmp_path, make_run, capsys):
+    for data, ahead in (("PROTEINS", "fedprox"), ("NCI1", "fedavg")):
+        for name in ("fedavg", "fedprox"):
+            for seed in (1, 2):
+                settings = {"algorithm": name, "dataset": {"name": data}}
+                score = 0.7 if name == ahead else 0.6
+                make_run(tmp_path / f"{data}-{name}-{seed}", [[score]], seed=seed, settings=settings)
+    assert report([tmp_path], formats=Formats(latex=True, matrix=True)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == r"\begin{tabular}{lrrr}"
+    assert lines[2] == r"algorithm & NCI1 & PROTEINS & average rank \\"
+    assert lines[4] == r"FedAvg & \textbf{70.00 $\pm$ 0.00} & 60.00 $\pm$ 0.00 & 1.50 \\"
+    assert lines[5] == r"FedProx & 60.00 $\pm$ 0.00 & \textbf{70.00 $\pm$ 0.00} & 1.50 \\"
+    assert "Bold: the best of a dataset." in lines[-1]
+    assert report([tmp_path], formats=Formats(markdown=True, matrix=True)) == 0
+    assert "| FedAvg | **70.00 ± 0.00** | 60.00 ± 0.00 | 1.50 |" in capsys.readouterr().out
+    with pytest.raises(BadInput, match="--matrix is for --markdown and --latex"):
+        report([tmp_path], formats=Formats(matrix=True))
+
+
 def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make_run, make_scored, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     for seed in (1, 2):
