@@ -193,7 +193,7 @@ def differing(names: Sequence[str], configs: Sequence[Config]) -> list[dict[str,
         settings = dict.fromkeys(line.partition(": ")[0] for line in lines)
         if any(setting.startswith("algorithm") for setting in settings):
             settings.pop("plugin", None)
-        found.append({setting: _shown(look_up(config, setting)) for setting in settings})
+        found.append({setting: shown(look_up(config, setting)) for setting in settings})
     return found
 
 
@@ -220,7 +220,8 @@ def run_titles(runs: Sequence[Run]) -> list[str]:
     return titles(names, [without(run.config, "suite", "name", "seed") for run in runs])
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a setting's value as a title says it."""
     return UNSET if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

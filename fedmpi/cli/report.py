@@ -83,7 +83,7 @@ class Lines:
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Compare runs that differ in this setting, too, such as optimizer.lr; may be repeated.",
+            help="Compare algorithms that differ in this setting, too (optimizer.lr); may be repeated.",
         ),
     ] = None
 

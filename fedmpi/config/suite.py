@@ -116,7 +116,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
                 suffixes.append(_readable(override))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
-    _refuse_idle(path, rules, base, whole)
+    _refuse_idle(path, rules, base, {key: [*whole[key], *axes[key]] for key in whole})
     _refuse_too_many(path, axes)
     cases = []
     for choices in itertools.product(*axes.values()):

@@ -37,6 +37,7 @@ class HookCalls:
         self.algorithm, self.num_clients, self.where = algorithm, num_clients, where
         self._answers: dict[tuple[Any, ...], Any] = {}
         self._begun: list[Call] = []
+        self._warmed = False
         self._rehearsal: Rehearsal | None = None
 
     def call(self, hook: str, *arguments: Any) -> Any:
@@ -109,6 +110,11 @@ class HookCalls:
         self._begun.append(("begin", (trained, num_clients)))
         self.call("begin", trained, num_clients)
 
+    def warm_up(self) -> None:
+        """Call `warm_up`."""
+        self._warmed = True
+        self.call("warm_up")
+
     def rehearse(self, state: Mapping[str, Any] | None) -> None:
         """Have a new instance take part in what is called from here on, until `end_rehearsal`.
 
@@ -117,12 +123,17 @@ class HookCalls:
         state : mapping or None
             What a checkpoint would hold of the server.
         """
+        playing = "__init__"
         try:
-            self._rehearsal = Rehearsal(self.algorithm, self._begun, state)
+            rehearsal = Rehearsal(self.algorithm)
+            try:
+                rehearsal.prepare(self._begun, state, warmed=self._warmed)
+            finally:
+                playing = rehearsal.playing
         except Exception as error:
-            raise self.failed(
-                "restore", f"raised {type(error).__name__} in a new instance: {error}"
-            ) from None
+            text = f"raised {type(error).__name__} in a new instance, as in a resumed run: {error}"
+            raise self.failed(playing, text) from None
+        self._rehearsal = rehearsal
 
     def end_rehearsal(self) -> None:
         """Let the new instance go."""

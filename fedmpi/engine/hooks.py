@@ -119,7 +119,7 @@ class Hooks:
 
     def warm_up(self) -> None:
         """See `Algorithm.warm_up`."""
-        self._calls.call("warm_up")
+        self._calls.warm_up()
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
         """See `Algorithm.participants`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from inspect import isfunction, signature
+from inspect import getattr_static, isfunction, signature
 from typing import Any
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
@@ -51,7 +51,7 @@ def _refuse_misfit(algorithm: type[Algorithm]) -> None:
                 raise BadInput(f"{place}: {part} = {own!r}: it must be a method")
             if getattr(own, "__isabstractmethod__", False):
                 raise BadInput(f"{place}: {base.__name__} needs the hook {part}: define it")
-            if isfunction(usual) and isfunction(own):
+            if isfunction(usual) and isfunction(getattr_static(algorithm, part)):
                 _refuse_other_arguments(own, usual, f"{place}: {part}")
 
 

@@ -30,13 +30,15 @@ def elsewhere(key: str) -> str:
     axis, _, last = key.rpartition(".")
     known = axes()
     wanted = _OTHER_WORDS.get(last, last)
-    if axis in known:
-        dotted = f"{axis}.{wanted}"
-        names = [each.name for each in known[axis].entries if any(s.key == dotted for s in each.settings)]
-        return f"; {_listed(names)} {'has' if len(names) == 1 else 'have'} it" if names else ""
     every = (setting for each in known.values() for entry in each.entries for setting in entry.settings)
     keys = Counter(setting.key for setting in every if setting.key.rpartition(".")[2] == wanted)
-    usual = [name for name, _ in keys.most_common(_MOST)]
+    dotted = f"{axis}.{wanted}" if axis else wanted
+    if dotted in keys and wanted != last:
+        return f"; did you mean {dotted}?"
+    if axis in known:
+        names = [each.name for each in known[axis].entries if any(s.key == dotted for s in each.settings)]
+        return f"; {_listed(names)} {'has' if len(names) == 1 else 'have'} it" if names else ""
+    usual = sorted(keys, key=lambda name: (name != wanted, name.count("."), -keys[name]))[:_MOST]
     return f"; did you mean {' or '.join(usual)}?" if usual else ""
 
 

@@ -30,6 +30,9 @@ _CHANGES = ("", "as published", "without twins")
 """How a line compares: two configurations; or, of the same runs, the published selection rule with another
 one; or the test examples without twins in a training set with all of them."""
 
+_DUST = 1e-9
+"""Error of a difference, relative to it, below which all runs differ alike: chance has no measure there."""
+
 _SHOWN = (HEADLINE, BY_VALIDATION)
 BETTER, WORSE, ALIKE, FEW, NOT_RUN = "better", "worse", "not told apart", "too few seeds", "not run"
 NO_CHOICE = "-"
@@ -145,7 +148,7 @@ def _answer(one: Estimate | None, judged: Judgement) -> str:
         return NOT_RUN
     if one is None or one.count < FEWEST_SEEDS:
         return FEW
-    if judged.corrected != REFUTED:
+    if judged.corrected != REFUTED or one.error <= _DUST * abs(one.value):
         return ALIKE
     return BETTER if one.value > 0 else WORSE
 

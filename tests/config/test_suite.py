@@ -81,6 +81,11 @@ def test_a_rule_may_rest_on_what_an_earlier_one_sets(expand):
     assert expand(SUITE + rules)["seed42-alone"]["seed"] == 1
 
 
+def test_a_rule_may_be_for_a_value_that_an_axis_is_given(expand):
+    rule = "[[where]]\nwhen = { seed = 7 }\nset = { rounds = 9 }"
+    assert expand(SUITE + rule, overrides=["seed=7"])["seed7-alone"]["rounds"] == 9
+
+
 def test_overriding_an_axis_reduces_it(expand):
     assert list(expand(overrides=["seed=42", "method=prox"])) == ["seed42-prox"]
     assert list(expand(overrides=["seed=7"])) == ["seed7-alone", "seed7-prox"]

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from fedmpi.engine.hook_calls import HookCalls
-from fedmpi.engine.rehearsal import Rehearsal, alike
+from fedmpi.engine.rehearsal import Rehearsal, alike, copied
 from fedmpi.store.reader import load_run
+from tests.mpi.launcher import find
 
 PLUGIN = """
 import numpy as np
@@ -70,6 +71,7 @@ def test_what_no_checkpoint_holds_ends_the_run(run):
 def test_what_state_leaves_out_ends_the_run(run):
     done = run("ServerState, Algorithm", more=KEPT.replace('{"moved": self.moved}', "{}"))
     assert done.returncode == 1
+    assert "hook restore" in done.stderr and "KeyError in a new instance" in done.stderr
     done = run("ServerState, Algorithm", more=KEPT.replace('self.moved = arrays["moved"]', "pass"))
     assert "restore() must set it" in done.stderr
 
@@ -82,9 +84,49 @@ def test_what_a_checkpoint_holds_is_fine(run, tmp_path):
 
 
 def test_random_numbers_of_a_global_generator_end_the_run(run):
-    done = run("Algorithm", body="self.moved = mean * np.random.rand()")
+    done = run("Algorithm", body="return (model + mean * np.random.rand()).astype(np.float32)")
     assert done.returncode == 1
-    assert "self.moved" in done.stderr or "fedmpi.seeds" in done.stderr
+    assert "it must depend on its arguments alone, random numbers on fedmpi.seeds" in done.stderr
+
+
+ROWS = """
+import numpy as np
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import RowAggregate, Splits
+
+
+class {name}(RowAggregate, Splits, Algorithm):
+    name = "{name}"
+
+    def warm_up(self):
+        self.kernel = lambda rows, weights: np.average(rows.astype(np.float64), axis=0, weights=weights)
+
+    def observe(self, reports):
+        self.energy = float(reports["delta_norm"] @ reports["gradient_norm"])
+
+    def split_candidates(self, round, group, reports):
+        return [] if self.energy == float(reports["delta_norm"] @ reports["gradient_norm"]) else [0]
+
+    def should_split(self, mean_norm):
+        return False
+
+    def split(self, members, rows):
+        raise NotImplementedError
+
+    def aggregate(self, rows, weights):
+        return self.kernel(rows, weights) * (1 + 0 * self.energy)
+"""
+
+
+def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
+    """Columns of the reports are strided: a product of contiguous copies would be rounded otherwise."""
+    (tmp_path / "dots.py").write_text(ROWS.format(name="dots"))
+    settings = ("algorithm=dots", "rounds=3", "dataset.synthetic.domains=1", "partition=iid")
+    changes = [part for each in (*settings, "partition.clients=20") for part in ("--set", each)]
+    command = ("run", "synthetic/quick", "--case", "0", "--plugin", "dots.py", *changes, "--out", "runs")
+    code, output = find("mpich").run(3, "-m", "fedmpi", *command, cwd=tmp_path, timeout=300)
+    assert code == 0, output
 
 
 def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
@@ -129,3 +171,12 @@ def test_alike_is_equal_to_the_bit():
     assert not alike(None, np.zeros(1))
     assert alike(float("nan"), float("nan"))
     assert alike(object(), object())
+    assert not alike(0.5, np.array(0.7)) and not alike(1j, 2j)
+    assert alike(torch.ones(1, dtype=torch.bfloat16), torch.ones(1, dtype=torch.bfloat16))
+
+
+def test_copies_have_the_same_steps_in_memory():
+    table = np.arange(12.0).reshape(4, 3)
+    column = copied({"a": (table[:, 1],)})["a"][0]
+    assert column.strides == table[:, 1].strides and column.tolist() == table[:, 1].tolist()
+    assert column.base is not table

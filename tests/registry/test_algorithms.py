@@ -102,6 +102,11 @@ def test_own_methods_and_further_arguments_with_defaults_are_fine(plugin):
     plugin(text + "    def update(self, model, mean, *rest, decay=0.9): pass")
 
 
+def test_a_hook_may_be_a_static_method(plugin):
+    text = "class Odd(Algorithm):\n    name = 'odd'\n    @staticmethod\n"
+    plugin(text + "    def update(model, mean, num_clients): pass")
+
+
 def test_the_digest_of_a_plugin_belongs_to_its_cases_only(plugin):
     plugin("class Odd(Algorithm):\n    name = 'odd'")
     text = HEAD + "class Odd(Algorithm):\n    name = 'odd'"

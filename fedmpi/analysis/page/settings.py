@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedmpi.analysis.cells import UNSET, differing, grouped, key, titles
+from fedmpi.analysis.cells import UNSET, differing, grouped, key, shown, titles
 from fedmpi.analysis.names import (
     algorithm_looks,
     algorithm_name,
@@ -47,8 +47,9 @@ def settings(
         No complete run is of the algorithm `reference`, or has one of the settings `across`.
     """
     for name in across:
-        if digests and all(value_at(run.config, name) is None for run in digests):
-            raise BadInput(f"--across {name}: no run has this setting, such as optimizer.lr")
+        values = [value_at(run.config, name) for run in digests]
+        if values and all(value is None or isinstance(value, Mapping) for value in values):
+            raise BadInput(f"--across {name}: no run has this setting: name one, such as optimizer.lr")
     found: dict[tuple[str, tuple[str, ...]], dict[str, dict[int, Digest]]] = {}
     for run in digests:
         if run.status != "complete":
@@ -79,8 +80,12 @@ def legend(found: Sequence[Setting]) -> list[str]:
         keys = dict.fromkeys(key for each in members for key in each.differs)
         usual = {key: Counter(each.differs.get(key) for each in members).most_common(1)[0][0] for key in keys}
         for each in members:
-            there = {key: value for key, value in each.differs.items() if value not in (usual[key], UNSET)}
-            own = [f"{key} = {value}" for key, value in there.items()]
+            there = {key: value for key, value in each.differs.items() if value != usual[key]}
+            own = [
+                f"{key} {'' if value == UNSET else '= '}{value}"
+                for key, value in there.items()
+                if value != UNSET or f"{key.rpartition('.')[0]}.name" not in there
+            ]
             said = ", ".join(own) or "what most have"
             lines.append(f"{each.heading.removeprefix(f'{name}, ')} of {name}: {said}")
     return lines
@@ -151,7 +156,8 @@ def _cells(
     for dotted in across:
         values = [value_at(config, dotted) for config in configs]
         if len(set(map(str, values))) > 1:
-            parts = [f", {dotted.rpartition('.')[2]} = {value}" for value in values]
+            parts = [f", {dotted.rpartition('.')[2]} = {shown(value)}" for value in values]
+            parts = ["" if value is None else part for value, part in zip(values, parts, strict=True)]
             labels = [each if part in each else each + part for each, part in zip(labels, parts, strict=True)]
     algorithms = [str(setting(config, "algorithm")) for config in configs]
     drawn = []
