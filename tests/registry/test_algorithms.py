@@ -100,11 +100,13 @@ def test_own_methods_and_further_arguments_with_defaults_are_fine(plugin):
         "class Odd(Algorithm):\n    name = 'odd'\n    def _updat(self): pass\n    def momentum(self): pass\n"
     )
     plugin(text + "    def update(self, model, mean, *rest, decay=0.9): pass")
+    assert ALGORITHMS["odd"].__name__ == "Odd"
 
 
 def test_a_hook_may_be_a_static_method(plugin):
     text = "class Odd(Algorithm):\n    name = 'odd'\n    @staticmethod\n"
-    plugin(text + "    def update(model, mean, num_clients): pass")
+    plugin(text + "    def update(model, mean, num_clients): return mean")
+    assert ALGORITHMS["odd"].update(0, 1, 2) == 1
 
 
 def test_the_digest_of_a_plugin_belongs_to_its_cases_only(plugin):

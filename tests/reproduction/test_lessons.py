@@ -60,21 +60,31 @@ def test_every_comparison_is_of_one_configuration_on_each_side():
         assert each.difference(results, "last round") is None  # refused where a side is none, or several
 
 
-def test_surely_is_corrected_and_needs_three_seeds(make_rows, compared, monkeypatch):
+@pytest.fixture
+def answer(make_rows, compared, monkeypatch):
+    """Return a function that answers the question from FedAvg's scores by seed; self-train has 0.5."""
     monkeypatch.setattr(lessons, "comparisons", lambda: [compared])
-    rows = make_rows("fedavg", {10: [0.70], 42: [0.71], 79: [0.72]})
-    rows += make_rows("self-train", {10: [0.5], 42: [0.5], 79: [0.5]})
-    (section,) = lessons.sections(Results(rows))
-    assert section["last"] == "**better** in 1 of 1"
-    (section,) = lessons.sections(Results([row for row in rows if row["seed"] != "79"]))
-    assert section["last"] == "too few runs"
-    assert "[Does it help?](#does-it-help) | too few runs" in lessons.summary([section])
+
+    def ask(*scores):
+        by_seed = dict(zip((10, 42, 79), scores, strict=False))
+        rows = make_rows("fedavg", {seed: [score] for seed, score in by_seed.items()})
+        rows += make_rows("self-train", {seed: [0.5] for seed in by_seed})
+        (section,) = lessons.sections(Results(rows))
+        return section
+
+    return ask
 
 
-def test_an_interval_that_holds_zero_tells_nothing_apart(make_rows, compared, monkeypatch):
-    monkeypatch.setattr(lessons, "comparisons", lambda: [compared])
-    # Differences 0.1, 0.2, 0.3 +- 0.248: t = 3.46, one-sided p 0.037, two-sided 0.074.
-    rows = make_rows("fedavg", {10: [0.6], 42: [0.7], 79: [0.8]})
-    rows += make_rows("self-train", {10: [0.5], 42: [0.5], 79: [0.5]})
-    (section,) = lessons.sections(Results(rows))
-    assert section["last"] == "no difference shown, 1 of 1"
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ((0.70, 0.71, 0.72), "**better** in 1 of 1"),
+        ((0.70, 0.71), "too few runs"),
+        ((0.6, 0.7, 0.8), "no difference shown, 1 of 1"),  # t = 3.46: one-sided p 0.037, two-sided 0.074
+        ((0.6, 0.6, 0.6), "no difference shown, 1 of 1"),  # no spread
+    ],
+)
+def test_surely_needs_three_seeds_a_spread_and_an_interval_without_zero(answer, scores, said):
+    section = answer(*scores)
+    assert section["last"] == said
+    assert f"[Does it help?](#does-it-help) | {said}" in lessons.summary([section])
