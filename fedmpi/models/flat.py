@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -58,6 +59,7 @@ class FlatModel:
         self.length = _aligned(self.statistics[-1].stop) if buffers else self.trained
         self.parameters = torch.zeros(self.length, device=device)
         self.gradient = torch.zeros(self.length, device=device)
+        self._on_host = None if torch.device(device).type == "cpu" else FlatModel(copy.deepcopy(module))
         module.to(device)
         for slot, parameter in zip(self.slots, module.parameters(), strict=True):
             self.parameters[slot.start : slot.stop] = parameter.data.reshape(-1)
@@ -92,26 +94,19 @@ class FlatModel:
     def initialise(self, seed: int, owner: int) -> Tensor:
         """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer).
 
-        Layers in a part named ``frozen`` are owner 0's, the server's, for everybody.
+        Layers in a part named ``frozen`` are owner 0's, the server's, for everybody. Every device gets the
+        CPU's numbers: a GPU's generator draws others from the same seed.
         """
+        if self._on_host is not None:
+            return self.parameters.copy_(self._on_host.initialise(seed, owner)).clone()
         layers = [(n, m) for n, m in self.module.named_modules() if hasattr(m, "reset_parameters")]
         for number, (name, layer) in enumerate(layers):
             with torch.random.fork_rng(devices=[]):
                 of = 0 if name.startswith(FROZEN) else owner
-                _seed(key(seed, Purpose.INIT, of, number), self.parameters.device)
+                # torch.manual_seed also notes a call, with its traceback, for each kind of absent device
+                torch.default_generator.manual_seed(key(seed, Purpose.INIT, of, number))
                 layer.reset_parameters()
         return self.parameters.clone()
-
-
-def _seed(seed: int, device: torch.device) -> None:
-    """Seed the generator that initialises layers on a device.
-
-    ``torch.manual_seed`` also notes a call, with its traceback, for each kind of device that is not there.
-    """
-    if device.type == "cpu":
-        torch.default_generator.manual_seed(seed)
-    else:
-        torch.manual_seed(seed)
 
 
 def _aligned(size: int) -> int:

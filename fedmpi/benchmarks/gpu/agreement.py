@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -43,6 +44,7 @@ def findings(request: Request) -> Iterator[Mapping[str, Any]]:
         try:
             found = compare(*(_run(each, request.source, world) for each in pair))
         except Exception as error:
+            traceback.print_exc()
             yield {**labels, "agrees": False, "error": f"{type(error).__name__}: {error}"[:300]}
         else:
             agrees = all(found[name] <= most for name, most in LIMITS.items())

@@ -22,6 +22,8 @@ from fedmpi.errors import BadInput
 from fedmpi.store import disk
 
 Told = Callable[[str], None]
+_KEPT_LINES = 40
+"""Last lines of a part's standard error that are kept: the machine may be out of reach afterwards."""
 
 
 @dataclass
@@ -29,7 +31,8 @@ class Outcome:
     """How a part ended, and what it had found until then.
 
     `status` is ``complete``, ``differs`` (a device disagrees with the CPU, or two runs with each other),
-    ``skipped``, ``timed out`` or ``failed``; `reason` is empty where it is ``complete``.
+    ``skipped``, ``timed out`` or ``failed``; `reason` is empty where it is ``complete``. `errors` are the last
+    lines of what it wrote to its standard error, kept where it is not good.
     """
 
     request: Request
@@ -37,6 +40,7 @@ class Outcome:
     reason: str = ""
     seconds: float = 0.0
     findings: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     @property
     def good(self) -> bool:
@@ -53,6 +57,7 @@ class Outcome:
             "seconds": round(self.seconds, 1),
             "limit_seconds": self.request.limit_s,
             "findings": self.findings,
+            **({} if self.good else {"errors": self.errors}),
         }
 
 
@@ -122,19 +127,19 @@ def _run(outcome: Outcome, kept: Callable[[], object]) -> None:
         finally:
             timer.cancel()
         errors.seek(0)
-        lines = [line.strip() for line in errors.read().splitlines() if line.strip()]
+        outcome.errors = [line.rstrip() for line in errors.read().splitlines() if line.strip()][-_KEPT_LINES:]
     outcome.seconds = watch.wall
-    _conclude(outcome, code, late.is_set(), lines[-1] if lines else f"code {code}")
+    _conclude(outcome, code, late.is_set())
     kept()
 
 
-def _conclude(outcome: Outcome, code: int, late: bool, last: str) -> None:
-    """Set how a part ended: its exit code, whether it was ended, and the last line of its errors."""
+def _conclude(outcome: Outcome, code: int, late: bool) -> None:
+    """Set how a part ended, by its exit code and whether it was ended."""
     wrong = [each for each in outcome.findings if each.get("agrees") is False]
     if late:
         outcome.status, outcome.reason = "timed out", f"ended after {outcome.request.limit_s:.0f} s"
     elif code:
-        outcome.status, outcome.reason = "failed", last
+        outcome.status, outcome.reason = "failed", (outcome.errors or [f"code {code}"])[-1].strip()
     elif wrong:
         names = ", ".join(str(each.get("case", each.get("what"))) for each in wrong)
         outcome.status, outcome.reason = "differs", names

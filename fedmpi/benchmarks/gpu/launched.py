@@ -103,6 +103,7 @@ def _run(command: Sequence[str], out: Path, launcher: Sequence[str] = ()) -> Non
     done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
         raise RunFailed(f"a run ended with code {done.returncode}: {(lines or ['no message'])[-1]}")
 
 
