@@ -46,6 +46,11 @@ class Training:
     cpu_s: float
     report: npt.NDArray[np.uint8]
     """What the algorithm has the client report, [report_size]."""
+    received: Tensor
+    trained: Tensor
+    """The shared part of its model before and after, float32 [shared]."""
+    finite: bool
+    """Whether its parameters and moments are."""
     received_loss: float | None = None
     """Mean loss of the received model on the training graphs, where the algorithm asks for it."""
 
@@ -145,6 +150,9 @@ class Client(ClientState):
             wall_s=watch.wall,
             cpu_s=watch.cpu,
             report=report,
+            received=received,
+            trained=self.shared.pack(self.row),
+            finite=self.is_finite(),
             received_loss=received_loss,
         )
 

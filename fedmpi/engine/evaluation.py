@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.engine.clients import Client, Evaluation
+from fedmpi.engine.clients import Evaluation
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.figures import LOSS_UNIT, MOST, Figures
 from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
@@ -97,13 +97,16 @@ class Evaluator:
         rows[:, _EVALUATED] = 0.0
         with self._meter.phase("evaluate"):
             outcomes: dict[int, Evaluation] = {}
-            for evaluation in [group.evaluate(chosen) for group in self._states.groups] if due else ():
+            groups, digests = self._states.groups, {}
+            for evaluation in [group.evaluate(chosen) for group in groups] if due else ():
                 outcomes.update(evaluation())
-            for place, (number, client) in enumerate(clients.items()):
+            for models in [group.models() for group in groups]:
+                digests.update({number: _digest(row) for number, row in models().items()})
+            for place, number in enumerate(clients):
                 if number in outcomes:
                     rows[place, :_DIGEST] = _row(outcomes[number])
                     self._meter.executed_flops += outcomes[number].executed_flops
-                rows[place, _DIGEST:] = _digest(client)
+                rows[place, _DIGEST:] = digests[number]
         single = [self.task.pack(number, outcomes.get(number)) for number in clients]
         return rows, np.concatenate([np.zeros(0, np.uint8), *single]), outcomes
 
@@ -168,6 +171,6 @@ def _row(evaluation: Evaluation) -> list[float]:
     return [*scores, evaluation.model_flops, -1.0 if broken else 1.0]
 
 
-def _digest(client: Client) -> tuple[int, int]:
-    """Return a 64-bit hash of the client's parameters as two 32-bit halves, exact in float64."""
-    return divmod(int(digest(client.all_parameters().cpu().numpy().view(np.uint32))), 2**32)
+def _digest(parameters: npt.NDArray[np.float32]) -> tuple[int, int]:
+    """Return a 64-bit hash of a client's parameters as two 32-bit halves, exact in float64."""
+    return divmod(int(digest(parameters.view(np.uint32))), 2**32)

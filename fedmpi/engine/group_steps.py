@@ -1,7 +1,8 @@
-"""The steps of a group of clients on a device, and what they need from the host, sent before the first."""
+"""The steps of a group of clients on a device, and what they need from the host."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,8 +13,10 @@ from torch import Tensor
 
 from fedmpi.case.schema import AnyAdam
 from fedmpi.engine.optimizer import AdamState, rate_and_correction
-from fedmpi.graphs.transfer import sent
-from fedmpi.kernels.grouped_gin import GroupBatch, GroupedGin, losses
+from fedmpi.graphs.transfer import BlockLayout
+from fedmpi.kernels.captured import Captured
+from fedmpi.kernels.grouped_batches import GroupBatch, GroupGraphs, HostBatch
+from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.models.dropout import DropoutStreams
 
 
@@ -26,35 +29,54 @@ class HasAdam(Protocol):
 
 @dataclass(frozen=True)
 class StepNumbers:
-    """Numbers of one step of k clients.
+    """Numbers of one step of k of a group's n clients.
 
     Attributes
     ----------
+    block : int64 [*]
+        Memory of the arrays.
+    who : int32 [k]
+        Places of the clients that take the step.
+    place : int32 [n]
+        Place of each of the group's clients among these; 0 for others.
+    active : bool [n, 1]
+        Who takes the step; the others are not changed.
     keys : int64 [k, streams]
         Of the clients' dropout streams.
-    active : bool [k, 1]
-        Clients that take the step; the others are not changed.
     rates, corrections : float32 [k, 1]
         Adam's rate, and the correction of its second moment's root.
     """
 
-    keys: Tensor
+    block: Tensor
+    who: Tensor
+    place: Tensor
     active: Tensor
+    keys: Tensor
     rates: Tensor
     corrections: Tensor
 
-    def clone(self) -> StepNumbers:
-        """Return a copy."""
-        return StepNumbers(*(each.clone() for each in self._all))
 
-    def take(self, others: StepNumbers) -> None:
-        """Become equal to another step's, in place."""
-        for own, other in zip(self._all, others._all, strict=True):
-            own.copy_(other)
+@dataclass(frozen=True)
+class HostNumbers:
+    """The same before they are sent.
 
-    @property
-    def _all(self) -> tuple[Tensor, ...]:
-        return self.keys, self.active, self.rates, self.corrections
+    Attributes
+    ----------
+    layout : BlockLayout
+    block : int64 [*]
+        In host memory.
+    """
+
+    layout: BlockLayout
+    block: Tensor
+
+    def sent(self, device: torch.device) -> StepNumbers:
+        """Return the numbers on a device."""
+        return self.on(self.block.to(device, non_blocking=True))
+
+    def on(self, block: Tensor) -> StepNumbers:
+        """Return the numbers that lie in a block."""
+        return StepNumbers(block=block, **self.layout.views(block))
 
 
 @dataclass(frozen=True)
@@ -73,39 +95,50 @@ class Masks:
 def step_numbers(
     options: AnyAdam,
     owners: Sequence[HasAdam],
-    active: Sequence[Sequence[bool]],
+    steps: Sequence[Sequence[int]],
     masks: Masks,
     device: torch.device,
-) -> list[StepNumbers]:
-    """Return the numbers of a round's steps, all sent at once; the owners count the steps as taken.
+) -> list[HostNumbers]:
+    """Return the numbers of a round's steps; the owners count the steps as taken.
 
     Parameters
     ----------
     options : AdamOptions or AdamWOptions
     owners : sequence of HasAdam
-    active : sequence [steps] of sequences of bool [k]
-        Who takes each step.
+        The group's clients.
+    steps : sequence [steps] of sequences of int
+        Places of those who take each step.
     masks : Masks
     device : torch.device
+        Where the numbers will go.
     """
-    taken = np.cumsum(np.vstack([np.zeros(len(owners), int), active]), axis=0)
-    keys = [
-        [masks.keys(owner.id, int(n)) for owner, n in zip(owners, row, strict=True)] for row in taken[:-1]
-    ]
-    adam = [
-        [
-            rate_and_correction(options, owner.adam.steps + int(n) + 1)
-            for owner, n in zip(owners, row, strict=True)
-        ]
-        for row in taken[:-1]
-    ]
-    for owner, count in zip(owners, taken[-1], strict=True):
-        owner.adam.steps += int(count)
-    names = torch.tensor(keys, dtype=torch.int64)
-    numbers = torch.tensor(adam, dtype=torch.float32)
-    columns = [names, torch.tensor(active)[:, :, None], numbers[:, :, :1], numbers[:, :, 1:]]
-    on_device = [sent(each.contiguous(), device) for each in columns]
-    return [StepNumbers(*(each[step] for each in on_device)) for step in range(len(active))]
+    taken, found = [0] * len(owners), []
+    for who in steps:
+        keys = [masks.keys(owners[place].id, taken[place]) for place in who]
+        for place in who:
+            owners[place].adam.steps += 1
+            taken[place] += 1
+        adam = np.array([rate_and_correction(options, owners[place].adam.steps) for place in who])
+        positions, active = np.zeros(len(owners), np.int32), np.zeros((len(owners), 1), bool)
+        positions[list(who)], active[list(who)] = np.arange(len(who)), True
+        layout = _layout(len(who), len(owners), masks.streams)
+        arrays = {"who": who, "place": positions, "active": active, "keys": keys}
+        arrays |= {"rates": adam[:, :1], "corrections": adam[:, 1:]}
+        found.append(HostNumbers(layout, layout.filled(arrays, device)))
+    return found
+
+
+def _layout(acting: int, owners: int, streams: int) -> BlockLayout:
+    return BlockLayout(
+        (
+            ("who", torch.int32, (acting,)),
+            ("place", torch.int32, (owners,)),
+            ("active", torch.bool, (owners, 1)),
+            ("keys", torch.int64, (acting, streams)),
+            ("rates", torch.float32, (acting, 1)),
+            ("corrections", torch.float32, (acting, 1)),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -122,33 +155,53 @@ class GroupRows:
         """Return parameters without a history."""
         return cls(parameters, *(torch.zeros_like(parameters) for _ in range(3)))
 
+    @property
+    def all(self) -> tuple[Tensor, ...]:
+        """The four matrices."""
+        return self.parameters, self.mean, self.square, self.gradient
+
+    def of(self, numbers: StepNumbers) -> GroupRows:
+        """Return the rows of the clients that take a step: these themselves, if all do."""
+        if len(numbers.who) == len(self.parameters):
+            return self
+        return GroupRows(*(each.index_select(0, numbers.who) for each in self.all))
+
+    def take(self, acting: GroupRows, numbers: StepNumbers) -> None:
+        """Take back the rows of the clients that took a step."""
+        if acting is self:
+            return
+        for own, new in zip(self.all, acting.all, strict=True):
+            own.copy_(torch.where(numbers.active, new.index_select(0, numbers.place), own))
+
 
 @torch.no_grad()
 def adam_step_of_group(options: AnyAdam, rows: GroupRows, gradient: Tensor, numbers: StepNumbers) -> None:
-    """Take one step of each active client in place, as `fedmpi.engine.optimizer.adam_step`.
+    """Take one step of k clients in place, as `fedmpi.engine.optimizer.adam_step`.
 
     Parameters
     ----------
     options : AdamOptions or AdamWOptions
     rows : GroupRows
-        Parameters and moments of k clients; changed in place.
+        Parameters and moments of the clients; changed in place.
     gradient : float32 [k, length]
     numbers : StepNumbers
-        Which clients take the step, with their rates and corrections.
+        Their rates and corrections.
     """
     parameters, decay = rows.parameters, options.weight_decay
     if options.name == "adamw":
         parameters, decay = parameters * (1 - options.lr * decay), 0.0
     gradient = gradient.add(parameters, alpha=decay)
-    mean = rows.mean.lerp(gradient, 1 - options.beta1)
-    square = (rows.square * options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
-    moved = parameters - numbers.rates * mean / (square.sqrt() / numbers.corrections + options.eps)
-    for place, new in ((rows.parameters, moved), (rows.mean, mean), (rows.square, square)):
-        place.copy_(torch.where(numbers.active, new, place))
+    rows.mean.lerp_(gradient, 1 - options.beta1)
+    rows.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
+    moved = rows.square.sqrt().div_(numbers.corrections).add_(options.eps)
+    torch.sub(parameters, (numbers.rates * rows.mean).div_(moved), out=rows.parameters)
 
 
-Penalised = Callable[[Tensor], Tensor]
-"""From the objective's gradient [k, length] to the one that the optimizer takes."""
+Penalised = Callable[[Tensor, Tensor, Tensor], None]
+"""Adds a penalty to the gradient [k, length] of parameters [k, length], of clients by their places [k]."""
+
+_KEPT_REPLAYS = 32
+"""Captured steps that a group keeps, of batches of other sizes each."""
 
 
 class Steps:
@@ -157,6 +210,8 @@ class Steps:
     Parameters
     ----------
     gin : GroupedGin
+    graphs : GroupGraphs
+        What the clients train on.
     rows : GroupRows
     options : AdamOptions or AdamWOptions
     penalised : callable, optional
@@ -164,52 +219,74 @@ class Steps:
     """
 
     def __init__(
-        self, gin: GroupedGin, rows: GroupRows, options: AnyAdam, penalised: Penalised | None
+        self,
+        gin: GroupedGin,
+        graphs: GroupGraphs,
+        rows: GroupRows,
+        options: AnyAdam,
+        penalised: Penalised | None,
     ) -> None:
-        self._gin, self._rows, self._options, self._penalised = gin, rows, options, penalised
-        self._replay: _Replay | None = None
+        self._gin, self._graphs, self._rows = gin, graphs, rows
+        self._options, self._penalised = options, penalised
+        self._replays: OrderedDict[object, _Replay] = OrderedDict()
 
-    def take(self, batch: GroupBatch, numbers: StepNumbers, *, again: bool) -> tuple[Tensor, Tensor]:
+    def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
         """Take a step; return the losses [k, B] and which predictions are right [k, B].
 
-        With `again` the same batch comes in other steps too: a GPU then captures the step and replays it.
+        A GPU captures the step, and replays it for other batches of the same sizes.
         """
-        if not again or self._rows.parameters.device.type != "cuda":
-            return self._take(batch, numbers)
-        self._replay = self._replay or _Replay(self, batch, numbers)
-        return self._replay.run(numbers)
+        device = self._rows.parameters.device
+        if device.type != "cuda":
+            return self._take(self._graphs.sent(batch), numbers.sent(device))
+        key = (batch.sizes, None if batch.resident is None else id(batch.resident))
+        if key not in self._replays:
+            if len(self._replays) == _KEPT_REPLAYS:
+                self._replays.popitem(last=False)
+            self._replays[key] = self._captured(batch, numbers)
+        self._replays.move_to_end(key)
+        return self._replays[key].run(batch, numbers)
+
+    def _captured(self, batch: HostBatch, numbers: HostNumbers) -> _Replay:
+        """Capture a step; the trials that this takes move nobody."""
+        place, numbers_place = (
+            self._graphs.place_of(batch),
+            numbers.on(torch.empty_like(numbers.block, device=self._rows.parameters.device)),
+        )
+        if batch.resident is None:
+            place.block.copy_(batch.block, non_blocking=True)
+        numbers_place.block.copy_(numbers.block, non_blocking=True)
+        before = [each.clone() for each in self._rows.all]
+        captured = Captured(lambda: self._take(place, numbers_place))
+        for own, old in zip(self._rows.all, before, strict=True):
+            own.copy_(old)
+        return _Replay(place, numbers_place, captured)
 
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
-        rows = self._rows
+        rows = self._rows.of(numbers)
         leaf = rows.parameters.detach().requires_grad_()
         logits = self._gin.logits(leaf, batch, numbers.keys)
         nats = losses(logits, batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
-        rows.gradient.copy_(torch.where(numbers.active, gradient, rows.gradient))
-        penalised = rows.gradient if self._penalised is None else self._penalised(rows.gradient)
-        adam_step_of_group(self._options, rows, penalised, numbers)
+        rows.gradient.copy_(gradient)
+        if self._penalised is not None:
+            self._penalised(rows.parameters, numbers.who, gradient)
+        adam_step_of_group(self._options, rows, gradient, numbers)
+        self._rows.take(rows, numbers)
         return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
 
 
+@dataclass(frozen=True)
 class _Replay:
-    """A step captured as a CUDA graph: the step's numbers are copied in, losses and hits out."""
+    """A captured step with the memory from which it reads its batch and numbers."""
 
-    def __init__(self, steps: Steps, batch: GroupBatch, numbers: StepNumbers) -> None:
-        self._numbers = numbers.clone()
-        self._numbers.active.fill_(False)  # so that warming up moves nobody
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                steps._take(batch, self._numbers)
-        torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._found = steps._take(batch, self._numbers)
+    batch: GroupBatch
+    numbers: StepNumbers
+    captured: Captured
 
-    def run(self, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
-        """Replay with other numbers."""
-        self._numbers.take(numbers)
-        self._graph.replay()
-        nats, hits = self._found
-        return nats.clone(), hits.clone()
+    def run(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
+        """Replay it with another batch and other numbers."""
+        if batch.resident is None:
+            self.batch.block.copy_(batch.block, non_blocking=True)
+        self.numbers.block.copy_(numbers.block, non_blocking=True)
+        nats, hits = self.captured.run()
+        return nats, hits

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -18,8 +20,10 @@ from fedmpi.engine.clients import Client, Evaluation, Training
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.engine.hooks import Hooks
 from fedmpi.graphs.packed import GraphSet, Int
-from fedmpi.graphs.transfer import DeviceWatch
-from fedmpi.kernels.grouped_gin import GroupBatch, GroupedGin, group_batch, losses
+from fedmpi.graphs.transfer import DeviceWatch, Fetched
+from fedmpi.kernels.captured import Captured
+from fedmpi.kernels.grouped_batches import GroupGraphs, HostBatch
+from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome
 
@@ -29,8 +33,7 @@ PendingEvaluation = Callable[[], dict[int, Evaluation]]
 _NOTHING: Int = np.zeros(0, np.int64)
 """Stands for the graphs of a client that takes no step."""
 
-Order = tuple[Int | None, ...]
-"""Numbers of a step's graphs by client; None for one whose graphs fit one batch."""
+Models = Callable[[], dict[int, npt.NDArray[np.float32]]]
 
 
 class Group(Protocol):
@@ -67,6 +70,9 @@ class Group(Protocol):
     def evaluate(self, chosen: set[int]) -> PendingEvaluation:
         """Start the evaluation of those of its clients that are chosen."""
 
+    def models(self) -> Models:
+        """Start to bring all its clients' parameters to the host: `ClientState.all_parameters` by number."""
+
 
 class Alone:
     """A client by itself."""
@@ -85,6 +91,10 @@ class Alone:
         """Evaluate the client if it is chosen."""
         results = {c.id: c.evaluate() for c in self.clients if c.id in chosen}
         return lambda: results
+
+    def models(self) -> Models:
+        """See `Group.models`."""
+        return lambda: {client.id: client.all_parameters().cpu().numpy() for client in self.clients}
 
 
 class ClientGroup:
@@ -112,18 +122,21 @@ class ClientGroup:
         flops: ModelFlops,
     ) -> None:
         self.clients = clients
-        self._gin, self._flops = gin, flops
-        self._train = tuple(train for train, _ in data)
+        self._gin, self._flops, self._shared = gin, flops, clients[0].shared
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
-        self._references = torch.stack([client.shared.pack(client.row) for client in clients])
+        self._references = self._rows.parameters.clone()
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
-        self._held_out = group_batch([held_out for _, held_out in data], self._device)
-        self._everything: GroupBatch | None = None
+        rounded, everybody = self.asynchronous, range(len(clients))
+        self._graphs = GroupGraphs([train for train, _ in data], self._device, rounded=rounded)
+        held_out = GroupGraphs([held_out for _, held_out in data], self._device, rounded=rounded)
+        self._held_out = held_out.resident([None] * len(clients), everybody)
+        self._everything: HostBatch | None = None
         self._steps: Steps | None = None
+        self._forward: Captured | None = None
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
         """See `Group.train`; measured times are split between clients by their models' FLOPs."""
@@ -132,60 +145,75 @@ class ClientGroup:
         options = case.optimizer
         assert not isinstance(options, SgdOptions)  # the registry refused SGD
         watch, tally = DeviceWatch(self._device), _Tally(len(self.clients), self._flops)
+        received = self._on_their_way(case, self._rows.parameters)
         if algorithm.penalty:
-            for reference, client in zip(self._references, self.clients, strict=True):
-                reference.copy_(client.shared.pack(client.row))
+            self._references.copy_(self._rows.parameters)
         if options.state == "reset":
+            self._rows.mean.zero_()
+            self._rows.square.zero_()
             for client in self.clients:
-                client.adam.reset()
+                client.adam.steps = 0
         if self._steps is None:
             penalised = partial(self._penalised, algorithm.penalty) if algorithm.penalty else None
-            self._steps = Steps(self._gin, self._rows, options, penalised)
+            self._steps = Steps(self._gin, self._graphs, self._rows, options, penalised)
         self._rows.gradient.zero_()
         orders = self._orders(case, round, chosen)
-        active = [[numbers is not _NOTHING for numbers in step] for step in orders]
         masks = Masks(case.seed, round, case.model.layers + 1)
-        numbers_by_step = step_numbers(options, self.clients, active, masks, self._device)
-        for order, acting, numbers in zip(orders, active, numbers_by_step, strict=True):
-            batch, again = self._batch(order)
-            tally.add(batch, acting, *self._steps.take(batch, numbers, again=again))
+        steps = step_numbers(options, self.clients, [list(order) for order in orders], masks, self._device)
+        for order, numbers in zip(orders, steps, strict=True):
+            batch = self._batch(order)
+            tally.add(batch, *self._steps.take(batch, numbers))
+        found = _Found(
+            received=received,
+            trained=self._on_their_way(case, self._rows.parameters),
+            gradients=Fetched(self._rows.gradient),
+            finite=Fetched(_finite(self._rows)),
+            outcomes=tally.on_their_way(),
+        )
         watch.stop()
-        return partial(self._trainings, watch, tally)
+        return partial(self._trainings, watch, tally, found, set(chosen))
 
-    def _orders(self, case: Case, round: int, chosen: set[int]) -> list[Order]:
-        """Return what each client takes in each of a round's steps."""
-        steps: list[Order] = []
+    def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
+        """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""
+        return rows.clone() if case.reduction.buffers == "device" else Fetched(rows)
+
+    def _orders(self, case: Case, round: int, chosen: set[int]) -> list[dict[int, Int | None]]:
+        """Return whose graphs are taken in each of a round's steps, by place; None: all of a client's."""
+        steps: list[dict[int, Int | None]] = []
         for epoch in range(case.local_epochs):
             orders = [
                 list(client.batch_numbers(case, round, epoch)) if client.id in chosen else []
                 for client in self.clients
             ]
-            steps += zip_longest(*orders, fillvalue=_NOTHING)
+            for step in zip_longest(*orders, fillvalue=_NOTHING):
+                steps.append({place: each for place, each in enumerate(step) if each is not _NOTHING})
         return steps
 
-    def _batch(self, order: Order) -> tuple[GroupBatch, bool]:
-        """Return a step's graphs on the device, and whether they are all that all clients train on."""
-        if any(numbers is not None for numbers in order):
-            parts = [
-                None if numbers is _NOTHING else train if numbers is None else train.take(numbers)
-                for numbers, train in zip(order, self._train, strict=True)
-            ]
-            return group_batch(parts, self._device), False
+    def _batch(self, order: dict[int, Int | None]) -> HostBatch:
+        """Return a step's graphs; where they are all that all clients train on, they stay on the device."""
+        if len(order) < len(self.clients) or any(numbers is not None for numbers in order.values()):
+            return self._graphs.batch([*order.values()], [*order])
         if self._everything is None:
-            self._everything = group_batch(self._train, self._device)
-        return self._everything, True
+            self._everything = self._graphs.resident([*order.values()], [*order])
+        return self._everything
 
-    def _penalised(self, hooks: LocalPenalty, gradient: Tensor) -> Tensor:
-        gradient = gradient.clone()
-        for client, reference, row in zip(self.clients, self._references, gradient, strict=True):
-            shared = client.shared.pack(row)
-            hooks.penalty(client.shared.pack(client.row), reference, shared)
-            client.shared.unpack(shared, row)
-        return gradient
+    def _penalised(self, hooks: LocalPenalty, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
+        references = self._references.index_select(0, who)
+        for row, reference, changed in zip(parameters, references, gradient, strict=True):
+            shared = self._shared.pack(changed)
+            hooks.penalty(self._shared.pack(row), self._shared.pack(reference), shared)
+            self._shared.unpack(shared, changed)
 
-    def _trainings(self, watch: DeviceWatch, tally: _Tally) -> dict[int, Training]:
-        outcomes, gradients = tally.outcomes(), self._rows.gradient.cpu()
-        total, results = sum(tally.model_flops), {}
+    def _trainings(
+        self, watch: DeviceWatch, tally: _Tally, found: _Found, chosen: set[int]
+    ) -> dict[int, Training]:
+        outcomes, gradients, finite = (
+            tally.outcomes(found.outcomes),
+            found.gradients.get(),
+            found.finite.get(),
+        )
+        received, trained = _rows_of(found.received), _rows_of(found.trained)
+        wall, cpu, total, results = watch.wall, watch.cpu, sum(tally.model_flops), {}
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
                 share = tally.model_flops[place] / total
@@ -194,12 +222,15 @@ class ClientGroup:
                     steps=tally.steps[place],
                     loss=outcome.mean_loss,
                     accuracy=outcome.accuracy,
-                    gradient_norm=two_norm(client.shared.pack(gradients[place])),
+                    gradient_norm=two_norm(self._shared.pack(torch.from_numpy(gradients[place]))),
                     model_flops=tally.model_flops[place],
                     executed_flops=tally.executed_flops[place],
-                    wall_s=watch.wall * share,
-                    cpu_s=watch.cpu * share,
+                    wall_s=wall * share,
+                    cpu_s=cpu * share,
                     report=np.zeros(0, np.uint8),
+                    received=self._shared.pack(received[place]),
+                    trained=self._shared.pack(trained[place]),
+                    finite=bool(finite[place]),
                 )
         return results
 
@@ -208,12 +239,22 @@ class ClientGroup:
         """Start the evaluation of its chosen clients."""
         if not any(client.id in chosen for client in self.clients):
             return dict
-        logits = self._gin.logits(self._rows.parameters, self._held_out, None)
-        nats = losses(logits.double(), self._held_out)
-        return partial(self._evaluations, chosen, nats, logits.argmax(dim=2) == self._held_out.labels)
+        if self._device.type != "cuda":
+            found = self._score()
+        else:
+            self._forward = self._forward or Captured(self._score)
+            found = self._forward.run()
+        return partial(self._evaluations, chosen, *map(Fetched, found))
 
-    def _evaluations(self, chosen: set[int], loss: Tensor, right: Tensor) -> dict[int, Evaluation]:
-        nats, hits = loss.cpu().numpy(), right.cpu().numpy().astype(np.uint8)
+    def _score(self) -> tuple[Tensor, ...]:
+        """Return the held-out graphs' losses [k, B] and which predictions are right [k, B]."""
+        assert self._held_out.resident is not None
+        logits = self._gin.logits(self._rows.parameters, self._held_out.resident, None)
+        nats = losses(logits.double(), self._held_out.resident)
+        return nats, logits.argmax(dim=2) == self._held_out.resident.labels
+
+    def _evaluations(self, chosen: set[int], loss: Fetched, right: Fetched) -> dict[int, Evaluation]:
+        nats, hits = loss.get(), right.get().astype(np.uint8)
         results = {}
         for place, client in enumerate(self.clients):
             if client.id in chosen:
@@ -228,6 +269,44 @@ class ClientGroup:
                 )
         return results
 
+    def models(self) -> Models:
+        """See `Group.models`."""
+        rows = Fetched(self._rows.parameters)
+        return lambda: {client.id: row for client, row in zip(self.clients, rows.get(), strict=True)}
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a group's training left, on its way to the host.
+
+    Attributes
+    ----------
+    received, trained : [k, length]
+        Parameters before and after; on the device, where MPI takes its memory.
+    gradients : [k, length]
+        Of the last step of each client.
+    finite : [k]
+    outcomes : pair of [*]
+        Losses and hits of all steps.
+    """
+
+    received: Fetched | Tensor
+    trained: Fetched | Tensor
+    gradients: Fetched
+    finite: Fetched
+    outcomes: tuple[Fetched, Fetched]
+
+
+def _rows_of(found: Fetched | Tensor) -> Tensor:
+    return torch.from_numpy(found.get()) if isinstance(found, Fetched) else found
+
+
+def _finite(rows: GroupRows) -> Tensor:
+    """Return whether each client's parameters and moments hold neither NaN nor infinity, bool [k]."""
+    return torch.stack(
+        [torch.isfinite(each).all(dim=1) for each in (rows.parameters, rows.mean, rows.square)]
+    ).all(0)
+
 
 class _Tally:
     """Results of the steps of k clients; they stay on the device until `outcomes`."""
@@ -235,37 +314,40 @@ class _Tally:
     def __init__(self, clients: int, flops: ModelFlops) -> None:
         self.steps, self.model_flops, self.executed_flops = ([0] * clients for _ in range(3))
         self._flops = flops
-        self._graphs: list[list[int]] = []
+        self._batches: list[HostBatch] = []
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
 
-    def add(self, batch: GroupBatch, active: Sequence[bool], nats: Tensor, hits: Tensor) -> None:
-        """Take note of a step: losses and hits [k, B]."""
-        for place, acts in enumerate(active):
-            if acts:
-                counts, executed = _counts(batch, place)
-                self.steps[place] += 1
-                self.model_flops[place] += self._flops.training(counts).total
-                self.executed_flops[place] += self._flops.executed(executed, training=True, kernels="grouped")
-        self._graphs.append([graphs for graphs, _, _ in batch.sizes])
+    def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
+        """Take note of a step of k clients: losses and hits [k, B]."""
+        for position, place in enumerate(batch.who):
+            counts, executed = _counts(batch, position)
+            self.steps[place] += 1
+            self.model_flops[place] += self._flops.training(counts).total
+            self.executed_flops[place] += self._flops.executed(executed, training=True, kernels="grouped")
+        self._batches.append(batch)
         self._losses.append(nats)
         self._hits.append(hits)
 
-    def outcomes(self) -> list[Outcome]:
+    def on_their_way(self) -> tuple[Fetched, Fetched]:
+        """Return all losses and hits, bound for the host."""
+        losses, hits = (torch.cat([each.flatten() for each in of]) for of in (self._losses, self._hits))
+        return Fetched(losses), Fetched(hits)
+
+    def outcomes(self, found: tuple[Fetched, Fetched]) -> list[Outcome]:
         """Return each client's outcome of all its steps; waits for the device."""
-        nats = torch.cat(self._losses, dim=1).double().cpu().numpy()
-        hits = torch.cat(self._hits, dim=1).cpu().numpy().astype(np.uint8)
-        widths = [each.shape[1] for each in self._losses]
-        starts = np.cumsum([0, *widths[:-1]])
-        outcomes = []
-        for place in range(len(nats)):
-            counts = [graphs[place] for graphs in self._graphs]
-            columns = np.concatenate([begin + np.arange(n) for begin, n in zip(starts, counts, strict=True)])
-            outcomes.append(Outcome(nats[place, columns], hits[place, columns]))
-        return outcomes
+        nats, hits = found[0].get().astype(np.float64), found[1].get().astype(np.uint8)
+        pieces: list[list[npt.NDArray[np.int64]]] = [[] for _ in self.steps]
+        first = 0
+        for batch in self._batches:
+            for place, (graphs, _, _) in zip(batch.who, batch.counts, strict=True):
+                pieces[place].append(np.arange(first, first + graphs))
+                first += batch.sizes.graphs
+        chosen = [np.concatenate([np.zeros(0, np.int64), *each]) for each in pieces]
+        return [Outcome(nats[each], hits[each]) for each in chosen]
 
 
-def _counts(batch: GroupBatch, place: int) -> tuple[GraphCounts, GraphCounts]:
+def _counts(batch: HostBatch, position: int) -> tuple[GraphCounts, GraphCounts]:
     """Return what a client's batch counts, and what it counts with padding."""
-    graphs, nodes, edges = batch.sizes[place]
-    return GraphCounts(graphs, nodes, edges), GraphCounts(batch.labels.shape[1], batch.x.shape[1], edges)
+    graphs, nodes, edges = batch.counts[position]
+    return GraphCounts(graphs, nodes, edges), GraphCounts(batch.sizes.graphs, batch.sizes.nodes, edges)

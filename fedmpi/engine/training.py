@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from fedmpi.algorithms.capabilities import RECEIVED_LOSS
 from fedmpi.case.schema import Case
@@ -98,11 +97,11 @@ def train(
     deltas, figures, executed = {}, {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
-    for before, pending in _started(case, algorithm, states, round, chosen):
+    for pending in _started(case, algorithm, states, round, chosen):
         for number, done in pending().items():
             client, place = states.clients[number], places[number]
             bound = heaviest(algorithm, client, weights)
-            deltas[number], row = _result(algorithm, client, before[number], done, bound, on_device)
+            deltas[number], row = _result(algorithm, client, done, bound, on_device)
             rows[place] = [*row, done.received_loss][:width]
             if case.reduction.secret:
                 rows[place, _secret_columns(algorithm)] = np.nan
@@ -119,16 +118,15 @@ def train(
 
 def _started(
     case: Case, algorithm: Hooks, states: States, round: int, chosen: set[int]
-) -> Iterator[tuple[dict[int, Tensor], PendingTraining]]:
-    """Yield the models from which each group's clients started, and a call that returns its results.
+) -> Iterator[PendingTraining]:
+    """Yield for each group a call that returns its results.
 
     Asynchronous groups are all started before the result of any is awaited.
     """
-    waiting: list[tuple[dict[int, Tensor], PendingTraining]] = []
+    waiting: list[PendingTraining] = []
     for group in states.groups:
-        before = {c.id: c.shared.pack(c.row) for c in group.clients if c.id in chosen}
-        algorithm.where.client = min(before, default=-1)
-        started = before, group.train(case, algorithm, round, chosen)
+        algorithm.where.client = min((c.id for c in group.clients if c.id in chosen), default=-1)
+        started = group.train(case, algorithm, round, chosen)
         if group.asynchronous:
             waiting.append(started)
         else:
@@ -137,18 +135,18 @@ def _started(
 
 
 def _result(
-    algorithm: Hooks, client: Client, before: Tensor, done: Training, heaviest: int, on_device: bool
+    algorithm: Hooks, client: Client, done: Training, heaviest: int, on_device: bool
 ) -> tuple[Delta, list[float]]:
     """Return a trained client's delta, or its model, and its row of the training table."""
-    after = client.shared.pack(client.row)
-    change = after - before
+    after = done.trained
+    change = after - done.received
     if client.controls is not None:
         change = torch.cat([change, client.controls.change])
     kept = after if algorithm.averages_models else change
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])
     known = [done.loss, norm, *([] if done.received_loss is None else [done.received_loss])]
-    finite = bool(np.isfinite(known).all()) and client.is_finite()
+    finite = bool(np.isfinite(known).all()) and done.finite
     largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
     exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
     row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]

@@ -1,11 +1,21 @@
-"""Copies to a device that the host does not wait for, and time by the device's own clock."""
+"""Copies from and to a device that the host does not wait for, and time by the device's own clock."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from fedmpi.clock import Stopwatch
+
+_WORD = 8
+"""Bytes at whose multiples the arrays of a block begin."""
 
 
 def sent(values: Tensor, device: torch.device) -> Tensor:
@@ -13,6 +23,68 @@ def sent(values: Tensor, device: torch.device) -> Tensor:
     if device.type != "cuda":
         return values.to(device)
     return values.pin_memory().to(device, non_blocking=True)
+
+
+@dataclass(frozen=True)
+class BlockLayout:
+    """Where arrays of several types lie in one block of int64 words, which goes to a device in one copy.
+
+    Attributes
+    ----------
+    parts : tuple of (name, dtype, shape)
+    """
+
+    parts: tuple[tuple[str, torch.dtype, tuple[int, ...]], ...]
+
+    @cached_property
+    def size(self) -> int:
+        """Words of a block."""
+        return sum(self._words)
+
+    def on_host(self, device: torch.device) -> Tensor:
+        """Return a block in host memory, uninitialised; pinned, if it is to go to a GPU."""
+        return torch.empty(self.size, dtype=torch.int64, pin_memory=device.type == "cuda")
+
+    def views(self, block: Tensor) -> dict[str, Tensor]:
+        """Return the arrays of a block, as views."""
+        cuts = torch.split(block, self._words)
+        return {
+            name: cut.view(dtype)[: int(np.prod(shape))].view(shape)
+            for (name, dtype, shape), cut in zip(self.parts, cuts, strict=True)
+        }
+
+    def filled(self, arrays: Mapping[str, Any], device: torch.device) -> Tensor:
+        """Return a block in host memory that holds the given values."""
+        block = self.on_host(device)
+        for name, view in self.views(block).items():
+            view.numpy()[...] = arrays[name]
+        return block
+
+    @cached_property
+    def _words(self) -> list[int]:
+        return [-(-int(np.prod(shape)) * dtype.itemsize // _WORD) for _, dtype, shape in self.parts]
+
+
+class Fetched:
+    """Values of a device as they are now, on their way to the host: a GPU sends them when it gets there."""
+
+    def __init__(self, values: Tensor) -> None:
+        self._event: torch.cuda.Event | None = None
+        self._values = values
+        if values.device.type == "cuda":
+            self._values = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+            self._values.copy_(values, non_blocking=True)
+            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._event.record(torch.cuda.current_stream(values.device))
+        elif values.device.type == "cpu":
+            self._values = values.clone()
+
+    def get(self) -> npt.NDArray[Any]:
+        """Return them; waits for a GPU."""
+        if self._event is not None:
+            self._event.synchronize()
+        found: npt.NDArray[Any] = self._values.cpu().numpy()
+        return found
 
 
 class DeviceWatch:

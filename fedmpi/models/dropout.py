@@ -82,7 +82,9 @@ def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:
     state = (state ^ _shifted(state, 30)) * _signed(0xBF58476D1CE4E5B9)
     state = (state ^ _shifted(state, 27)) * _signed(0x94D049BB133111EB)
     state = state ^ _shifted(state, 31)
-    places = torch.arange(0, 64, bits, device=streams.device)
+    if bits <= 8:  # bytes: an eighth of the memory traffic
+        state = state.view(torch.uint8)
+    places = torch.arange(0, min(8 * state.itemsize, 64), bits, device=streams.device, dtype=state.dtype)
     cells = (state[:, :, None] >> places) & (2**bits - 1)
     kept: Tensor = cells.flatten(1)[:, :count] >= threshold
     return kept

@@ -99,7 +99,8 @@ def test_settings_without_data_are_skipped_with_the_reason(run, request_of):
 
 def test_findings_of_a_part_that_failed_later_are_kept(request_of):
     outcome = driver.Outcome(request_of("agreement", ""), findings=[{"case": "gin", "agrees": True}])
-    driver._conclude(outcome, 1, False, "CUDA error: an illegal memory access was encountered")
+    outcome.errors = ["Traceback", "  CUDA error: an illegal memory access was encountered"]
+    driver._conclude(outcome, 1, False)
     assert outcome.record()["findings"] == [{"case": "gin", "agrees": True}]
     assert outcome.record()["reason"].startswith("CUDA error")
 
@@ -107,7 +108,7 @@ def test_findings_of_a_part_that_failed_later_are_kept(request_of):
 def test_a_device_that_disagrees_is_named(request_of):
     found = [{"case": "gin", "agrees": True}, {"case": "gat", "agrees": False}]
     outcome = driver.Outcome(request_of("agreement", ""), findings=found)
-    driver._conclude(outcome, 0, False, "")
+    driver._conclude(outcome, 0, False)
     assert (outcome.status, outcome.reason, outcome.good) == ("differs", "gat", False)
 
 

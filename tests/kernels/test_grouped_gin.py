@@ -9,7 +9,8 @@ from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.kernels.grouped_gin import GroupedGin, group_batch, losses
+from fedmpi.kernels.grouped_batches import GroupGraphs
+from fedmpi.kernels.grouped_gin import GroupedGin, _Linear, losses
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
@@ -17,15 +18,23 @@ from fedmpi.models.options import GinOptions, Shape
 from fedmpi.seeds import Purpose, keep_bits, key
 
 
+def batch_of(parts, who=None, *, rounded=False):
+    graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
+    who = range(len(parts)) if who is None else who
+    return graphs.sent(graphs.batch([None] * len(who), who))
+
+
+@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("dropout", [0.0, 0.3, 0.5])
-def test_equals_each_client_by_torch_geometric(dropout):
+def test_equals_each_client_by_torch_geometric(dropout, rounded):
     raw, options = generate(SyntheticOptions(graphs=40), 1), GinOptions(dropout=dropout)
     parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 20), (20, 22), (25, 40))]
     model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
     rows = torch.stack([model.initialise(4, client) for client in range(3)])
     leaf = rows.clone().requires_grad_()
     streams = [DropoutStreams(1, client, 3, 0) for client in range(3)]
-    batch = group_batch(parts, torch.device("cpu"))
+    batch = batch_of(parts, rounded=rounded)
+    assert rounded == (batch.sizes.nodes % 8 == batch.sizes.graphs % 8 == batch.sizes.members % 8 == 0)
     keys = torch.tensor([each.keys(options.layers + 1) for each in streams])
     gin = GroupedGin(options, model.slots, model.length)
     nats = losses(gin.logits(leaf, batch, keys), batch)
@@ -41,18 +50,54 @@ def test_equals_each_client_by_torch_geometric(dropout):
         assert (leaf.grad[client] - model.gradient).abs().max() <= 1e-5 * scale
 
 
-def test_a_client_that_sits_out_gets_no_gradient():
-    raw = generate(SyntheticOptions(graphs=10), 0)
-    part = build_features(raw, np.arange(10), "original")
-    model = FlatModel(build(GinOptions(), Shape(part.feature_rows.shape[1], 2)))
-    leaf = torch.stack([model.initialise(4, client) for client in range(2)]).requires_grad_()
-    batch = group_batch([None, part], torch.device("cpu"))
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
-    (
-        losses(gin.logits(leaf, batch, torch.zeros(2, 4, dtype=torch.int64)), batch) * batch.weights
-    ).sum().backward()
-    assert not leaf.grad[0].any()
-    assert leaf.grad[1].any()
+@pytest.mark.parametrize("rounded", [False, True])
+def test_some_graphs_of_some_clients_one_way_edges(rounded):
+    raw = generate(SyntheticOptions(graphs=30), 2)
+    parts = [
+        one_way(build_features(raw, np.arange(*span), "original")) for span in ((0, 9), (9, 12), (12, 30))
+    ]
+    options = GinOptions(dropout=0.0)
+    model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
+    graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
+    chosen = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
+    host = graphs.batch([*chosen.values()], [*chosen])
+    assert [counts[0] for counts in host.counts] == [3, 4]
+    batch = graphs.sent(host)
+    leaf = torch.stack([model.initialise(4, client) for client in chosen]).requires_grad_()
+    gin = GroupedGin(options, model.slots, model.length)
+    nats = losses(gin.logits(leaf, batch, None), batch)
+    (nats * batch.weights).sum().backward()
+    for row, (client, numbers) in enumerate(chosen.items()):
+        model.parameters.copy_(leaf[row].detach())
+        model.gradient.zero_()
+        part = parts[client].take(numbers)
+        assert host.counts[row] == (len(numbers), part.topology.num_nodes, part.topology.num_edges)
+        alone = Batch.of(part)
+        cross_entropy(model.module(alone, None, "reference"), alone.labels).backward()
+        scale = model.gradient.abs().max()
+        assert (leaf.grad[row] - model.gradient).abs().max() <= 1e-5 * scale
+
+
+def one_way(part):
+    """Keep the edges from lower to higher node numbers only."""
+    topology = part.topology
+    receivers = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
+    kept = topology.columns < receivers
+    counts = np.bincount(receivers[kept], minlength=topology.num_nodes)
+    directed = Topology(topology.graph_ptr, np.concatenate([[0], np.cumsum(counts)]), topology.columns[kept])
+    return GraphSet(directed, part.feature_rows, part.node_row, part.labels)
+
+
+def test_a_weight_gradient_in_pieces_is_that_of_the_whole():
+    torch.manual_seed(5)
+    x, weight, bias = torch.randn(3, 48, 7), torch.randn(3, 5, 7), torch.randn(3, 5)
+    gradient, found = torch.randn(3, 48, 5), []
+    for product in (_Linear.apply, lambda x, w, b: torch.baddbmm(b.unsqueeze(1), x, w.transpose(1, 2))):
+        leaves = [each.clone().requires_grad_() for each in (x, weight, bias)]
+        output = product(*leaves)
+        found.append([output.detach(), *torch.autograd.grad(output, leaves, gradient)])
+    for mine, torchs in zip(*found, strict=True):
+        assert torch.allclose(mine, torchs, rtol=1e-5, atol=1e-5)
 
 
 def test_graphs_without_nodes():
@@ -61,7 +106,7 @@ def test_graphs_without_nodes():
     model = FlatModel(build(GinOptions(), Shape(3, 2)))
     gin = GroupedGin(GinOptions(), model.slots, model.length)
     row = model.initialise(4, 0)
-    logits = gin.logits(row[None], group_batch([part], torch.device("cpu")), None)
+    logits = gin.logits(row[None], batch_of([part]), None)
     model.parameters.copy_(row)
     expected = model.module(Batch.of(part), None).detach()
     assert torch.allclose(logits[0], expected)

@@ -31,8 +31,8 @@ class Outcome:
     """How a part ended, and what it had found until then.
 
     `status` is ``complete``, ``differs`` (a device disagrees with the CPU, or two runs with each other),
-    ``skipped``, ``timed out`` or ``failed``; `reason` is empty where it is ``complete``. `errors` are the last
-    lines of what it wrote to its standard error, kept where it is not good.
+    ``skipped``, ``timed out`` or ``failed``; `reason` is empty where it is ``complete``. `errors` are the
+    last lines of its standard error, kept where it is not good.
     """
 
     request: Request
