@@ -171,7 +171,7 @@ class ClientGroup:
             outcomes=tally.on_their_way(),
         )
         watch.stop()
-        return partial(self._trainings, watch, tally, found, set(chosen))
+        return partial(self._trainings, watch, tally, found)
 
     def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
         """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""
@@ -204,15 +204,9 @@ class ClientGroup:
             hooks.penalty(self._shared.pack(row), self._shared.pack(reference), shared)
             self._shared.unpack(shared, changed)
 
-    def _trainings(
-        self, watch: DeviceWatch, tally: _Tally, found: _Found, chosen: set[int]
-    ) -> dict[int, Training]:
-        outcomes, gradients, finite = (
-            tally.outcomes(found.outcomes),
-            found.gradients.get(),
-            found.finite.get(),
-        )
-        received, trained = _rows_of(found.received), _rows_of(found.trained)
+    def _trainings(self, watch: DeviceWatch, tally: _Tally, found: _Found) -> dict[int, Training]:
+        outcomes, finite = tally.outcomes(found.outcomes), found.finite.get()
+        received, trained, gradients = map(_rows_of, (found.received, found.trained, found.gradients))
         wall, cpu, total, results = watch.wall, watch.cpu, sum(tally.model_flops), {}
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
@@ -222,14 +216,14 @@ class ClientGroup:
                     steps=tally.steps[place],
                     loss=outcome.mean_loss,
                     accuracy=outcome.accuracy,
-                    gradient_norm=two_norm(self._shared.pack(torch.from_numpy(gradients[place]))),
+                    gradient_norm=two_norm(self._shared.part(gradients[place])),
                     model_flops=tally.model_flops[place],
                     executed_flops=tally.executed_flops[place],
                     wall_s=wall * share,
                     cpu_s=cpu * share,
                     report=np.zeros(0, np.uint8),
-                    received=self._shared.pack(received[place]),
-                    trained=self._shared.pack(trained[place]),
+                    received=self._shared.part(received[place]),
+                    trained=self._shared.part(trained[place]),
                     finite=bool(finite[place]),
                 )
         return results
@@ -254,19 +248,14 @@ class ClientGroup:
         return nats, logits.argmax(dim=2) == self._held_out.resident.labels
 
     def _evaluations(self, chosen: set[int], loss: Fetched, right: Fetched) -> dict[int, Evaluation]:
-        nats, hits = loss.get(), right.get().astype(np.uint8)
-        results = {}
+        nats, hits, results = loss.get(), right.get().astype(np.uint8), {}
+        flops = _flops_of(self._held_out, self._flops, training=False)
         for place, client in enumerate(self.clients):
             if client.id in chosen:
-                counts, executed = _counts(self._held_out, place)
-                whole = Outcome(nats[place, : counts.graphs], hits[place, : counts.graphs])
-                cut = client.num_validation
-                results[client.id] = Evaluation(
-                    whole.part(slice(cut)),
-                    whole.part(slice(cut, None)),
-                    self._flops.forward(counts).total,
-                    self._flops.executed(executed, training=False, kernels="grouped"),
-                )
+                graphs, cut = self._held_out.counts[place][0], client.num_validation
+                parts = (slice(cut), slice(cut, graphs))
+                val, test = (Outcome(nats[place, part], hits[place, part]) for part in parts)
+                results[client.id] = Evaluation(val, test, *flops[place])
         return results
 
     def models(self) -> Models:
@@ -320,11 +309,11 @@ class _Tally:
 
     def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
         """Take note of a step of k clients: losses and hits [k, B]."""
-        for position, place in enumerate(batch.who):
-            counts, executed = _counts(batch, position)
+        flops = _flops_of(batch, self._flops, training=True)
+        for place, (of_model, executed) in zip(batch.who, flops, strict=True):
             self.steps[place] += 1
-            self.model_flops[place] += self._flops.training(counts).total
-            self.executed_flops[place] += self._flops.executed(executed, training=True, kernels="grouped")
+            self.model_flops[place] += of_model
+            self.executed_flops[place] += executed
         self._batches.append(batch)
         self._losses.append(nats)
         self._hits.append(hits)
@@ -347,7 +336,14 @@ class _Tally:
         return [Outcome(nats[each], hits[each]) for each in chosen]
 
 
-def _counts(batch: HostBatch, position: int) -> tuple[GraphCounts, GraphCounts]:
-    """Return what a client's batch counts, and what it counts with padding."""
-    graphs, nodes, edges = batch.counts[position]
-    return GraphCounts(graphs, nodes, edges), GraphCounts(batch.sizes.graphs, batch.sizes.nodes, edges)
+def _flops_of(batch: HostBatch, flops: ModelFlops, *, training: bool) -> list[tuple[int, int]]:
+    """Return the FLOPs of each client's pass, by model and as executed with padding; kept with the batch."""
+    if training not in batch.flops:
+        sizes, found = batch.sizes, []
+        for graphs, nodes, edges in batch.counts:
+            counts = GraphCounts(graphs, nodes, edges)
+            padded = GraphCounts(sizes.graphs, sizes.nodes, edges)
+            passes = flops.training(counts) if training else flops.forward(counts)
+            found.append((passes.total, flops.executed(padded, training=training, kernels="grouped")))
+        batch.flops[training] = found
+    return batch.flops[training]

@@ -8,9 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-_memory = cache(torch.cuda.graph_pool_handle)
-
-_TRIALS = 2
+_TRIALS = 1
 """Runs before the capture, in which libraries make ready what a capture may not."""
 
 
@@ -27,17 +25,35 @@ class Captured:
     """
 
     def __init__(self, action: Callable[[], tuple[Tensor, ...]]) -> None:
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
+        device = torch.cuda.current_device()
+        pool, side, caller = _first(device).pool(), _side(device), torch.cuda.current_stream()
+        side.wait_stream(caller)
         with torch.cuda.stream(side):
             for _ in range(_TRIALS):
                 action()
-        torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=_memory()):
+            torch.cuda.synchronize()
+            self._graph = torch.cuda.CUDAGraph()
+            self._graph.capture_begin(pool=pool)  # torch.cuda.graph would also empty the cache of memory
             self._found = action()
+            self._graph.capture_end()
+        caller.wait_stream(side)
 
     def run(self) -> tuple[Tensor, ...]:
         """Replay it; return copies of what it returned."""
         self._graph.replay()
         return tuple(each.clone() for each in self._found)
+
+
+@cache
+def _side(device: int) -> torch.cuda.Stream:
+    """Return the stream of a GPU on which actions are tried and captured."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+@cache
+def _first(device: int) -> torch.cuda.CUDAGraph:
+    """Return a graph of a GPU that is kept: without any, torch gives back the memory that all share."""
+    graph, one = torch.cuda.CUDAGraph(), torch.zeros(1, device=torch.device("cuda", device))
+    with torch.cuda.graph(graph):
+        one.add_(1.0)
+    return graph

@@ -7,7 +7,7 @@ step serves them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,9 @@ Int32 = npt.NDArray[np.int32]
 
 _SPARE = 64
 """Members of a bag, at most, that takes what a batch has room for and does not need."""
+
+_SMALL = 2048
+"""Rows below which a GPU takes no longer for twice as many."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,8 @@ class HostBatch:
         Places in the group of its clients.
     resident : GroupBatch or None
         The same on the device, where it comes in other steps too and stays.
+    flops : dict
+        Of each of its clients, by what is asked for; filled by whoever counts them.
     """
 
     sizes: Sizes
@@ -164,6 +169,7 @@ class HostBatch:
     counts: tuple[tuple[int, int, int], ...]
     who: tuple[int, ...]
     resident: GroupBatch | None = None
+    flops: dict[bool, list[tuple[int, int]]] = field(default_factory=dict)
 
 
 class GroupGraphs:
@@ -220,13 +226,7 @@ class GroupGraphs:
         graphs, of = np.concatenate(numbers), pointers([len(each) for each in numbers])
         nodes = _by_client(np.diff(self._graph_ptr)[graphs], of)
         members = _by_client(self._members[graphs], of)
-        sizes = Sizes(
-            clients=len(who),
-            nodes=self._room(int(nodes.max())),
-            graphs=self._room(int(np.diff(of).max())),
-            members=self._room(int(members.sum())),
-            members_back=-1 if self._symmetric else self._room(int(members.sum())),
-        )
+        sizes = self._sizes(len(who), int(nodes.max()), int(np.diff(of).max()), int(members.sum()))
         block = sizes.layout.on_host(self._device)
         views = {name: view.numpy() for name, view in sizes.layout.views(block).items()}
         names = ("rows", "graph_of", "pooling", "labels", "weights")
@@ -280,17 +280,31 @@ class GroupGraphs:
         """Members of the closed neighbourhoods of each graph."""
         return np.diff(self._closed[0][self._graph_ptr])
 
-    def _room(self, count: int) -> int:
-        """Return a size, rounded up to a multiple of 8 and one of 16 from a power of two to the next."""
-        if not self._rounded:
-            return count
-        step = max(8, 1 << max(count.bit_length() - 5, 0))
-        return -(-count // step) * step
+    @cached_property
+    def _ratio(self) -> float:
+        """Members of closed neighbourhoods for each node, in all graphs."""
+        return len(self._closed[1]) / max(len(self._rows), 1)
+
+    def _sizes(self, clients: int, nodes: int, graphs: int, members: int) -> Sizes:
+        """Return the sizes of a batch, rounded up; the room for members follows the nodes' where it can."""
+        if self._rounded:
+            nodes, graphs = _room(nodes, clients), _room(graphs, 1)
+            usual = int(clients * nodes * self._ratio)
+            members = _room(max(members, usual), 1)
+        return Sizes(clients, nodes, graphs, members, -1 if self._symmetric else members)
+
+
+def _room(count: int, times: int) -> int:
+    """Return a size rounded up to one of 8 from a power of two to the next; if small, to a power of two."""
+    if count * times < _SMALL:
+        return int(max(8, 1 << max(count - 1, 0).bit_length()))
+    step = max(8, 1 << max(count.bit_length() - 4, 0))
+    return -(-count // step) * step
 
 
 def _spare(members: int) -> int:
-    """Return how many bags take the room that a batch does not need, which is a sixteenth at most, or 7."""
-    return members // (8 * _SPARE) + 1
+    """Return how many bags take the room that a batch does not need, whatever that is."""
+    return members // _SPARE + 1
 
 
 def _by_client(values: Int, of: Int) -> Int:

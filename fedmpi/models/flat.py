@@ -137,6 +137,12 @@ class SharedPart:
         """Return the shared elements of a flat vector as a new vector [size]."""
         return torch.cat([row[start:stop] for start, stop in self.ranges])
 
+    def part(self, row: Tensor) -> Tensor:
+        """Return the same of a vector that changes no more: without a copy, where it is contiguous."""
+        if len(self.ranges) != 1:
+            return self.pack(row)
+        return row[slice(*self.ranges[0])]
+
     def unpack(self, values: Tensor, row: Tensor) -> None:
         """Write a vector [size] into the shared elements of a flat vector."""
         done = 0
