@@ -292,9 +292,12 @@ def _rows_of(found: Fetched | Tensor) -> Tensor:
 
 def _finite(rows: GroupRows) -> Tensor:
     """Return whether each client's parameters and moments hold neither NaN nor infinity, bool [k]."""
-    return torch.stack(
-        [torch.isfinite(each).all(dim=1) for each in (rows.parameters, rows.mean, rows.square)]
-    ).all(0)
+    matrices = (rows.parameters, rows.mean, rows.square)
+    if rows.parameters.device.type == "cpu":
+        norms = [[two_norm(row) for row in each] for each in matrices]
+        return torch.isfinite(torch.tensor(norms)).all(dim=0)
+    ends = [end for each in matrices for end in torch.aminmax(each, dim=1)]
+    return torch.isfinite(torch.stack(ends)).all(dim=0)
 
 
 class _Tally:

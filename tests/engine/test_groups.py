@@ -9,7 +9,8 @@ from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.engine.clients import Client
 from fedmpi.engine.federation import groups_of
-from fedmpi.engine.groups import ClientGroup
+from fedmpi.engine.group_steps import GroupRows
+from fedmpi.engine.groups import ClientGroup, _finite
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.whereabouts import Whereabouts
@@ -120,3 +121,11 @@ def test_a_group_size_that_nothing_reads_is_refused(fedmpi, suite):
     done = fedmpi("run", suite, "--case", "0", "--set", "group_size=4")
     assert done.returncode == 2
     assert 'group_size: is read by kernels = "grouped" only' in done.stderr
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("matrix", ["parameters", "mean", "square"])
+def test_one_lost_number_in_a_row_is_noticed(value, matrix):
+    rows = GroupRows.starting(torch.ones(3, 40))
+    getattr(rows, matrix)[1, 17] = value
+    assert _finite(rows).tolist() == [True, False, True]
