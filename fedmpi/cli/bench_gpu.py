@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +35,8 @@ def gpu(
         "results/gpu.json"
     ),
     from_: Annotated[
-        Path | None, typer.Option("--from", help="Show what such a file holds; measure nothing.")
+        list[Path] | None,
+        typer.Option("--from", help="Show what such files hold, one after another; measure nothing."),
     ] = None,
     page: Annotated[
         Path | None, typer.Option(help="Also put the tables between the marks of a Markdown page.")
@@ -57,17 +58,17 @@ def gpu(
     text = "" if page is None else _read(page, "--page")
     if page is not None:
         placed(text, "")
-    if from_ is None:
-        report = _measured(data, device, settings, parts, repetitions, warmup, out)
+    if from_:
+        reports = [_stored(path) for path in from_]
     else:
-        report = _stored(from_)
-    tables = markdown(report)
+        reports = [_measured(data, device, settings, parts, repetitions, warmup, out)]
+    tables = "\n\n".join(map(markdown, reports))
     for line in tables.splitlines():
         say(line)
     if page is not None:
         write(page, placed(text, tables))
-    bad = [each for each in report["parts"] if each["status"] not in ("complete", "skipped")]
-    return 1 if bad and from_ is None else 0
+    bad = [each for each in reports[0]["parts"] if each["status"] not in ("complete", "skipped")]
+    return 1 if bad and not from_ else 0
 
 
 def _measured(
@@ -91,9 +92,19 @@ def _measured(
     checkout = alone("gpu", 1)
     asked = {"device": device, "settings": list(chosen), "repetitions": repetitions, "warmup": warmup}
     requests = plan.requests(wanted, chosen, device, data.source(), repetitions, warmup)
-    report = driver.run(requests, asked, collect({}, checkout), out, lambda line: say(line, sys.stderr))
+    machine = without_paths(collect({}, checkout))
+    report = driver.run(requests, asked, machine, out, lambda line: say(line, sys.stderr))
     say(f"Findings: {out}", sys.stderr)
     return report
+
+
+def without_paths(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the provenance without folders of the machine: the file is there to be committed or sent."""
+    kept = {
+        name: value for name, value in provenance.items() if name not in ("command", "executable", "host")
+    }
+    versions = {name: {"version": package["version"]} for name, package in provenance["packages"].items()}
+    return {**kept, "packages": versions}
 
 
 def _names(text: str, known: Collection[str], option: str) -> tuple[str, ...]:

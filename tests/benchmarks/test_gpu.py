@@ -1,6 +1,7 @@
 """The GPU kit on the CPU: every part works there, finds what is wrong, and is ended when it takes too long."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch.autograd import DeviceType
 
 from fedmpi.benchmarks.gpu import agreement, driver, plan, profile
 from fedmpi.benchmarks.gpu.part import packed, unpacked
+from fedmpi.cli.bench_gpu import without_paths
 from fedmpi.cli.bench_gpu_tables import BEGIN, END, placed
 from fedmpi.config.locations import find
 from fedmpi.config.suite import read
@@ -210,3 +212,13 @@ def test_without_a_gpu_the_kit_says_so(fedmpi):
     done = fedmpi("bench", "gpu", "--parts", "rounds", "--out", "gpu.json")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith('torch sees no GPU here; use "cpu" or a CUDA build of torch')
+
+
+def test_several_files_are_shown_one_after_another_and_hold_no_folder(fedmpi):
+    folder = Path(__file__).parents[2] / "results/reference/gpu"
+    files = [folder / name for name in ("h100.json", "h100-resume.json")]
+    done = fedmpi("bench", "gpu", *(part for path in files for part in ("--from", path)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.index("all agree") < done.stdout.index("killed after")
+    provenance = json.loads(files[0].read_text())["provenance"]
+    assert without_paths(dict(provenance, executable="/usr/bin/python", command=[])) == provenance

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fedmpi.datasets.source import DataSource
 
 LIMITS_S = {
-    "device": 30.0,
-    "agreement": 110.0,
+    "device": 20.0,
+    "agreement": 80.0,
     "rounds": 45.0,
-    "profile": 35.0,
+    "profile": 45.0,
     "resume": 70.0,
-    "ranks": 70.0,
+    "ranks": 60.0,
 }
 """Seconds after which a part is ended, in the order in which they run; see `PER_SETTING`."""
 
