@@ -23,7 +23,8 @@ def markdown(report: Report) -> str:
         It is no such report.
     """
     try:
-        tables = [_origin(report), _agreement(report), _rounds(report), _profile(report), _runs(report)]
+        parts = (_origin, _agreement, _rounds, _phases, _profile, _runs)
+        tables = [part(report) for part in parts]
         return "\n\n".join(text for text in (*tables, _left_out(report)) if text)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise BadInput(f"not a report of fedmpi bench gpu: {type(error).__name__} {error}") from error
@@ -99,6 +100,19 @@ def _rounds(report: Report) -> str:
     return (
         f"A round of FedAvg with evaluation, both programs in turn:\n\n{_table(heads, rows)}" if rows else ""
     )
+
+
+def _phases(report: Report) -> str:
+    """Return a table of what fedmpi's rounds are made of; empty for files of older versions."""
+    found = [each for each in _findings(report, "rounds") if "alone" in each]
+    shown = ("round", "train", "clients", "evaluate", "communicate")
+    heads = ("setting", "round", "training", "of it on the device", "evaluation", "communication", "rest")
+    rows = []
+    for each in found:
+        alone = each["alone"]
+        rest = alone["round"] - alone["train"] - alone["evaluate"] - alone["communicate"]
+        rows.append([each["setting"], *(_ms(alone[name]) for name in shown), _ms(rest)])
+    return f"fedmpi's rounds one after another, and their parts:\n\n{_table(heads, rows)}" if rows else ""
 
 
 def _profile(report: Report) -> str:

@@ -342,14 +342,14 @@ class Rounds:
         with self.meter.phase("communicate"):
             weights = self.weights if plan.weights is None else plan.weights
             self.exchange.run(plan, participants, weights, deltas)
-        models: dict[int, torch.Tensor] = {}
-        for number, client in self.clients.items():
-            group = int(plan.group[number])
-            if self.algorithm.regroups and not self.exchange.survivors[group]:
-                continue  # the group is new: there is no model before, and its clients keep their own
-            if group not in models:
-                models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)
-            client.receive(models[group])
+            models: dict[int, torch.Tensor] = {}
+            for number, client in self.clients.items():
+                group = int(plan.group[number])
+                if self.algorithm.regroups and not self.exchange.survivors[group]:
+                    continue  # the group is new: there is no model before, and its clients keep their own
+                if group not in models:
+                    models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)
+                client.receive(models[group])
 
     def _exchange_prototypes(
         self, shape: PrototypeShape, participants: Ints, gathered: Gathered | None

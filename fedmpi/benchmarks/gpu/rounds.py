@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,12 +10,18 @@ import torch
 
 from fedmpi.benchmarks import cases
 from fedmpi.benchmarks.gpu.plan import ROUNDS, Request, Skipped
+from fedmpi.benchmarks.machine import synchronise
 from fedmpi.benchmarks.peers import Pair, times_in_turn
 from fedmpi.benchmarks.samples import median_with_interval, ratios
+from fedmpi.clock import Stopwatch
 from fedmpi.comm.devices import choose, describe
 from fedmpi.comm.start import load_world
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import Checked
+from fedmpi.store.schema import PHASES
+
+_ALONE = 20
+"""Rounds of fedmpi without the peer's in between."""
 
 
 def describe_device(request: Request) -> Iterator[Mapping[str, Any]]:
@@ -51,7 +58,7 @@ def checked_case(request: Request) -> Checked:
 
 
 def findings(request: Request) -> Iterator[Mapping[str, Any]]:
-    """Yield the times of the rounds of both programs, all of them, and their ratio."""
+    """Yield the times of the rounds of both programs, all of them, their ratio, and fedmpi's phases."""
     pair = Pair(checked_case(request), request.source, load_world().World())
     peer, own = times_in_turn(pair, request.repetitions, request.warmup)
     clients = pair.prepared.federation.num_clients
@@ -62,4 +69,21 @@ def findings(request: Request) -> Iterator[Mapping[str, Any]]:
         "seconds": {"fedmpi": own["wall_seconds"].record(), "peer": peer["wall_seconds"].record()},
         "client_seconds": own["wall_seconds"].median / clients,
         "ratio": median_with_interval(ratios(peer["wall_seconds"], own["wall_seconds"])),
+        "alone": _alone(pair),
     }
+
+
+def _alone(pair: Pair) -> Mapping[str, float]:
+    """Return the median seconds of fedmpi's rounds one after another, as in a run, and of their phases.
+
+    `clients` are those of the clients' training as the device counts them; they are part of `train`.
+    """
+    device, rows = pair.prepared.rounds.states.device, []
+    for _ in range(_ALONE):
+        synchronise(device)
+        watch = Stopwatch()
+        measured = pair.own_round().measurements
+        synchronise(device)
+        phases = dict(zip(PHASES, measured["phase_seconds"][0].tolist(), strict=True))
+        rows.append({"round": watch.wall, "clients": float(measured["client_wall_seconds"].sum()), **phases})
+    return {name: statistics.median(row[name] for row in rows) for name in rows[0]}
