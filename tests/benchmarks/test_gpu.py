@@ -57,7 +57,7 @@ def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, m
     assert [len(times["seconds"][program]["samples"]) for program in ("fedmpi", "peer")] == [2, 2]
     assert times["client_seconds"] == times["seconds"]["fedmpi"]["median"] / 4
     alone = times["alone"]
-    assert alone["round"] > alone["train"] + alone["evaluate"] > 0.0
+    assert alone["round"] > max(alone["train"], alone["evaluate"]) > 0.0
     assert "and their parts" in done.stdout
     assert [each["program"] for each in by_part["profile"]] == ["fedmpi", "peer"]
     assert all(each["operators"] > 0 and each["kernels"] == 0 for each in by_part["profile"])
