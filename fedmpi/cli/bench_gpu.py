@@ -99,7 +99,7 @@ def _measured(
 
 
 def without_paths(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance without folders of the machine: the file is there to be committed or sent."""
+    """Return the provenance without folders and name of the machine: the file is to be committed or sent."""
     kept = {
         name: value for name, value in provenance.items() if name not in ("command", "executable", "host")
     }

@@ -55,7 +55,8 @@ def _origin(report: Report) -> str:
     cuda = f", CUDA {device['cuda']}" if device.get("cuda") else ""
     made = commit(provenance, "no checkout", 12)
     return (
-        f"`fedmpi bench gpu --device {settings['device']} --repetitions {settings['repetitions']}` on "
+        f"`fedmpi bench gpu --device {settings['device']} --repetitions {settings['repetitions']} "
+        f"--warmup {settings['warmup']}` on "
         f"{device['device']}, {provenance['cpu_model']}; torch {device['torch']}{cuda}; {made}."
     )
 
@@ -83,7 +84,7 @@ def _largest(values: Iterable[float | None]) -> str:
 
 
 def _rounds(report: Report) -> str:
-    found = _findings(report, "rounds")
+    found = [each for each in _findings(report, "rounds") if "ratio" in each]
     heads = ("setting", "clients", "kernels", "PyTorch Geometric", "fedmpi", "a client", "ratio (95 %)")
     rows = [
         [
@@ -103,10 +104,10 @@ def _rounds(report: Report) -> str:
 
 
 def _phases(report: Report) -> str:
-    """Return a table of what fedmpi's rounds are made of; empty for files of older versions."""
+    """Return a table of what fedmpi's rounds are made of."""
     found = [each for each in _findings(report, "rounds") if "alone" in each]
     shown = ("round", "train", "clients", "evaluate", "communicate")
-    heads = ("setting", "round", "training", "of it on the device", "evaluation", "communication", "rest")
+    heads = ("setting", "round", "training", "of it the clients'", "evaluation", "communication", "rest")
     rows = []
     for each in found:
         alone = each["alone"]

@@ -15,8 +15,9 @@ from fedmpi.case.schema import AnyAdam
 from fedmpi.engine.optimizer import AdamState, rate_and_correction
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
-from fedmpi.kernels.grouped_batches import GroupBatch, GroupGraphs, HostBatch
+from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
 from fedmpi.kernels.grouped_gin import GroupedGin, losses
+from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
 
 
@@ -200,8 +201,11 @@ def adam_step_of_group(options: AnyAdam, rows: GroupRows, gradient: Tensor, numb
 Penalised = Callable[[Tensor, Tensor, Tensor], None]
 """Adds a penalty to the gradient [k, length] of parameters [k, length], of clients by their places [k]."""
 
-_KEPT_REPLAYS = 32
+_KEPT_REPLAYS = 128
 """Captured steps that a group keeps, of batches of other sizes each."""
+
+Capture = Callable[[Callable[[], tuple[Tensor, ...]]], Captured]
+"""Makes an action one that can be replayed."""
 
 
 class Steps:
@@ -216,6 +220,8 @@ class Steps:
     options : AdamOptions or AdamWOptions
     penalised : callable, optional
         Of algorithms with a penalty.
+    capture : callable, optional
+        How a step is captured; None: every step is taken anew.
     """
 
     def __init__(
@@ -225,41 +231,35 @@ class Steps:
         rows: GroupRows,
         options: AnyAdam,
         penalised: Penalised | None,
+        capture: Capture | None,
     ) -> None:
         self._gin, self._graphs, self._rows = gin, graphs, rows
-        self._options, self._penalised = options, penalised
+        self._options, self._penalised, self._capture = options, penalised, capture
         self._replays: OrderedDict[object, _Replay] = OrderedDict()
 
     def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
         """Take a step; return the losses [k, B] and which predictions are right [k, B].
 
-        A GPU captures the step, and replays it for other batches of the same sizes.
+        A captured step is replayed for other batches of the same sizes.
         """
-        device = self._rows.parameters.device
-        if device.type != "cuda":
-            return self._take(self._graphs.sent(batch), numbers.sent(device))
+        if self._capture is None:
+            return self._take(self._graphs.sent(batch), numbers.sent(self._rows.parameters.device))
         key = (batch.sizes, None if batch.resident is None else id(batch.resident))
         if key not in self._replays:
             if len(self._replays) == _KEPT_REPLAYS:
                 self._replays.popitem(last=False)
-            self._replays[key] = self._captured(batch, numbers)
+            self._replays[key] = self._captured(self._capture, batch, numbers)
         self._replays.move_to_end(key)
         return self._replays[key].run(batch, numbers)
 
-    def _captured(self, batch: HostBatch, numbers: HostNumbers) -> _Replay:
-        """Capture a step; the trials that this takes move nobody."""
-        place, numbers_place = (
-            self._graphs.place_of(batch),
-            numbers.on(torch.empty_like(numbers.block, device=self._rows.parameters.device)),
-        )
-        if batch.resident is None:
-            place.block.copy_(batch.block, non_blocking=True)
-        numbers_place.block.copy_(numbers.block, non_blocking=True)
+    def _captured(self, capture: Capture, batch: HostBatch, numbers: HostNumbers) -> _Replay:
+        """Capture a step; the trial that this takes moves nobody."""
+        own_batch, own_numbers = self._graphs.sent(batch), numbers.sent(self._rows.parameters.device)
         before = [each.clone() for each in self._rows.all]
-        captured = Captured(lambda: self._take(place, numbers_place))
-        for own, old in zip(self._rows.all, before, strict=True):
-            own.copy_(old)
-        return _Replay(place, numbers_place, captured)
+        captured = capture(lambda: self._take(own_batch, own_numbers))
+        for row, old in zip(self._rows.all, before, strict=True):
+            row.copy_(old)
+        return _Replay(own_batch, own_numbers, captured)
 
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
         rows = self._rows.of(numbers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Protocol
@@ -17,14 +16,16 @@ from fedmpi.case.schema import Case, SgdOptions
 from fedmpi.engine.capability_hooks import LocalPenalty
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Evaluation, Training
+from fedmpi.engine.group_results import Flops, Found, Tally, finite, flops_of
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.engine.hooks import Hooks
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch, Fetched
 from fedmpi.kernels.captured import Captured
-from fedmpi.kernels.grouped_batches import GroupGraphs, HostBatch
+from fedmpi.kernels.grouped_batches import HostBatch
 from fedmpi.kernels.grouped_gin import GroupedGin, losses
-from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.models.flops import ModelFlops
 from fedmpi.models.outcome import Outcome
 
 PendingTraining = Callable[[], dict[int, Training]]
@@ -127,14 +128,15 @@ class ClientGroup:
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
-        self._references = self._rows.parameters.clone()
+        self._references: Tensor | None = None
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
         rounded, everybody = self.asynchronous, range(len(clients))
         self._graphs = GroupGraphs([train for train, _ in data], self._device, rounded=rounded)
         held_out = GroupGraphs([held_out for _, held_out in data], self._device, rounded=rounded)
         self._held_out = held_out.resident([None] * len(clients), everybody)
-        self._everything: HostBatch | None = None
+        self._held_out_flops = flops_of(self._held_out, flops, training=False)
+        self._everything: tuple[HostBatch, Flops] | None = None
         self._steps: Steps | None = None
         self._forward: Captured | None = None
 
@@ -144,9 +146,11 @@ class ClientGroup:
             return dict
         options = case.optimizer
         assert not isinstance(options, SgdOptions)  # the registry refused SGD
-        watch, tally = DeviceWatch(self._device), _Tally(len(self.clients), self._flops)
+        watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
         received = self._on_their_way(case, self._rows.parameters)
         if algorithm.penalty:
+            if self._references is None:
+                self._references = torch.empty_like(self._rows.parameters)
             self._references.copy_(self._rows.parameters)
         if options.state == "reset":
             self._rows.mean.zero_()
@@ -155,23 +159,28 @@ class ClientGroup:
                 client.adam.steps = 0
         if self._steps is None:
             penalised = partial(self._penalised, algorithm.penalty) if algorithm.penalty else None
-            self._steps = Steps(self._gin, self._graphs, self._rows, options, penalised)
+            capture = Captured if self._replays(algorithm) else None
+            self._steps = Steps(self._gin, self._graphs, self._rows, options, penalised, capture)
         self._rows.gradient.zero_()
         orders = self._orders(case, round, chosen)
         masks = Masks(case.seed, round, case.model.layers + 1)
         steps = step_numbers(options, self.clients, [list(order) for order in orders], masks, self._device)
         for order, numbers in zip(orders, steps, strict=True):
-            batch = self._batch(order)
-            tally.add(batch, *self._steps.take(batch, numbers))
-        found = _Found(
+            batch, flops = self._batch(order)
+            tally.add(batch, flops, *self._steps.take(batch, numbers))
+        found = Found(
             received=received,
             trained=self._on_their_way(case, self._rows.parameters),
             gradients=Fetched(self._rows.gradient),
-            finite=Fetched(_finite(self._rows)),
+            finite=Fetched(finite(self._rows)),
             outcomes=tally.on_their_way(),
         )
         watch.stop()
         return partial(self._trainings, watch, tally, found)
+
+    def _replays(self, algorithm: Hooks) -> bool:
+        """Return whether steps are replayed: on a GPU, unless a plug-in's penalty is to be called in each."""
+        return self._device.type == "cuda" and not (algorithm.penalty and algorithm.rehearses)
 
     def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
         """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""
@@ -189,24 +198,27 @@ class ClientGroup:
                 steps.append({place: each for place, each in enumerate(step) if each is not _NOTHING})
         return steps
 
-    def _batch(self, order: dict[int, Int | None]) -> HostBatch:
+    def _batch(self, order: dict[int, Int | None]) -> tuple[HostBatch, Flops]:
         """Return a step's graphs; where they are all that all clients train on, they stay on the device."""
         if len(order) < len(self.clients) or any(numbers is not None for numbers in order.values()):
-            return self._graphs.batch([*order.values()], [*order])
+            batch = self._graphs.batch([*order.values()], [*order])
+            return batch, flops_of(batch, self._flops, training=True)
         if self._everything is None:
-            self._everything = self._graphs.resident([*order.values()], [*order])
+            batch = self._graphs.resident([*order.values()], [*order])
+            self._everything = batch, flops_of(batch, self._flops, training=True)
         return self._everything
 
     def _penalised(self, hooks: LocalPenalty, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
+        assert self._references is not None
         references = self._references.index_select(0, who)
         for row, reference, changed in zip(parameters, references, gradient, strict=True):
             shared = self._shared.pack(changed)
             hooks.penalty(self._shared.pack(row), self._shared.pack(reference), shared)
             self._shared.unpack(shared, changed)
 
-    def _trainings(self, watch: DeviceWatch, tally: _Tally, found: _Found) -> dict[int, Training]:
-        outcomes, finite = tally.outcomes(found.outcomes), found.finite.get()
-        received, trained, gradients = map(_rows_of, (found.received, found.trained, found.gradients))
+    def _trainings(self, watch: DeviceWatch, tally: Tally, found: Found) -> dict[int, Training]:
+        outcomes, lasting = tally.outcomes(found.outcomes), found.finite.get()
+        received, trained, gradients = found.rows
         wall, cpu, total, results = watch.wall, watch.cpu, sum(tally.model_flops), {}
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
@@ -224,7 +236,7 @@ class ClientGroup:
                     report=np.zeros(0, np.uint8),
                     received=self._shared.part(received[place]),
                     trained=self._shared.part(trained[place]),
-                    finite=bool(finite[place]),
+                    finite=bool(lasting[place]),
                 )
         return results
 
@@ -249,104 +261,15 @@ class ClientGroup:
 
     def _evaluations(self, chosen: set[int], loss: Fetched, right: Fetched) -> dict[int, Evaluation]:
         nats, hits, results = loss.get(), right.get().astype(np.uint8), {}
-        flops = _flops_of(self._held_out, self._flops, training=False)
         for place, client in enumerate(self.clients):
             if client.id in chosen:
                 graphs, cut = self._held_out.counts[place][0], client.num_validation
                 parts = (slice(cut), slice(cut, graphs))
                 val, test = (Outcome(nats[place, part], hits[place, part]) for part in parts)
-                results[client.id] = Evaluation(val, test, *flops[place])
+                results[client.id] = Evaluation(val, test, *self._held_out_flops[place])
         return results
 
     def models(self) -> Models:
         """See `Group.models`."""
         rows = Fetched(self._rows.parameters)
         return lambda: {client.id: row for client, row in zip(self.clients, rows.get(), strict=True)}
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What a group's training left, on its way to the host.
-
-    Attributes
-    ----------
-    received, trained : [k, length]
-        Parameters before and after; on the device, where MPI takes its memory.
-    gradients : [k, length]
-        Of the last step of each client.
-    finite : [k]
-    outcomes : pair of [*]
-        Losses and hits of all steps.
-    """
-
-    received: Fetched | Tensor
-    trained: Fetched | Tensor
-    gradients: Fetched
-    finite: Fetched
-    outcomes: tuple[Fetched, Fetched]
-
-
-def _rows_of(found: Fetched | Tensor) -> Tensor:
-    return torch.from_numpy(found.get()) if isinstance(found, Fetched) else found
-
-
-def _finite(rows: GroupRows) -> Tensor:
-    """Return whether each client's parameters and moments hold neither NaN nor infinity, bool [k]."""
-    matrices = (rows.parameters, rows.mean, rows.square)
-    if rows.parameters.device.type == "cpu":
-        norms = [[two_norm(row) for row in each] for each in matrices]
-        return torch.isfinite(torch.tensor(norms)).all(dim=0)
-    ends = [end for each in matrices for end in torch.aminmax(each, dim=1)]
-    return torch.isfinite(torch.stack(ends)).all(dim=0)
-
-
-class _Tally:
-    """Results of the steps of k clients; they stay on the device until `outcomes`."""
-
-    def __init__(self, clients: int, flops: ModelFlops) -> None:
-        self.steps, self.model_flops, self.executed_flops = ([0] * clients for _ in range(3))
-        self._flops = flops
-        self._batches: list[HostBatch] = []
-        self._losses: list[Tensor] = []
-        self._hits: list[Tensor] = []
-
-    def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
-        """Take note of a step of k clients: losses and hits [k, B]."""
-        flops = _flops_of(batch, self._flops, training=True)
-        for place, (of_model, executed) in zip(batch.who, flops, strict=True):
-            self.steps[place] += 1
-            self.model_flops[place] += of_model
-            self.executed_flops[place] += executed
-        self._batches.append(batch)
-        self._losses.append(nats)
-        self._hits.append(hits)
-
-    def on_their_way(self) -> tuple[Fetched, Fetched]:
-        """Return all losses and hits, bound for the host."""
-        losses, hits = (torch.cat([each.flatten() for each in of]) for of in (self._losses, self._hits))
-        return Fetched(losses), Fetched(hits)
-
-    def outcomes(self, found: tuple[Fetched, Fetched]) -> list[Outcome]:
-        """Return each client's outcome of all its steps; waits for the device."""
-        nats, hits = found[0].get().astype(np.float64), found[1].get().astype(np.uint8)
-        pieces: list[list[npt.NDArray[np.int64]]] = [[] for _ in self.steps]
-        first = 0
-        for batch in self._batches:
-            for place, (graphs, _, _) in zip(batch.who, batch.counts, strict=True):
-                pieces[place].append(np.arange(first, first + graphs))
-                first += batch.sizes.graphs
-        chosen = [np.concatenate([np.zeros(0, np.int64), *each]) for each in pieces]
-        return [Outcome(nats[each], hits[each]) for each in chosen]
-
-
-def _flops_of(batch: HostBatch, flops: ModelFlops, *, training: bool) -> list[tuple[int, int]]:
-    """Return the FLOPs of each client's pass, by model and as executed with padding; kept with the batch."""
-    if training not in batch.flops:
-        sizes, found = batch.sizes, []
-        for graphs, nodes, edges in batch.counts:
-            counts = GraphCounts(graphs, nodes, edges)
-            padded = GraphCounts(sizes.graphs, sizes.nodes, edges)
-            passes = flops.training(counts) if training else flops.forward(counts)
-            found.append((passes.total, flops.executed(padded, training=training, kernels="grouped")))
-        batch.flops[training] = found
-    return batch.flops[training]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 import torch
 from torch import Tensor
-
-_TRIALS = 1
-"""Runs before the capture, in which libraries make ready what a capture may not."""
 
 
 class Captured:
@@ -20,7 +18,7 @@ class Captured:
     Parameters
     ----------
     action : callable
-        Reads and writes memory that stays where it is, and returns tensors. It runs some times before it is
+        Reads and writes memory that stays where it is, and returns tensors. It runs once before it is
         captured.
     """
 
@@ -29,12 +27,16 @@ class Captured:
         pool, side, caller = _first(device).pool(), _side(device), torch.cuda.current_stream()
         side.wait_stream(caller)
         with torch.cuda.stream(side):
-            for _ in range(_TRIALS):
-                action()
+            action()  # libraries make ready what a capture may not
             torch.cuda.synchronize()
             self._graph = torch.cuda.CUDAGraph()
             self._graph.capture_begin(pool=pool)  # torch.cuda.graph would also empty the cache of memory
-            self._found = action()
+            try:
+                self._found = action()
+            except BaseException:
+                with suppress(RuntimeError):  # of the capture, which the action has broken
+                    self._graph.capture_end()
+                raise
             self._graph.capture_end()
         caller.wait_stream(side)
 
@@ -52,7 +54,10 @@ def _side(device: int) -> torch.cuda.Stream:
 
 @cache
 def _first(device: int) -> torch.cuda.CUDAGraph:
-    """Return a graph of a GPU that is kept: without any, torch gives back the memory that all share."""
+    """Return a graph of a GPU that is kept: without any, torch gives back the memory that all share.
+
+    A process that runs many cases keeps as much of it as the largest case took.
+    """
     graph, one = torch.cuda.CUDAGraph(), torch.zeros(1, device=torch.device("cuda", device))
     with torch.cuda.graph(graph):
         one.add_(1.0)

@@ -114,7 +114,7 @@ class GroupedGin:
             inner = torch.relu(_linear(summed.view(count, nodes, hidden), first))
             x = self._drop(torch.relu(_linear(inner, second)), streams, layer)
         pooled = _Pooled.apply(batch, x.flatten(0, 1))  # type: ignore[no-untyped-call]
-        post = torch.relu(_linear(pooled.view(count, graphs + 1, hidden)[:, :graphs], maps[-2]))
+        post = torch.relu(_linear(pooled.view(count, batch.sizes.bags, hidden)[:, :graphs], maps[-2]))
         return _linear(self._drop(post, streams, self._options.layers), maps[-1])
 
     def _drop(self, x: Tensor, streams: Tensor | None, layer: int) -> Tensor:

@@ -84,7 +84,7 @@ def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:
     state = state ^ _shifted(state, 31)
     if bits <= 8:  # bytes: an eighth of the memory traffic
         state = state.view(torch.uint8)
-    places = torch.arange(0, min(8 * state.itemsize, 64), bits, device=streams.device, dtype=state.dtype)
+    places = torch.arange(0, 8 * state.itemsize, bits, device=streams.device, dtype=state.dtype)
     cells = (state[:, :, None] >> places) & (2**bits - 1)
     kept: Tensor = cells.flatten(1)[:, :count] >= threshold
     return kept

@@ -2,13 +2,22 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 
 from fedmpi.case.schema import AdamOptions, AdamWOptions
-from fedmpi.engine.group_steps import GroupRows, Masks, adam_step_of_group, step_numbers
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.engine import group_steps
+from fedmpi.engine.group_steps import GroupRows, Masks, Steps, adam_step_of_group, step_numbers
 from fedmpi.engine.optimizer import AdamState, adam_step
+from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
 
 
 @dataclass
@@ -50,3 +59,45 @@ def test_masks_are_those_of_each_client_by_its_own_steps():
         found, (((4, 2, 0), (7, 2, 0)), ((4, 2, 1),), ((4, 2, 2), (7, 2, 1))), strict=True
     ):
         assert numbers.keys.tolist() == [DropoutStreams(3, *each).keys(5) for each in of]
+
+
+class Eager:
+    """Stands for a captured step on the CPU: a trial when it is made, then the action itself."""
+
+    made = 0
+
+    def __init__(self, action):
+        type(self).made += 1
+        action()
+        self.run = action
+
+
+@pytest.mark.parametrize("kept", [128, 1])
+def test_replayed_steps_are_those_taken_anew(monkeypatch, kept):
+    monkeypatch.setattr(group_steps, "_KEPT_REPLAYS", kept)
+    monkeypatch.setattr(Eager, "made", 0)
+    raw, rng = generate(SyntheticOptions(graphs=90), 1), np.random.default_rng(4)
+    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
+    model = FlatModel(build(GinOptions(), Shape(parts[0].feature_rows.shape[1], 2)))
+    start = torch.stack([model.initialise(3, number) for number in range(3)])
+    graphs = GroupGraphs(parts, CPU, rounded=True)
+    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    everything = graphs.resident([None] * 3, range(3))
+    batches, sizes = [], set()
+    for who in ([0, 2], [0, 1, 2], [2], [0, 2], [0, 2], [2], [1]):
+        orders = [rng.permutation(parts[place].num_graphs)[:7] for place in who]
+        batches += [graphs.batch(orders, who), everything]
+        sizes.add(batches[-2].sizes)
+    found = []
+    for capture in (None, Eager):
+        rows = GroupRows.starting(start.clone())
+        owners = [Owner(number, AdamState(1)) for number in range(3)]
+        steps = Steps(gin, graphs, rows, AdamOptions(), None, capture)
+        who = [batch.who for batch in batches]
+        numbers = step_numbers(AdamOptions(), owners, who, Masks(3, 0, 4), CPU)
+        taken = [steps.take(*each) for each in zip(batches, numbers, strict=True)]
+        found.append([*rows.all, *(tensor for pair in taken for tensor in pair)])
+    for anew, replayed in zip(*found, strict=True):
+        assert torch.equal(anew, replayed)
+    assert len(sizes) < 7  # some are met again
+    assert Eager.made == len(sizes) + 1 if kept > 1 else Eager.made == len(batches)

@@ -9,8 +9,9 @@ from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.engine.clients import Client
 from fedmpi.engine.federation import groups_of
+from fedmpi.engine.group_results import finite, finite_ends
 from fedmpi.engine.group_steps import GroupRows
-from fedmpi.engine.groups import ClientGroup, _finite
+from fedmpi.engine.groups import ClientGroup
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.whereabouts import Whereabouts
@@ -104,6 +105,12 @@ def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
     (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
     hooks = Hooks(checked.algorithm, 3, Whereabouts())
+    assert not group._replays(hooks)
+    group._device, found = torch.device("cuda"), []
+    for hooks.rehearses in (False, True):  # as with a plug-in
+        found.append(group._replays(hooks))
+    group._device, hooks.rehearses = meta, False
+    assert found == [True, algorithm != "fedprox"]
     waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
     assert [client.adam.steps for client in clients] == steps
@@ -128,4 +135,5 @@ def test_a_group_size_that_nothing_reads_is_refused(fedmpi, suite):
 def test_one_lost_number_in_a_row_is_noticed(value, matrix):
     rows = GroupRows.starting(torch.ones(3, 40))
     getattr(rows, matrix)[1, 17] = value
-    assert _finite(rows).tolist() == [True, False, True]
+    assert finite(rows).tolist() == [True, False, True]
+    assert finite_ends((rows.parameters, rows.mean, rows.square)).tolist() == [True, False, True]

@@ -9,8 +9,8 @@ from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.kernels.grouped_batches import GroupGraphs
 from fedmpi.kernels.grouped_gin import GroupedGin, _Linear, losses
+from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build

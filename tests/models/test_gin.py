@@ -27,6 +27,17 @@ def flat(width=3, classes=2, **options):
     return FlatModel(build(GinOptions(**options), Shape(width, classes)))
 
 
+def test_a_model_on_another_device_starts_as_on_the_cpu(monkeypatch):
+    """A device has a generator of its own, which draws other numbers: "meta" has none and no values."""
+    alone, taken = flat(), []
+    elsewhere = FlatModel(build(GinOptions(), Shape(3, 2)), "meta")
+    original = torch.Tensor.copy_
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda own, other: taken.append(other) or original(own, other))
+    assert elsewhere.initialise(4, 7).device.type == "meta"
+    monkeypatch.undo()
+    assert torch.equal(taken[-1], alone.initialise(4, 7))
+
+
 def test_parameter_counts_are_those_of_the_released_code():
     model = flat()
     assert model.num_parameters == 29_506

@@ -32,7 +32,7 @@ class Outcome:
 
     `status` is ``complete``, ``differs`` (a device disagrees with the CPU, or two runs with each other),
     ``skipped``, ``timed out`` or ``failed``; `reason` is empty where it is ``complete``. `errors` are the
-    last lines of its standard error, kept where it failed or differs.
+    last lines of its standard error, kept where it is not good; they may name folders of the machine.
     """
 
     request: Request
@@ -57,7 +57,7 @@ class Outcome:
             "seconds": round(self.seconds, 1),
             "limit_seconds": self.request.limit_s,
             "findings": self.findings,
-            **({"errors": self.errors} if self.status in ("failed", "differs") else {}),
+            **({} if self.good else {"errors": self.errors}),
         }
 
 

@@ -26,7 +26,7 @@ _RESUMED = ("grouped", "csr")
 _STRUCK_AFTER = 5
 """Rounds that a run has recorded when it is killed."""
 
-_SHORT = ("rounds=10", "group_size=2", "server=shared")
+_SHORT = ("rounds=10", "group_size=2", "batch_size=16", "server=shared")
 """Settings of the case "grouped" on several ranks: each trains a group, so that sums travel."""
 
 

@@ -16,8 +16,8 @@ from fedmpi.benchmarks.peers import Pair
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.start import load_world
 
-_WARMUP = 2
-"""Rounds before the one that is profiled; the first captures a GPU's graphs."""
+_WARMUP = {"fedmpi": 12, "peer": 2}
+"""Rounds before the one that is profiled; in the first ones a GPU captures steps of new sizes."""
 
 _LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch")
 _SYNCHRONISATIONS = ("cudaStreamSynchronize", "cudaEventSynchronize")
@@ -32,7 +32,7 @@ def findings(request: Request) -> Iterator[Mapping[str, Any]]:
     device = pair.prepared.rounds.states.device
     actions = {"fedmpi": pair.own_round, "peer": pair.peer_round}
     for program, action in actions.items():
-        for _ in range(_WARMUP):
+        for _ in range(_WARMUP[program]):
             action()
         yield {"setting": request.setting, "program": program, **_profiled(action, device)}
 

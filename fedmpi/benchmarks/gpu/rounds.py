@@ -58,7 +58,7 @@ def checked_case(request: Request) -> Checked:
 
 
 def findings(request: Request) -> Iterator[Mapping[str, Any]]:
-    """Yield the times of the rounds of both programs, all of them, their ratio, and fedmpi's phases."""
+    """Yield the times of the rounds of both programs, all of them, with their ratio; then fedmpi's phases."""
     pair = Pair(checked_case(request), request.source, load_world().World())
     peer, own = times_in_turn(pair, request.repetitions, request.warmup)
     clients = pair.prepared.federation.num_clients
@@ -69,14 +69,15 @@ def findings(request: Request) -> Iterator[Mapping[str, Any]]:
         "seconds": {"fedmpi": own["wall_seconds"].record(), "peer": peer["wall_seconds"].record()},
         "client_seconds": own["wall_seconds"].median / clients,
         "ratio": median_with_interval(ratios(peer["wall_seconds"], own["wall_seconds"])),
-        "alone": _alone(pair),
     }
+    yield {"setting": request.setting, "alone": _alone(pair)}
 
 
 def _alone(pair: Pair) -> Mapping[str, float]:
     """Return the median seconds of fedmpi's rounds one after another, as in a run, and of their phases.
 
-    `clients` are those of the clients' training as the device counts them; they are part of `train`.
+    `clients` is the clients' training, a part of `train`: with grouped kernels from the first step to the
+    last as the device's clock has them.
     """
     device, rows = pair.prepared.rounds.states.device, []
     for _ in range(_ALONE):

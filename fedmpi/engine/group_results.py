@@ -1,0 +1,114 @@
+"""What a group's training leaves on a device, and what it is to each client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.engine.client_state import two_norm
+from fedmpi.engine.group_steps import GroupRows
+from fedmpi.graphs.transfer import Fetched
+from fedmpi.kernels.grouped_batches import HostBatch
+from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.models.outcome import Outcome
+
+Flops = list[tuple[int, int]]
+"""Of each client's pass, by model and as executed with padding."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a group's training left, on its way to the host.
+
+    Attributes
+    ----------
+    received, trained : float32 [k, length]
+        Parameters before and after; on the device, where MPI takes its memory.
+    gradients : float32 [k, length]
+        Of the last step of each client.
+    finite : bool [k]
+    outcomes : pair of [*]
+        Losses and hits of all steps.
+    """
+
+    received: Fetched | Tensor
+    trained: Fetched | Tensor
+    gradients: Fetched
+    finite: Fetched
+    outcomes: tuple[Fetched, Fetched]
+
+    @property
+    def rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Parameters before and after, and gradients; waits for the device."""
+        found = (self.received, self.trained, self.gradients)
+        received, trained, gradients = (
+            torch.from_numpy(each.get()) if isinstance(each, Fetched) else each for each in found
+        )
+        return received, trained, gradients
+
+
+def finite(rows: GroupRows) -> Tensor:
+    """Return whether each client's parameters and moments hold neither NaN nor infinity, bool [k]."""
+    matrices = (rows.parameters, rows.mean, rows.square)
+    if rows.parameters.device.type == "cpu":  # where torch's search for ends is slow
+        norms = [[two_norm(row) for row in each] for each in matrices]
+        return torch.isfinite(torch.tensor(norms)).all(dim=0)
+    return finite_ends(matrices)
+
+
+def finite_ends(matrices: tuple[Tensor, ...]) -> Tensor:
+    """Return whether the least and the largest number of each row of all matrices are finite, bool [k]."""
+    ends = [end for each in matrices for end in torch.aminmax(each, dim=1)]
+    return torch.isfinite(torch.stack(ends)).all(dim=0)
+
+
+def flops_of(batch: HostBatch, flops: ModelFlops, *, training: bool) -> Flops:
+    """Return the FLOPs of a batch's clients."""
+    sizes, found = batch.sizes, []
+    for graphs, nodes, edges in batch.counts:
+        counts = GraphCounts(graphs, nodes, edges)
+        padded = GraphCounts(sizes.graphs, sizes.nodes, edges)
+        passes = flops.training(counts) if training else flops.forward(counts)
+        found.append((passes.total, flops.executed(padded, training=training, kernels="grouped")))
+    return found
+
+
+class Tally:
+    """Results of the steps of k clients; they stay on the device until they are fetched."""
+
+    def __init__(self, clients: int) -> None:
+        self.steps, self.model_flops, self.executed_flops = ([0] * clients for _ in range(3))
+        self._batches: list[HostBatch] = []
+        self._losses: list[Tensor] = []
+        self._hits: list[Tensor] = []
+
+    def add(self, batch: HostBatch, flops: Flops, nats: Tensor, hits: Tensor) -> None:
+        """Take note of a step of k clients: losses and hits [k, B]."""
+        for place, (of_model, executed) in zip(batch.who, flops, strict=True):
+            self.steps[place] += 1
+            self.model_flops[place] += of_model
+            self.executed_flops[place] += executed
+        self._batches.append(batch)
+        self._losses.append(nats)
+        self._hits.append(hits)
+
+    def on_their_way(self) -> tuple[Fetched, Fetched]:
+        """Return all losses and hits, bound for the host."""
+        losses, hits = (torch.cat([each.flatten() for each in of]) for of in (self._losses, self._hits))
+        return Fetched(losses), Fetched(hits)
+
+    def outcomes(self, found: tuple[Fetched, Fetched]) -> list[Outcome]:
+        """Return each client's outcome of all its steps; waits for the device."""
+        nats, hits = found[0].get().astype(np.float64), found[1].get().astype(np.uint8)
+        pieces: list[list[npt.NDArray[np.int64]]] = [[] for _ in self.steps]
+        first = 0
+        for batch in self._batches:
+            for place, (graphs, _, _) in zip(batch.who, batch.counts, strict=True):
+                pieces[place].append(np.arange(first, first + graphs))
+                first += batch.sizes.graphs
+        chosen = [np.concatenate([np.zeros(0, np.int64), *each]) for each in pieces]
+        return [Outcome(nats[each], hits[each]) for each in chosen]
