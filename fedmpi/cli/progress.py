@@ -52,6 +52,9 @@ class Console:
         self._rich.print(Text.assemble(plain(f"{case.suite}/{case.name}", "bold"), plain(text)))
         if opening.first_round or opening.from_checkpoint:
             self._rich.print(f"continued after round {opening.first_round}")
+        elif opening.recorded:
+            again = f"its {opening.recorded} recorded rounds are run again"
+            self._rich.print(f"begun anew, because there is no checkpoint: {again}")
         if table.rows() != self._partition:  # cases often share one
             self._partition = table.rows()
             self._rich.print(_partition(table))

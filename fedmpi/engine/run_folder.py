@@ -36,13 +36,14 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class Opening:
     """Where a run starts: its first round (0-based), and whether from a checkpoint.
 
-    `fields` names those of the record beyond the common ones.
+    `fields` names those of the record beyond the common ones; `recorded` is how many rounds it already has.
     """
 
     first_round: int
     from_checkpoint: bool
     notice: str
     fields: frozenset[str] = frozenset()
+    recorded: int = 0
 
 
 class RunFolder:
@@ -165,7 +166,8 @@ class RunFolder:
             return Opening(self._case.rounds, False, record.notice or meanwhile)
         _refuse_other_data(record, partition, self._folder)
         self._held = held
-        return Opening(0, False, record.notice or "", frozenset(field.name for field in record.start.extra))
+        fields = frozenset(field.name for field in record.start.extra)
+        return Opening(0, False, record.notice or "", fields, record.rounds_completed)
 
     def find_checkpoint(self, rounds: Rounds) -> Saved | None:
         """Return the checkpoint that the run goes on from, if there is one (a collective call)."""

@@ -88,7 +88,9 @@ def test_a_damaged_record_is_rebuilt_and_continued(fedmpi, interrupted, tiny_sui
 def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, interrupted, tiny_suite, tmp_path):
     folder = interrupted()
     shutil.rmtree(folder / "checkpoints")
-    assert fedmpi("run", "--resume", folder).returncode == 0
+    done = fedmpi("run", "--resume", folder)
+    assert done.returncode == 0
+    assert "begun anew, because there is no checkpoint: its 2 recorded rounds are run again" in done.stdout
     run = load_run(folder)
     assert [attempt.first_round for attempt in run.attempts] == [0, 0]
     assert run.status == "complete"
