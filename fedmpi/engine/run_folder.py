@@ -166,8 +166,8 @@ class RunFolder:
             return Opening(self._case.rounds, False, record.notice or meanwhile)
         _refuse_other_data(record, partition, self._folder)
         self._held = held
-        fields = frozenset(field.name for field in record.start.extra)
-        return Opening(0, False, record.notice or "", fields, record.rounds_completed)
+        further = frozenset(field.name for field in record.start.extra)
+        return Opening(0, False, record.notice or "", further, record.rounds_completed)
 
     def find_checkpoint(self, rounds: Rounds) -> Saved | None:
         """Return the checkpoint that the run goes on from, if there is one (a collective call)."""
