@@ -253,7 +253,7 @@ class Steps:
         return self._replays[key].run(batch, numbers)
 
     def _captured(self, capture: Capture, batch: HostBatch, numbers: HostNumbers) -> _Replay:
-        """Capture a step; the trial that this takes moves nobody."""
+        """Capture a step. Capturing takes it once; afterwards the rows are as they were."""
         own_batch, own_numbers = self._graphs.sent(batch), numbers.sent(self._rows.parameters.device)
         before = [each.clone() for each in self._rows.all]
         captured = capture(lambda: self._take(own_batch, own_numbers))

@@ -24,7 +24,7 @@ from fedmpi.models.flat import Slot
 from fedmpi.models.options import GinOptions
 
 _CUTS = 8
-"""Pieces into which a GPU cuts the sum over nodes of a weight's gradient: one occupies too few cores."""
+"""Pieces in which a GPU sums a weight's gradient over nodes, side by side: one sum would leave most cores idle."""
 
 
 class _Neighbours(torch.autograd.Function):
