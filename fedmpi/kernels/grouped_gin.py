@@ -24,7 +24,7 @@ from fedmpi.models.flat import Slot
 from fedmpi.models.options import GinOptions
 
 _CUTS = 8
-"""Pieces in which a GPU sums a weight's gradient over nodes, side by side: one sum would leave most cores idle."""
+"""A GPU sums a weight's gradient over nodes in this many pieces at once; a single sum is too slow."""
 
 
 class _Neighbours(torch.autograd.Function):
