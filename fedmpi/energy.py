@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ POWERCAP = Path("/sys/class/powercap")
 """Where Linux shows RAPL."""
 
 _ABSENT = "not available"
+
+_GPU_TICK_S = 0.1
+"""Seconds between two readings of a GPU, at the least."""
 
 
 class Counter(Protocol):
@@ -67,20 +71,26 @@ class RaplDomain:
 
 
 class Gpu:
-    """A GPU, whose counter is in millijoules since the driver was loaded."""
+    """A GPU, whose counter is in millijoules since the driver was loaded.
+
+    It moves about ten times a second and is read as often at most: the driver may take milliseconds.
+    """
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml, self._handle = nvml, nvml.nvmlDeviceGetHandleByUUID(uuid)
         self.name = uuid
-        self._first = self._read()
+        self._first = self._last = self._read()
 
     def _read(self) -> int:
+        self._read_at = time.monotonic()
         return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
 
     def joules(self) -> float:
         """See `Counter`."""
         try:
-            return (self._read() - self._first) / 1e3
+            if time.monotonic() - self._read_at >= _GPU_TICK_S:
+                self._last = self._read()
+            return (self._last - self._first) / 1e3
         except self._nvml.NVMLError as error:
             raise OSError(str(error)) from error
 

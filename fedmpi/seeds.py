@@ -50,8 +50,21 @@ def key(seed: int, purpose: Purpose, *coordinates: int) -> int:
     *coordinates : int
         Client, round, step, layer: whatever tells this stream from others.
     """
-    text = ",".join(str(int(part)) for part in (seed, purpose, *coordinates))
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(_hash(seed, purpose, *coordinates).digest(), "little")
+
+
+def keys(count: int, seed: int, purpose: Purpose, *coordinates: int) -> list[int]:
+    """Return the keys of `count` streams that differ in one more coordinate, which counts from 0."""
+    common, found = _hash(seed, purpose, *coordinates), []
+    for number in range(count):
+        own = common.copy()
+        own.update(b",%d" % number)
+        found.append(int.from_bytes(own.digest(), "little"))
+    return found
+
+
+def _hash(*coordinates: int) -> hashlib.blake2b:
+    return hashlib.blake2b(",".join(map(str, map(int, coordinates))).encode(), digest_size=8)
 
 
 def words(stream: int, count: int) -> npt.NDArray[np.uint64]:

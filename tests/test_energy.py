@@ -103,12 +103,33 @@ def nvml(monkeypatch):
     return counters
 
 
-def test_gpus_are_added_from_when_they_were_found(nvml):
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock, in seconds, that tests move."""
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(energy.time, "monotonic", lambda: now.seconds)
+    return now
+
+
+def test_gpus_are_added_from_when_they_were_found(nvml, clock):
     found = energy.gpus(["GPU-a", "GPU-b"])
     assert found.joules() == 0.0
     nvml["GPU-a"] += 2500
     nvml["GPU-b"] += 1
+    clock.seconds += 0.2
     assert found.joules() == pytest.approx(2.501)
+
+
+def test_a_gpu_is_read_ten_times_a_second_at_most(nvml, clock):
+    found = energy.gpus(["GPU-a"])
+    nvml["GPU-a"] += 1000
+    clock.seconds += 0.05
+    assert found.joules() == 0.0
+    clock.seconds += 0.06
+    assert found.joules() == 1.0
+    nvml["GPU-a"] += 1000
+    clock.seconds += 0.05
+    assert found.joules() == 1.0
 
 
 def test_a_gpu_that_nvml_does_not_know_is_not_available(nvml):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedmpi.seeds import Purpose, keep_bits, key, permutation, words
+from fedmpi.seeds import Purpose, keep_bits, key, keys, permutation, words
 
 
 def test_words_are_splitmix64():
@@ -22,14 +22,18 @@ def test_an_element_does_not_depend_on_how_many_are_drawn():
 
 
 def test_keys_tell_coordinates_apart():
-    keys = {
+    found = {
         key(1, Purpose.DROPOUT, client, round, 0, layer)
         for client in range(9)
         for round in range(9)
         for layer in range(4)
     }
-    assert len(keys) == 9 * 9 * 4
+    assert len(found) == 9 * 9 * 4
     assert key(1, Purpose.DROPOUT, 12, 3) != key(1, Purpose.DROPOUT, 1, 23)
+
+
+def test_keys_of_several_streams_are_those_of_each():
+    assert keys(12, 1, Purpose.DROPOUT, 4, 7) == [key(1, Purpose.DROPOUT, 4, 7, last) for last in range(12)]
 
 
 @pytest.mark.parametrize("drop", [0.5, 0.25, 0.1, 0.9])

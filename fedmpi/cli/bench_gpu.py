@@ -27,7 +27,7 @@ def gpu(
     ] = None,
     parts: Annotated[
         str | None,
-        typer.Option(help="Of agreement, rounds, profile, resume, ranks; default all."),
+        typer.Option(help="Of agreement, rounds, profile, resume, ranks, sharing; default all."),
     ] = None,
     repetitions: Annotated[int, typer.Option(min=2, help="Pairs of rounds, all kept.")] = 10,
     warmup: Annotated[int, typer.Option(min=0, help="Pairs of rounds before, not measured.")] = 3,

@@ -23,7 +23,7 @@ def markdown(report: Report) -> str:
         It is no such report.
     """
     try:
-        parts = (_origin, _agreement, _rounds, _phases, _profile, _runs)
+        parts = (_origin, _agreement, _rounds, _phases, _profile, _runs, _sharing)
         tables = [part(report) for part in parts]
         return "\n\n".join(text for text in (*tables, _left_out(report)) if text)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -147,6 +147,23 @@ def _runs(report: Report) -> str:
         for each in _findings(report, "ranks")
     ]
     return "\n".join(lines)
+
+
+def _sharing(report: Report) -> str:
+    """Return a table of rounds by number of ranks."""
+    found = _findings(report, "sharing")
+    rows = [
+        [
+            each["setting"],
+            str(each["group_size"]),
+            str(each["ranks"]),
+            _ms(each["round_seconds"]),
+            _identical(each),
+        ]
+        for each in found
+    ]
+    heads = ("setting", "clients in a group", "ranks", "round", "results")
+    return f'Ranks that share the device (`server = "shared"`):\n\n{_table(heads, rows)}' if rows else ""
 
 
 def _identical(finding: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ last bits depend on the ranks.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ Delta = npt.NDArray[np.float32]
 def weighted_exponent(delta: Delta, weight: int) -> int:
     """Return the least E with ``|weight * delta| < 2**E`` for all elements."""
     largest = float(np.max(np.abs(delta), initial=0.0)) * weight
-    return int(np.frexp(largest)[1]) if largest > 0 else ZERO_EXPONENT
+    return math.frexp(largest)[1] if largest > 0 else ZERO_EXPONENT
 
 
 @compiled

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,8 @@ from fedmpi.kernels.grouped_batches import HostBatch
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome
 
-Flops = list[tuple[int, int]]
-"""Of each client's pass, by model and as executed with padding."""
+Counts = Sequence[int]
+"""Graphs, nodes and directed edges."""
 
 
 @dataclass(frozen=True)
@@ -66,35 +68,47 @@ def finite_ends(matrices: tuple[Tensor, ...]) -> Tensor:
     return torch.isfinite(torch.stack(ends)).all(dim=0)
 
 
-def flops_of(batch: HostBatch, flops: ModelFlops, *, training: bool) -> Flops:
-    """Return the FLOPs of a batch's clients."""
-    sizes, found = batch.sizes, []
-    for graphs, nodes, edges in batch.counts:
-        counts = GraphCounts(graphs, nodes, edges)
-        padded = GraphCounts(sizes.graphs, sizes.nodes, edges)
-        passes = flops.training(counts) if training else flops.forward(counts)
-        found.append((passes.total, flops.executed(padded, training=training, kernels="grouped")))
-    return found
+def flops_of(flops: ModelFlops, counts: Counts, padded: Counts, *, training: bool) -> tuple[int, int]:
+    """Return the FLOPs of a client's passes, by model and as executed with padding.
+
+    Both are proportional to graphs, nodes and edges, so that one call serves the passes of a round.
+
+    Parameters
+    ----------
+    flops : ModelFlops
+    counts, padded : list of int
+        Graphs, nodes and directed edges of all passes together, without padding and with it.
+    training : bool
+    """
+    found = flops.training(GraphCounts(*counts)) if training else flops.forward(GraphCounts(*counts))
+    return found.total, flops.executed(GraphCounts(*padded), training=training, kernels="grouped")
 
 
 class Tally:
     """Results of the steps of k clients; they stay on the device until they are fetched."""
 
     def __init__(self, clients: int) -> None:
-        self.steps, self.model_flops, self.executed_flops = ([0] * clients for _ in range(3))
+        self.steps = [0] * clients
+        self._counts = np.zeros((2, clients, 3), np.int64)
         self._batches: list[HostBatch] = []
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
 
-    def add(self, batch: HostBatch, flops: Flops, nats: Tensor, hits: Tensor) -> None:
+    def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
         """Take note of a step of k clients: losses and hits [k, B]."""
-        for place, (of_model, executed) in zip(batch.who, flops, strict=True):
+        for place in batch.who:
             self.steps[place] += 1
-            self.model_flops[place] += of_model
-            self.executed_flops[place] += executed
+        who = list(batch.who)
+        self._counts[0, who] += batch.counts
+        self._counts[1, who] += batch.padded
         self._batches.append(batch)
         self._losses.append(nats)
         self._hits.append(hits)
+
+    def flops(self, of: ModelFlops) -> list[tuple[int, int]]:
+        """Return the FLOPs of each client's steps: see `flops_of`."""
+        plain, padded = self._counts.tolist()
+        return [flops_of(of, *each, training=True) for each in zip(plain, padded, strict=True)]
 
     def on_their_way(self) -> tuple[Fetched, Fetched]:
         """Return all losses and hits, bound for the host."""
@@ -104,11 +118,14 @@ class Tally:
     def outcomes(self, found: tuple[Fetched, Fetched]) -> list[Outcome]:
         """Return each client's outcome of all its steps; waits for the device."""
         nats, hits = found[0].get().astype(np.float64), found[1].get().astype(np.uint8)
-        pieces: list[list[npt.NDArray[np.int64]]] = [[] for _ in self.steps]
+        pieces: list[list[slice]] = [[] for _ in self.steps]
         first = 0
         for batch in self._batches:
-            for place, (graphs, _, _) in zip(batch.who, batch.counts, strict=True):
-                pieces[place].append(np.arange(first, first + graphs))
+            for place, graphs in zip(batch.who, batch.counts[:, 0].tolist(), strict=True):
+                pieces[place].append(slice(first, first + graphs))
                 first += batch.sizes.graphs
-        chosen = [np.concatenate([np.zeros(0, np.int64), *each]) for each in pieces]
-        return [Outcome(nats[each], hits[each]) for each in chosen]
+        return [Outcome(_joined(nats, each), _joined(hits, each)) for each in pieces]
+
+
+def _joined(values: npt.NDArray[Any], pieces: Sequence[slice]) -> npt.NDArray[Any]:
+    return np.concatenate([values[:0], *(values[each] for each in pieces)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -115,20 +115,23 @@ def step_numbers(
     """
     taken, found = [0] * len(owners), []
     for who in steps:
-        keys = [masks.keys(owners[place].id, taken[place]) for place in who]
-        for place in who:
-            owners[place].adam.steps += 1
-            taken[place] += 1
-        adam = np.array([rate_and_correction(options, owners[place].adam.steps) for place in who])
-        positions, active = np.zeros(len(owners), np.int32), np.zeros((len(owners), 1), bool)
-        positions[list(who)], active[list(who)] = np.arange(len(who)), True
         layout = _layout(len(who), len(owners), masks.streams)
-        arrays = {"who": who, "place": positions, "active": active, "keys": keys}
-        arrays |= {"rates": adam[:, :1], "corrections": adam[:, 1:]}
-        found.append(HostNumbers(layout, layout.filled(arrays, device)))
+        block = layout.on_host(device)
+        arrays = layout.arrays(block)
+        arrays["who"][:], arrays["place"][:], arrays["active"][:] = who, 0, False
+        for number, place in enumerate(who):
+            owner = owners[place]
+            owner.adam.steps += 1
+            arrays["place"][place], arrays["active"][place] = number, True
+            arrays["keys"][number] = masks.keys(owner.id, taken[place])
+            numbers = rate_and_correction(options, owner.adam.steps)
+            arrays["rates"][number], arrays["corrections"][number] = numbers
+            taken[place] += 1
+        found.append(HostNumbers(layout, block))
     return found
 
 
+@lru_cache
 def _layout(acting: int, owners: int, streams: int) -> BlockLayout:
     return BlockLayout(
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Protocol
@@ -16,7 +16,7 @@ from fedmpi.case.schema import Case, SgdOptions
 from fedmpi.engine.capability_hooks import LocalPenalty
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Evaluation, Training
-from fedmpi.engine.group_results import Flops, Found, Tally, finite, flops_of
+from fedmpi.engine.group_results import Found, Tally, finite, flops_of
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.engine.hooks import Hooks
 from fedmpi.graphs.packed import GraphSet, Int
@@ -74,6 +74,9 @@ class Group(Protocol):
     def models(self) -> Models:
         """Start to bring all its clients' parameters to the host: `ClientState.all_parameters` by number."""
 
+    def receive(self, models: Mapping[int, Tensor]) -> None:
+        """Give its clients the models that are for them, by number: `ClientState.receive`."""
+
 
 class Alone:
     """A client by itself."""
@@ -96,6 +99,10 @@ class Alone:
     def models(self) -> Models:
         """See `Group.models`."""
         return lambda: {client.id: client.all_parameters().cpu().numpy() for client in self.clients}
+
+    def receive(self, models: Mapping[int, Tensor]) -> None:
+        """See `Group.receive`."""
+        _receive_each(self.clients, models)
 
 
 class ClientGroup:
@@ -135,8 +142,9 @@ class ClientGroup:
         self._graphs = GroupGraphs([train for train, _ in data], self._device, rounded=rounded)
         held_out = GroupGraphs([held_out for _, held_out in data], self._device, rounded=rounded)
         self._held_out = held_out.resident([None] * len(clients), everybody)
-        self._held_out_flops = flops_of(self._held_out, flops, training=False)
-        self._everything: tuple[HostBatch, Flops] | None = None
+        both = zip(self._held_out.counts.tolist(), self._held_out.padded.tolist(), strict=True)
+        self._held_out_flops = [flops_of(flops, *each, training=False) for each in both]
+        self._everything: HostBatch | None = None
         self._steps: Steps | None = None
         self._forward: Captured | None = None
 
@@ -166,8 +174,8 @@ class ClientGroup:
         masks = Masks(case.seed, round, case.model.layers + 1)
         steps = step_numbers(options, self.clients, [list(order) for order in orders], masks, self._device)
         for order, numbers in zip(orders, steps, strict=True):
-            batch, flops = self._batch(order)
-            tally.add(batch, flops, *self._steps.take(batch, numbers))
+            batch = self._batch(order)
+            tally.add(batch, *self._steps.take(batch, numbers))
         found = Found(
             received=received,
             trained=self._on_their_way(case, self._rows.parameters),
@@ -198,14 +206,12 @@ class ClientGroup:
                 steps.append({place: each for place, each in enumerate(step) if each is not _NOTHING})
         return steps
 
-    def _batch(self, order: dict[int, Int | None]) -> tuple[HostBatch, Flops]:
+    def _batch(self, order: dict[int, Int | None]) -> HostBatch:
         """Return a step's graphs; where they are all that all clients train on, they stay on the device."""
         if len(order) < len(self.clients) or any(numbers is not None for numbers in order.values()):
-            batch = self._graphs.batch([*order.values()], [*order])
-            return batch, flops_of(batch, self._flops, training=True)
+            return self._graphs.batch([*order.values()], [*order])
         if self._everything is None:
-            batch = self._graphs.resident([*order.values()], [*order])
-            self._everything = batch, flops_of(batch, self._flops, training=True)
+            self._everything = self._graphs.resident([*order.values()], [*order])
         return self._everything
 
     def _penalised(self, hooks: LocalPenalty, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
@@ -219,20 +225,21 @@ class ClientGroup:
     def _trainings(self, watch: DeviceWatch, tally: Tally, found: Found) -> dict[int, Training]:
         outcomes, lasting = tally.outcomes(found.outcomes), found.finite.get()
         received, trained, gradients = found.rows
-        wall, cpu, total, results = watch.wall, watch.cpu, sum(tally.model_flops), {}
+        flops, wall, cpu, results = tally.flops(self._flops), watch.wall, watch.cpu, {}
+        total = sum(of_model for of_model, _ in flops)
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
-                share = tally.model_flops[place] / total
+                of_model, executed = flops[place]
                 results[client.id] = Training(
                     samples=len(outcome.losses),
                     steps=tally.steps[place],
                     loss=outcome.mean_loss,
                     accuracy=outcome.accuracy,
                     gradient_norm=two_norm(self._shared.part(gradients[place])),
-                    model_flops=tally.model_flops[place],
-                    executed_flops=tally.executed_flops[place],
-                    wall_s=wall * share,
-                    cpu_s=cpu * share,
+                    model_flops=of_model,
+                    executed_flops=executed,
+                    wall_s=wall * of_model / total,
+                    cpu_s=cpu * of_model / total,
                     report=np.zeros(0, np.uint8),
                     received=self._shared.part(received[place]),
                     trained=self._shared.part(trained[place]),
@@ -263,7 +270,7 @@ class ClientGroup:
         nats, hits, results = loss.get(), right.get().astype(np.uint8), {}
         for place, client in enumerate(self.clients):
             if client.id in chosen:
-                graphs, cut = self._held_out.counts[place][0], client.num_validation
+                graphs, cut = int(self._held_out.counts[place, 0]), client.num_validation
                 parts = (slice(cut), slice(cut, graphs))
                 val, test = (Outcome(nats[place, part], hits[place, part]) for part in parts)
                 results[client.id] = Evaluation(val, test, *self._held_out_flops[place])
@@ -273,3 +280,17 @@ class ClientGroup:
         """See `Group.models`."""
         rows = Fetched(self._rows.parameters)
         return lambda: {client.id: row for client, row in zip(self.clients, rows.get(), strict=True)}
+
+    def receive(self, models: Mapping[int, Tensor]) -> None:
+        """See `Group.receive`; a model that is for all goes into all rows at once."""
+        first = models.get(self.clients[0].id)
+        if first is not None and all(models.get(client.id) is first for client in self.clients):
+            self._shared.unpack(first, self._rows.parameters)
+        else:
+            _receive_each(self.clients, models)
+
+
+def _receive_each(clients: Sequence[Client], models: Mapping[int, Tensor]) -> None:
+    for client in clients:
+        if client.id in models:
+            client.receive(models[client.id])

@@ -162,5 +162,9 @@ class Meter:
 
 def _peak_memory() -> list[float]:
     host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    device = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
+    device = 0
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        # Not max_memory_allocated(), which makes a sorted table of all figures first.
+        found = torch.cuda.memory_stats_as_nested_dict()
+        device = found["allocated_bytes"]["all"]["peak"] if found else 0
     return [float(host), float(device)]

@@ -343,13 +343,16 @@ class Rounds:
             weights = self.weights if plan.weights is None else plan.weights
             self.exchange.run(plan, participants, weights, deltas)
             models: dict[int, torch.Tensor] = {}
-            for number, client in self.clients.items():
+            of_client: dict[int, torch.Tensor] = {}
+            for number in self.clients:
                 group = int(plan.group[number])
                 if self.algorithm.regroups and not self.exchange.survivors[group]:
                     continue  # the group is new: there is no model before, and its clients keep their own
                 if group not in models:
                     models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)
-                client.receive(models[group])
+                of_client[number] = models[group]
+            for clients in self.states.groups:
+                clients.receive(of_client)
 
     def _exchange_prototypes(
         self, shape: PrototypeShape, participants: Ints, gathered: Gathered | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -146,7 +147,7 @@ def _result(
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])
     known = [done.loss, norm, *([] if done.received_loss is None else [done.received_loss])]
-    finite = bool(np.isfinite(known).all()) and done.finite
+    finite = all(map(math.isfinite, known)) and done.finite
     largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
     exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
     row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]

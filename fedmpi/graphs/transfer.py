@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,20 +49,26 @@ class BlockLayout:
         """Return the arrays of a block, as views."""
         cuts = torch.split(block, self._words)
         return {
-            name: cut.view(dtype)[: int(np.prod(shape))].view(shape)
+            name: cut.view(dtype)[: math.prod(shape)].view(shape)
             for (name, dtype, shape), cut in zip(self.parts, cuts, strict=True)
         }
 
-    def filled(self, arrays: Mapping[str, Any], device: torch.device) -> Tensor:
-        """Return a block in host memory that holds the given values."""
-        block = self.on_host(device)
-        for name, view in self.views(block).items():
-            view.numpy()[...] = arrays[name]
-        return block
+    def arrays(self, block: Tensor) -> dict[str, npt.NDArray[Any]]:
+        """Return the same of a block in host memory, as NumPy's."""
+        memory = block.numpy()
+        return {name: np.ndarray(shape, dtype, memory, start) for name, dtype, shape, start in self._in_host}
 
     @cached_property
     def _words(self) -> list[int]:
-        return [-(-int(np.prod(shape)) * dtype.itemsize // _WORD) for _, dtype, shape in self.parts]
+        return [-(-math.prod(shape) * dtype.itemsize // _WORD) for _, dtype, shape in self.parts]
+
+    @cached_property
+    def _in_host(self) -> list[tuple[str, np.dtype[Any], tuple[int, ...], int]]:
+        """Name, type, shape and first byte of each array."""
+        starts = _WORD * np.cumsum([0, *self._words])
+        types = [torch.empty(0, dtype=dtype).numpy().dtype for _, dtype, _ in self.parts]
+        parts = zip(self.parts, types, starts.tolist(), strict=False)
+        return [(name, dtype, shape, start) for (name, _, shape), dtype, start in parts]
 
 
 class Fetched:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from fedmpi.graphs.packed import Int
 from fedmpi.graphs.transfer import BlockLayout
 
 SPARE = 64
@@ -55,20 +56,10 @@ class Sizes:
     members: int
     members_back: int
 
-    @cached_property
+    @property
     def layout(self) -> BlockLayout:
         """The batch's arrays in a block."""
-        rows, whole = self.clients * self.nodes, torch.int32
-        parts = [
-            ("rows", whole, (rows,)),
-            ("graph_of", whole, (rows,)),
-            ("pooling", whole, (self.clients * self.bags + 1,)),
-            ("labels", torch.int64, (self.clients, self.graphs)),
-            ("weights", torch.float32, (self.clients, self.graphs)),
-        ]
-        for name, members in self._neighbourhoods:
-            parts += [(name, whole, (members,)), (f"{name}_starts", whole, (rows + _spare(members) + 1,))]
-        return BlockLayout(tuple(parts))
+        return _layout(self)
 
     @property
     def bags(self) -> int:
@@ -76,7 +67,8 @@ class Sizes:
         return self.graphs + _spare(self.nodes)
 
     @property
-    def _neighbourhoods(self) -> list[tuple[str, int]]:
+    def neighbourhoods(self) -> list[tuple[str, int]]:
+        """Names of their arrays, with the room for their members."""
         back = [] if self.members_back < 0 else [("closed_back", self.members_back)]
         return [("closed", self.members), *back]
 
@@ -145,7 +137,7 @@ class HostBatch:
     sizes : Sizes
     block : int64 [*]
         In host memory; empty where the batch stays on the device.
-    counts : tuple of (int, int, int)
+    counts : int64 [k, 3]
         Graphs, nodes and directed edges of each of its clients.
     who : tuple of int
         Places in the group of its clients.
@@ -155,11 +147,33 @@ class HostBatch:
 
     sizes: Sizes
     block: Tensor
-    counts: tuple[tuple[int, int, int], ...]
+    counts: Int
     who: tuple[int, ...]
     resident: GroupBatch | None = None
+
+    @property
+    def padded(self) -> Int:
+        """The same with what padding adds."""
+        found = self.counts.copy()
+        found[:, :2] = self.sizes.graphs, self.sizes.nodes
+        return found
 
 
 def _spare(members: int) -> int:
     """Return how many bags take the room that a batch does not need, whatever that is."""
     return members // SPARE + 1
+
+
+@lru_cache
+def _layout(sizes: Sizes) -> BlockLayout:
+    rows, whole = sizes.clients * sizes.nodes, torch.int32
+    parts = [
+        ("rows", whole, (rows,)),
+        ("graph_of", whole, (rows,)),
+        ("pooling", whole, (sizes.clients * sizes.bags + 1,)),
+        ("labels", torch.int64, (sizes.clients, sizes.graphs)),
+        ("weights", torch.float32, (sizes.clients, sizes.graphs)),
+    ]
+    for name, members in sizes.neighbourhoods:
+        parts += [(name, whole, (members,)), (f"{name}_starts", whole, (rows + _spare(members) + 1,))]
+    return BlockLayout(tuple(parts))

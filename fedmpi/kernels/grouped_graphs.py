@@ -77,11 +77,11 @@ class GroupGraphs:
             for order, place in zip(orders, who, strict=True)
         ]
         graphs, of = np.concatenate(numbers), pointers([len(each) for each in numbers])
-        nodes = _by_client(np.diff(self._graph_ptr)[graphs], of)
+        nodes = _by_client(self._nodes[graphs], of)
         members = _by_client(self._members[graphs], of)
         sizes = self._sizes(len(who), int(nodes.max()), int(np.diff(of).max()), int(members.sum()))
         block = sizes.layout.on_host(self._device)
-        views = {name: view.numpy() for name, view in sizes.layout.views(block).items()}
+        views = sizes.layout.arrays(block)
         names = ("rows", "graph_of", "pooling", "labels", "weights")
         arrays = (self._graph_ptr, self._rows, self._labels)
         _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
@@ -89,9 +89,8 @@ class GroupGraphs:
             if bags is not None:
                 to = (views[name], views[f"{name}_starts"])
                 _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, SPARE, *to)
-        edges = members - nodes
-        counts = zip(np.diff(of).tolist(), nodes.tolist(), edges.tolist(), strict=True)
-        return HostBatch(sizes, block, tuple(counts), tuple(who))
+        counts = np.stack([np.diff(of), nodes, members - nodes], axis=1)
+        return HostBatch(sizes, block, counts, tuple(who))
 
     def resident(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
         """Return a batch that stays on the device."""
@@ -103,6 +102,11 @@ class GroupGraphs:
         if batch.resident is not None:
             return batch.resident
         return GroupBatch.of(batch.sizes, batch.block.to(self._device, non_blocking=True), self._table)
+
+    @cached_property
+    def _nodes(self) -> Int:
+        """Nodes of each graph."""
+        return np.diff(self._graph_ptr)
 
     @cached_property
     def _members(self) -> Int:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.seeds import Purpose, keep_bits, key, words
+from fedmpi.seeds import Purpose, keep_bits, key, keys, words
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class DropoutStreams:
 
     def keys(self, layers: int) -> list[int]:
         """Return the keys of the first `layers` streams, as int64."""
-        return [_signed(self._stream(layer)) for layer in range(layers)]
+        streams = keys(layers, self.seed, Purpose.DROPOUT, self.client, self.round, self.step)
+        return list(map(_signed, streams))
 
     def words(self, layer: int, count: int) -> npt.NDArray[np.uint64]:
         """Return the first `count` uniform 64-bit words of a layer's stream, for other draws than dropout."""

@@ -144,8 +144,8 @@ class SharedPart:
         return row[slice(*self.ranges[0])]
 
     def unpack(self, values: Tensor, row: Tensor) -> None:
-        """Write a vector [size] into the shared elements of a flat vector."""
+        """Write a vector [size] into the shared elements of a flat vector, or of each row of a matrix."""
         done = 0
         for start, stop in self.ranges:
-            row[start:stop] = values[done : done + stop - start]
+            row[..., start:stop] = values[done : done + stop - start]
             done += stop - start

@@ -65,6 +65,12 @@ def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, m
     for each in by_part["resume"]:
         assert each["agrees"] and each["killed_after"] >= 5 and 0 < each["resumed_at"] < each["rounds"]
     assert [each["agrees"] for each in by_part["ranks"]] == [True, True]
+    assert [(each["ranks"], each["agrees"]) for each in by_part["sharing"]] == [
+        (1, True),
+        (2, True),
+        (4, True),
+    ]
+    assert "| synthetic | 1 | 4 | " in done.stdout
     assert page.read_text() == f"before\n{BEGIN}\n{done.stdout.rstrip()}\n{END}\nafter\n"
     again = fedmpi("bench", "gpu", "--from", "gpu.json")
     assert again.stdout == done.stdout
@@ -73,7 +79,7 @@ def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, m
 
 def test_all_parts_together_take_ten_minutes_at_most(source):
     asked = plan.requests(tuple(plan.LIMITS_S), plan.SETTINGS, "cuda", source, 10, 3)
-    assert len(asked) == 12
+    assert len(asked) == 13
     assert sum(each.limit_s for each in asked) <= 600
 
 

