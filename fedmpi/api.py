@@ -20,7 +20,7 @@ from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import read_side, split
 from fedmpi.analysis.frames import Frames, load
-from fedmpi.comm.launch import launcher
+from fedmpi.comm.launch import launcher, python
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted, RunFailed
@@ -80,7 +80,7 @@ def run(
     else:
         path = locations.find(str(suite))
         folder = Path(out or _RUNS / read(path).name)
-    command = [sys.executable, "-m", "fedmpi", "run", str(path), "--out", str(folder)]
+    command = [*python(), "run", str(path), "--out", str(folder)]
     command += [f"--set={key}={_toml(value)}" for key, value in (settings or {}).items()]
     command += [f"--plugin={plugin}" for plugin in plugins]
     command += ["--resume"] * resume

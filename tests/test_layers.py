@@ -44,7 +44,7 @@ def without_torch(arguments, folder):
         ["new", "mine.toml"],
         ["info"],
         ["jobs", "systems"],
-        ["leaderboard", "page"],
+        ["leaderboard", "page", *sorted((ROOT / "results/reference/leaderboard").glob("*.csv"))],
         ["jobs", "plan", "gcfl/table3", "--system", "generic-cpu"],
         ["jobs", "render", "gcfl/table3", "--system", "generic-gpu", "--to", "scripts"],
     ],

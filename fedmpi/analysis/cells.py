@@ -66,7 +66,7 @@ def grouped(items: Iterable[Item], mark: Callable[[Item], Mark]) -> dict[Mark, l
 
 @dataclass(frozen=True)
 class Cell(Generic[RecordT]):
-    """Complete runs whose configurations differ in suite, case name and seed only; at least one.
+    """Complete runs whose configurations differ in suite, case name and seeds only; at least one.
 
     Attributes
     ----------
@@ -125,11 +125,25 @@ def cells(runs: Sequence[Run]) -> list[Cell[Run]]:
     BadInput
         The same configuration and seed twice, or other clients for another seed.
     """
-    groups = grouped(runs, lambda run: key(run.config, "suite", "name", "seed"))
-    return [_cell(members) for members in groups.values()]
+    apart = ("suite", "name", "seed")
+    found = []
+    for members in grouped(runs, lambda run: key(run.config, *apart, "partition.seed")).values():
+        if redrawn([run.config for run in members]):
+            found.append(_cell(members, *apart, "partition.seed"))
+        else:
+            parts = grouped(members, lambda run: key(run.config, *apart))
+            found += [_cell(each, *apart) for each in parts.values()]
+    return found
 
 
-def _cell(runs: Sequence[Run]) -> Cell[Run]:
+def redrawn(configs: Iterable[Config]) -> bool:
+    """Return whether each seed of these has a partition of its own, so that a repetition draws both anew."""
+    pairs = {(int(each["seed"]), look_up(each, "partition.seed")) for each in configs}
+    seeds, of_partition = (set(part) for part in zip(*pairs, strict=True))
+    return len(of_partition) > 1 and len(pairs) == len(seeds)
+
+
+def _cell(runs: Sequence[Run], *apart: str) -> Cell[Run]:
     by_seed: dict[int, Run] = {}
     for run in sorted(runs, key=lambda run: int(run.config["seed"])):
         other = by_seed.setdefault(int(run.config["seed"]), run)
@@ -137,7 +151,7 @@ def _cell(runs: Sequence[Run]) -> Cell[Run]:
             raise BadInput(f"{run.folder} and {other.folder} are runs of one configuration; leave one out")
         if run.clients != runs[0].clients:
             raise BadInput(f"{run.folder} has other clients than {runs[0].folder}, by the same configuration")
-    return Cell(without(runs[0].config, "suite", "name", "seed"), by_seed)
+    return Cell(without(runs[0].config, *apart), by_seed)
 
 
 def by_rule(rule: str) -> Callable[[Run], Float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
 from fedmpi.comm.interrupt import Stopped
-from fedmpi.comm.launch import launcher
+from fedmpi.comm.launch import launcher, python
 from fedmpi.errors import RunFailed
 from fedmpi.store.reader import AttemptRecord, load_run
 
@@ -149,7 +148,7 @@ def attempt_of(command: Sequence[str], ranks: int, name: str) -> AttemptRecord:
     """
     started = launcher(ranks, name)
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
-        whole = [*started, sys.executable, "-m", "fedmpi", *command, "--out", folder]
+        whole = [*started, *python(), *command, "--out", folder]
         done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             raise RunFailed(f"{name}: on {ranks} ranks code {done.returncode}: {_reason(done)}")

@@ -272,6 +272,10 @@ def page(
         raise BadInput(f"--document: {_PAGE} is for {' and '.join(TRACKS)}; name another page")
     stored = [ROWS / f"{name}.csv" for name in names]
     listed = row_files.read(*(rows or (path for path in stored if path.exists() or track)))
+    if not listed:
+        where = ", ".join(map(str, rows or stored))
+        run_first = f"fedmpi leaderboard run {shlex.quote((track or TRACKS)[0])}"
+        raise BadInput(f"no rows in {where}: start it in fedmpi's checkout, or first run {run_first}")
     if stray := sorted({row.track for row in listed} - set(names)):
         raise BadInput(f"rows of {', '.join(stray)}, which --track does not name (shown: {', '.join(names)})")
     for each in found:

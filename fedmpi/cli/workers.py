@@ -7,7 +7,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from fedmpi.cli.options import Share, SweepOptions
 from fedmpi.cli.plan import Planned
-from fedmpi.comm.launch import launcher
+from fedmpi.comm.launch import launcher, python
 from fedmpi.errors import Interrupted
 
 _PR_SET_PDEATHSIG = 1
@@ -164,7 +163,7 @@ def _launch(given: str | None, ranks: int) -> list[str]:
     """Return the command that starts the ranks of a worker, up to ``run``."""
     if given is not None:
         return shlex.split(given)
-    return [*(launcher(ranks) if ranks > 1 else []), sys.executable, "-m", "fedmpi"]
+    return [*(launcher(ranks) if ranks > 1 else []), *python()]
 
 
 def _job() -> str:

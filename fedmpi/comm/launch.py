@@ -80,6 +80,22 @@ def launcher(ranks: int, name: str = "--ranks") -> list[str]:
     return [found, "-n", str(ranks)]
 
 
+def python(module: str = "fedmpi", folder: Path | None = None) -> list[str]:
+    """Return the words that start a module of this package in a process of its own.
+
+    Python would look into the folder where it starts first, and take one there that is called fedmpi for
+    the package: the checkout's, where it is started beside the checkout.
+
+    Parameters
+    ----------
+    module : str, optional
+    folder : Path, optional
+        Where it is started; by default here.
+    """
+    own = Path(__file__).parents[2]
+    return [sys.executable, *([] if own == (folder or Path.cwd()) else ["-P"]), "-m", module]
+
+
 def launchers_stream(descriptor: int) -> str | None:
     """Return where the launcher that started this rank writes 1, its output, or 2, its errors (Linux).
 

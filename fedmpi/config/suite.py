@@ -174,7 +174,7 @@ def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Choice]]:
-    matrix = _table(path, text, "matrix")
+    matrix = _flat(_table(path, text, "matrix"))
     for axis, values in matrix.items():
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: matrix.{axis} must be a list with at least one value")
@@ -191,6 +191,15 @@ def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Cho
         if count > 1:
             raise BadInput(f"{path}: matrix.{axis}: {label} stands {count} times; labels differ on an axis")
     return choices
+
+
+def _flat(table: Settings) -> Settings:
+    """Return a table whose keys are dotted: TOML reads ``partition.seed = [1, 2]`` as a table in a table."""
+    found: Settings = {}
+    for key, value in table.items():
+        inner = _flat(value) if isinstance(value, dict) and value else {"": value}
+        found |= {f"{key}.{name}" if name else key: each for name, each in inner.items()}
+    return found
 
 
 def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:

@@ -89,7 +89,6 @@ class Tally:
 
     def __init__(self, clients: int) -> None:
         self.steps = [0] * clients
-        self._counts = np.zeros((2, clients, 3), np.int64)
         self._batches: list[HostBatch] = []
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
@@ -98,17 +97,18 @@ class Tally:
         """Take note of a step of k clients: losses and hits [k, B]."""
         for place in batch.who:
             self.steps[place] += 1
-        who = list(batch.who)
-        self._counts[0, who] += batch.counts
-        self._counts[1, who] += batch.padded
         self._batches.append(batch)
         self._losses.append(nats)
         self._hits.append(hits)
 
     def flops(self, of: ModelFlops) -> list[tuple[int, int]]:
         """Return the FLOPs of each client's steps: see `flops_of`."""
-        plain, padded = self._counts.tolist()
-        return [flops_of(of, *each, training=True) for each in zip(plain, padded, strict=True)]
+        who = np.concatenate([batch.who for batch in self._batches])
+        plain, padded = (np.zeros((len(self.steps), 3), np.int64) for _ in range(2))
+        np.add.at(plain, who, np.concatenate([batch.counts for batch in self._batches]))
+        np.add.at(padded, who, np.concatenate([batch.padded for batch in self._batches]))
+        both = zip(plain.tolist(), padded.tolist(), strict=True)
+        return [flops_of(of, *each, training=True) for each in both]
 
     def on_their_way(self) -> tuple[Fetched, Fetched]:
         """Return all losses and hits, bound for the host."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
 
+from fedmpi.comm import launch
 from fedmpi.config import modes
 from fedmpi.errors import BadInput
 from fedmpi.jobs import files
@@ -171,7 +171,7 @@ def _megabytes(text: str) -> int:
 
 
 def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) -> Script:
-    program = shlex.join([sys.executable, "-m", "fedmpi"])
+    program = shlex.join(launch.python(folder=order.directory))
     contained = f"{system.launch.container} fedmpi" if system.launch.container else program
     environment = {
         **_SETTINGS,

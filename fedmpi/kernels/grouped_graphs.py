@@ -76,10 +76,11 @@ class GroupGraphs:
             np.arange(cuts[place], cuts[place + 1]) if order is None else cuts[place] + order
             for order, place in zip(orders, who, strict=True)
         ]
-        graphs, of = np.concatenate(numbers), pointers([len(each) for each in numbers])
+        lengths = [len(each) for each in numbers]
+        graphs, of = np.concatenate(numbers), pointers(lengths)
         nodes = _by_client(self._nodes[graphs], of)
         members = _by_client(self._members[graphs], of)
-        sizes = self._sizes(len(who), int(nodes.max()), int(np.diff(of).max()), int(members.sum()))
+        sizes = self._sizes(len(who), int(nodes.max()), max(lengths), int(members.sum()))
         block = sizes.layout.on_host(self._device)
         views = sizes.layout.arrays(block)
         names = ("rows", "graph_of", "pooling", "labels", "weights")
@@ -89,7 +90,7 @@ class GroupGraphs:
             if bags is not None:
                 to = (views[name], views[f"{name}_starts"])
                 _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, SPARE, *to)
-        counts = np.stack([np.diff(of), nodes, members - nodes], axis=1)
+        counts = np.array([lengths, nodes, members - nodes]).T
         return HostBatch(sizes, block, counts, tuple(who))
 
     def resident(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:

@@ -268,7 +268,11 @@ def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_
     assert f"`fedmpi leaderboard page --track {path}` writes this page" in text
     assert f"`fedmpi leaderboard run {path}` continues" in text
     rows = [each for method in found.methods for each in runs("one", method, mean=0.5)]
-    assert "Ranks need two federations and three methods" in pages([board(found, rows)], "mine.md")["mine.md"]
+    text = pages([board(found, rows)], "mine.md")["mine.md"]
+    assert "Ranks need two federations and three methods" in text
+    assert "| FedAvg | – | 50.00 | – |" in text
+    few = replace(board(found, rows), methods=("fedavg", "fedprox"))
+    assert "| FedProx | – | 50.00 | 0 better, 0 worse | – |" in pages([few], "mine.md")["mine.md"]
 
 
 def test_costs_without_a_measurement_or_a_target_are_left_out(demo):

@@ -27,6 +27,7 @@ def refused(done, words):
 
 def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     (tmp_path / "demo.toml").write_text(SUITE)
+    refused(fedmpi("leaderboard", "page"), "no rows in results/reference/leaderboard/graphs.csv")
     done = fedmpi("leaderboard", "run", "demo.toml")
     assert done.returncode == 0, done.stdout + done.stderr
     path = tmp_path / "results/reference/leaderboard/graphs.csv"

@@ -38,7 +38,7 @@ def script(fedmpi, world, tmp_path, monkeypatch):
         text = '[case]\npartition = "iid"\ndataset = { synthetic = { domains = 1 } }\n[matrix]\nseed = [0, 1, 2, 3, 4, 5, 6]'
         (tmp_path / "seven.toml").write_text(text)
         with monkeypatch.context() as patched:
-            patched.setattr(render.sys, "executable", "python")
+            patched.setattr(render.launch.sys, "executable", "python")
             fedmpi("jobs", "render", "seven.toml", "--system", "generic-cpu", "--to", "to", "--tasks", 3)
         (made,) = (tmp_path / "to").glob("sweep-*.sbatch")
         return made
@@ -91,10 +91,10 @@ def test_a_rendered_task_is_one_sweep_of_its_lines_of_the_list(world, script, tm
     assert bash(script("rendered"), variables=array(1, 3)) == (0, "")
     (call,) = world.calls("python")
     assert call.startswith(
-        f"python -m fedmpi sweep {tmp_path}/seven.toml --out {tmp_path}/results/runs/seven "
+        f"python -P -m fedmpi sweep {tmp_path}/seven.toml --out {tmp_path}/results/runs/seven "
     )
     assert f" --share 1/3 --cases {tmp_path}/to/cases-11.txt --ranks 11 --launch srun " in call
-    assert call.endswith(" python -m fedmpi")
+    assert call.endswith(" python -P -m fedmpi")
 
 
 @pytest.mark.parametrize("kind", ["sweep", "rendered"])

@@ -130,7 +130,8 @@ class Board:
 
     def average(self, method: str) -> float:
         """Return a method's average rank; NaN while nothing is ranked."""
-        return float(np.mean(self.ranks[method])) if self.ranks.get(method) else math.nan
+        ranks = self.ranks.get(method) if self.ranking else None
+        return float(np.mean(ranks)) if ranks else math.nan
 
 
 def board(found: Track, rows: Sequence[Row]) -> Board:

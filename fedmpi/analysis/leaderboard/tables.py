@@ -43,7 +43,7 @@ def _rank_line(found: Board, method: str) -> list[str]:
 
 
 def _tally(found: Board, method: str, reference: str) -> str:
-    if method == reference or method in UNRANKED:
+    if method == reference or method in UNRANKED or reference not in found.methods:
         return _NONE
     better, worse = tally(found, method, reference)
     return f"{better} better, {worse} worse"

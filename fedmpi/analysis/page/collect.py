@@ -93,6 +93,8 @@ class Digest:
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
+    redrawn: bool = False
+    """Whether each of its repetitions has a partition of its own."""
 
     @property
     def name(self) -> str:
@@ -106,18 +108,23 @@ class Digest:
 
     def setting(self, *across: str) -> dict[str, Any]:
         """Return what it has in common with the runs that it is compared with, across further settings."""
-        apart = ("suite", "name", "seed", "algorithm", "rounds", *across)
-        common = without(self.config, *apart, *(("partition.seed", *_METHOD) if self._draws else ()))
+        apart = ("suite", "name", "seed", "algorithm", "rounds", *across, *self._drawn)
+        common = without(self.config, *apart, *(_METHOD if self._pooled else ()))
         return common | {"metric": self.headline.name}
 
     def repeated(self) -> dict[str, Any]:
         """Return what it has in common with its repetitions."""
-        return without(self.config, "suite", "name", "seed", *(("partition.seed",) if self._draws else ()))
+        return without(self.config, "suite", "name", "seed", *self._drawn)
 
     @property
-    def _draws(self) -> bool:
-        """Whether its repetitions may draw their splits anew: judged by all examples, whoever holds them."""
+    def _pooled(self) -> bool:
+        """Whether it is judged by all examples, whoever holds them."""
         return self.headline.scope == "all"
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        """What its repetitions draw anew beside their seed."""
+        return ("partition.seed",) if self.redrawn or self._pooled else ()
 
 
 def digest(run: Run, target: float | None) -> Digest:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fedmpi.analysis.cells import UNSET, differing, grouped, key, shown, titles
+from fedmpi.analysis.cells import UNSET, differing, grouped, key, redrawn, shown, titles
 from fedmpi.analysis.names import (
     algorithm_looks,
     algorithm_name,
@@ -51,9 +52,7 @@ def settings(
         if values and all(value is None or isinstance(value, Mapping) for value in values):
             raise BadInput(f"--across {name}: no run has this setting: name one, such as optimizer.lr")
     found: dict[tuple[str, tuple[str, ...]], dict[str, dict[int, Digest]]] = {}
-    for run in digests:
-        if run.status != "complete":
-            continue
+    for run in _marked([run for run in digests if run.status == "complete"], across):
         own = run.clients if run.headline.scope == "client" else ()
         alike = found.setdefault((key(run.setting(*across)), own), {})
         seeds = alike.setdefault(key(run.repeated()), {})
@@ -70,6 +69,13 @@ def settings(
     if reference not in (None, *names, *map(algorithm_name, names)):
         raise BadInput(f"--reference {reference}: complete runs are of {', '.join(names) or 'no algorithm'}")
     return sorted_out
+
+
+def _marked(digests: Sequence[Digest], across: Sequence[str]) -> list[Digest]:
+    """Return the same runs, which say whether each of their repetitions has a partition of its own."""
+    groups = grouped(digests, lambda run: key(run.setting(*across, "partition.seed")))
+    drawn = {mark for mark, members in groups.items() if redrawn([run.config for run in members])}
+    return [replace(run, redrawn=key(run.setting(*across, "partition.seed")) in drawn) for run in digests]
 
 
 def legend(found: Sequence[Setting]) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 from fedmpi.benchmarks.gpu.part import MARK, packed
 from fedmpi.benchmarks.gpu.plan import Request
 from fedmpi.clock import Stopwatch
+from fedmpi.comm.launch import python
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
 
@@ -110,7 +110,7 @@ def run(
 def _run(outcome: Outcome, kept: Callable[[], object]) -> None:
     """Run one part as a process of its own."""
     request, watch, late = outcome.request, Stopwatch(), threading.Event()
-    command = [sys.executable, "-m", "fedmpi.benchmarks.gpu.part", packed(request)]
+    command = [*python("fedmpi.benchmarks.gpu.part"), packed(request)]
     with tempfile.TemporaryFile("w+") as errors, _started(command, errors) as process:
         timer = threading.Timer(request.limit_s, _end, [process, late])
         timer.start()

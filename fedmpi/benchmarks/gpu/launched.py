@@ -14,7 +14,7 @@ import numpy as np
 
 from fedmpi.benchmarks.gpu.plan import CHECKS, GROUPS_OF, RESUME, ROUNDS, Request, Skipped
 from fedmpi.benchmarks.gpu.rounds import checked_case
-from fedmpi.comm.launch import mpiexec
+from fedmpi.comm.launch import mpiexec, python
 from fedmpi.errors import RunFailed
 from fedmpi.store import events
 from fedmpi.store.identical import differences
@@ -116,7 +116,7 @@ def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
 
 def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]:
     """Return the run of a suite on the device, without ``--out``."""
-    command = [sys.executable, "-m", "fedmpi", "run", suite]
+    command = [*python(), "run", suite]
     for setting in (f"device={request.device}", *settings):
         command += ["--set", setting]
     return command
