@@ -19,8 +19,11 @@ def test_layers_import_only_downwards():
 
 BLOCKED = """
 import sys
-for name in ("torch", "mpi4py", "torch_geometric"):
-    sys.modules[name] = None
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "mpi4py", "torch_geometric"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refused())
 sys.argv = ["fedmpi", *{arguments!r}]
 from fedmpi.cli.main import main
 main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -12,8 +11,8 @@ import typer
 
 from fedmpi.cli.bench import alone
 from fedmpi.cli.options import Data
-from fedmpi.cli.terminal import say, write
-from fedmpi.config.documents import short
+from fedmpi.cli.terminal import refuse_no_file, say, write
+from fedmpi.config.documents import load_json, short
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 
@@ -89,6 +88,7 @@ def _measured(
     chosen = plan.SETTINGS if settings is None else _names(settings, known, "--settings")
     optional = [name for name in plan.LIMITS_S if name != "device"]
     wanted = ("device", *(optional if parts is None else _names(parts, optional, "--parts")))
+    refuse_no_file(out, "--out ")
     checkout = alone("gpu", 1)
     asked = {"device": device, "settings": list(chosen), "repetitions": repetitions, "warmup": warmup}
     requests = plan.requests(wanted, chosen, device, data.source(), repetitions, warmup)
@@ -109,6 +109,8 @@ def without_paths(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 def _names(text: str, known: Collection[str], option: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise BadInput(f"{option} {short(text)!r}: names with commas (valid: {', '.join(known)})")
     for name in names:
         if name not in known:
             hint = closest(name, known)
@@ -125,9 +127,9 @@ def _read(path: Path, option: str) -> str:
 
 def _stored(path: Path) -> dict[str, Any]:
     try:
-        report = json.loads(_read(path, "--from"))
-    except ValueError as error:
-        raise BadInput(f"--from {path}: no JSON ({error})") from error
-    if not isinstance(report, dict) or report.get("benchmark") != "gpu":
+        report = load_json(path, "report")
+    except BadInput as error:
+        raise BadInput(f"--from {error}") from error
+    if report.get("benchmark") != "gpu":
         raise BadInput(f"--from {path}: not what 'fedmpi bench gpu' writes")
     return report

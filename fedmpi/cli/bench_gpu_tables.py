@@ -36,8 +36,10 @@ def placed(page: str, tables: str) -> str:
     Raises
     ------
     BadInput
-        It has not both, once each.
+        It has not both, once each, or the tables have one.
     """
+    if BEGIN in tables or END in tables:
+        raise BadInput(f"the report holds {BEGIN} or {END}: no page takes it")
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end or BEGIN in after or END in before + after:

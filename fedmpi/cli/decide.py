@@ -93,6 +93,8 @@ def _keep(path: Path, design: Design, overrides: Sequence[str]) -> None:
     """Store how claims are decided, or refuse what a sweep that went before did not say."""
     now = {"max_seeds": design.max_seeds, "spending": design.spending, "set": list(overrides)}
     before: Mapping[str, Any] = load_json(path, "design") if path.exists() else now
+    if not isinstance(before.get("set", []), list):
+        raise BadInput(f"{path}: not what --until-decided writes; move it, and claims are decided anew")
     if before != now:
         words = [f"--max-seeds {before.get('max_seeds')}", f"--spending {before.get('spending')}"]
         words += [f"--set {shlex.quote(str(each))}" for each in before.get("set", [])]

@@ -89,7 +89,7 @@ def only_named(plan: Sequence[Planned], file: Path | None) -> list[Planned]:
         return list(plan)
     by_name = {item.checked.case.name: item for item in plan}
     try:
-        names = file.read_text().splitlines()
+        names = dict.fromkeys(name for name in file.read_text().splitlines() if name.strip())
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"--cases {file}: {getattr(error, 'strerror', 'not a text file')}") from error
     for name in names:

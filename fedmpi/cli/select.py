@@ -23,6 +23,7 @@ from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import say, show
 from fedmpi.cli.terminal import write as write_file
 from fedmpi.config import locations
+from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -126,9 +127,12 @@ def seed_list(text: str) -> list[int]:
     Raises
     ------
     BadInput
-        Something else than whole numbers of at most 18 digits.
+        Something else than whole numbers of at most 18 digits, or one of them twice.
     """
-    return whole_numbers(text, _SEED, "--seeds", "give whole numbers with commas, such as 1,2,3")
+    found = whole_numbers(text, _SEED, "--seeds", "give whole numbers with commas, such as 1,2,3")
+    if len(set(found)) < len(found):
+        raise BadInput(f"--seeds {short(text)}: each seed once")
+    return found
 
 
 _FIGURES = ("metric", "val", "test", "tried", "best test of any")

@@ -51,6 +51,9 @@ _CLAIMS = (
     *("suite", "cases", "against", "over"),
 )
 KINDS = ("lead", "level", "above", "alike", "gain", "improved", "more", "twice", "least")
+_OVER = ("more", "twice", "least")
+"""Kinds that count clients, or their gains, over a third method."""
+
 SOURCES = ("text", "table", "equal work")
 
 
@@ -213,13 +216,18 @@ def read_claims(path: Path) -> list[Claim]:
     Raises
     ------
     BadInput
-        The file cannot be read, or names a kind, a source or a metric that there is not.
+        The file cannot be read, names a kind, a source or a metric that there is not, or leaves out cases
+        that a kind needs.
     """
     claims = [Claim(**row) for row in table(path, _CLAIMS)]
     for claim in claims:
         for name, known in (("kind", KINDS), ("source", SOURCES), ("metric", ("", *KNOWN))):
             if (given := getattr(claim, name)) not in known:
                 raise BadInput(f"{path}: {name} {given}: there are {', '.join(known)}")
+        needed = ("cases", "against", *(("over",) if claim.kind in _OVER else ())) if claim.suite else ()
+        for name in needed:
+            if not getattr(claim, name):
+                raise BadInput(f"{path}: {claim.claim}: a claim of kind {claim.kind} needs {name}")
     return claims
 
 
@@ -235,16 +243,25 @@ def _figure(row: dict[str, str]) -> Published:
         improved, clients = (int(part) for part in printed.split("/"))
         value = improved / clients
     else:
-        value = math.nan if printed == DIVERGED else float(printed)
+        value = math.nan if printed == DIVERGED else _finite("value", printed)
+    seeds = int(row["seeds"])
+    if seeds < 1:
+        raise ValueError(f"seeds {seeds}: at least 1")
     return Published(
         **{name: row[name] for name in _TEXTS},
         printed=printed,
         value=value,
-        spread=float(row["spread"]) if row["spread"] else None,
+        spread=_finite("spread", row["spread"]) if row["spread"] else None,
         spread_of=row["spread_of"],
         clients=clients,
-        seeds=int(row["seeds"]),
+        seeds=seeds,
     )
+
+
+def _finite(name: str, text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{name} {text}: no number")
+    return value
 
 
 def table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:

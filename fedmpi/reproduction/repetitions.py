@@ -126,7 +126,8 @@ def pose(path: Path, claims: Sequence[Claim], overrides: Sequence[str], most: in
     BadInput
         The overrides leave no claim, or a claim's cases are of several configurations.
     """
-    suites.read(path, overrides)  # what is wrong with them alone is said as ever
+    if overrides:
+        plan(str(path), overrides)  # what is wrong with them alone is said as ever
     keys: dict[str, Mapping[Key, Mapping[Repetition, str]] | None] = {}
     found = []
     with settled():
@@ -139,7 +140,8 @@ def pose(path: Path, claims: Sequence[Claim], overrides: Sequence[str], most: in
             if all(each is not None for each in plans.values()):
                 found.append(_posed(claim, {cases: each for cases, each in plans.items() if each}, most))
     if not found:
-        raise BadInput(f"--set {' '.join(overrides)}: leaves no case of a claim about {path}")
+        chosen = f"--set {' '.join(overrides)}: leaves no case of" if overrides else "no case can be run of"
+        raise BadInput(f"{chosen} a claim about {path}")
     return found
 
 

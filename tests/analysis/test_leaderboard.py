@@ -75,6 +75,21 @@ def test_a_track_has_the_same_number_of_candidates_for_all(demo, tmp_path):
         track(unequal)
 
 
+def test_two_pairs_of_one_label_are_refused(tmp_path):
+    path = tmp_path / "alike.toml"
+    path.write_text(
+        """
+name = "alike"
+[matrix]
+data = [{ label = "A", partition.seed = 1 }, { label = "A-B", partition.seed = 2 }]
+setting = [{ label = "a", rounds = 1 }]
+algorithm = [{ label = "B-C", algorithm = "fedavg" }, { label = "C", algorithm = "fedprox" }]
+"""
+    )
+    with pytest.raises(BadInput, match="A-B-C is the label of 2 pairs"):
+        track(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -191,6 +191,11 @@ def test_a_page_without_both_marks_is_refused(page):
         placed(page, "tables")
 
 
+def test_tables_with_a_mark_are_refused():
+    with pytest.raises(BadInput, match="no page takes it"):
+        placed(f"{BEGIN}\n{END}", f"on {END}")
+
+
 @pytest.mark.parametrize(
     "parts", ["[]", '["x"]', '[{"part": "device"}]', '[{"part": "device", "findings": [3]}]']
 )
@@ -202,15 +207,22 @@ def test_other_json_is_refused_in_one_line(fedmpi, tmp_path, parts):
 
 
 def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    (tmp_path / "huge.json").write_text(f'{{"benchmark": "gpu", "parts": {10**400}}}')
     for options, line in (
         (("--device", "tpu"), "--device tpu: cuda or cpu"),
         (("--settings", "nci"), 'there is no nci; did you mean "nci1"?'),
         (("--parts", "rings"), "--parts: there is no rings"),
-        (("--from", "none.json"), "--from none.json: No such file"),
+        (("--parts", "rounds,"), "--parts 'rounds,': names with commas"),
+        (("--out", "here"), "--out here: a folder, where a file is to be written"),
+        (("--from", "none.json"), "--from none.json: cannot read this report"),
+        (("--from", "deep.json"), "--from deep.json: brackets deeper than 32 levels"),
+        (("--from", "huge.json"), "--from huge.json: "),
         (("--page", "none.md"), "--page none.md: No such file"),
     ):
         done = fedmpi("bench", "gpu", *options)
-        assert done.returncode == 2
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert line in done.stderr
 
 

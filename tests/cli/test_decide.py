@@ -86,6 +86,10 @@ def test_how_claims_are_decided_is_kept(fedmpi, claimed, tmp_path):
         "fedmpi: runs/until-decided.json: begun with --max-seeds 4 --spending pocock; "
         "claims that were looked at keep how they are decided\n",
     )
+    (tmp_path / "runs/until-decided.json").write_text('{"max_seeds": 4, "spending": "pocock", "set": 5}')
+    broken = fedmpi(*given, "--max-seeds", "4")
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
+    assert "until-decided.json: not what --until-decided writes" in broken.stderr
 
 
 @pytest.mark.parametrize(
@@ -96,6 +100,10 @@ def test_how_claims_are_decided_is_kept(fedmpi, claimed, tmp_path):
         (
             ["--until-decided", "--share", "0/2"],
             "--until-decided chooses the cases: leave --share and --cases out",
+        ),
+        (
+            ["--until-decided", "--set", "rounds=-1"],
+            "--set rounds: input should be greater than or equal to 1 (got -1)",
         ),
         (["--until-decided", "--spending", "all"], "--spending all: there are pocock, obrien-fleming"),
         (["--until-decided", "--rows", "empty"], "empty: no rows (.csv); make some with fedmpi report --csv"),

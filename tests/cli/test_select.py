@@ -66,3 +66,5 @@ def test_seeds_that_are_no_numbers_are_refused(fedmpi, tmp_path):
         2,
         "fedmpi: --seeds a,b: give whole numbers with commas, such as 1,2,3\n",
     )
+    done = fedmpi("paper", "select", tmp_path, "--seeds", "1,2,1")
+    assert (done.returncode, done.stderr) == (2, "fedmpi: --seeds 1,2,1: each seed once\n")

@@ -125,7 +125,7 @@ def test_shares_divide_a_suite_and_a_list_of_its_cases(fedmpi, tiny_suite, tmp_p
     done = fedmpi("sweep", tiny_suite, "--out", "runs", "--share", "1/2")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 0 complete, 1 to run")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedprox"]
-    (tmp_path / "list").write_text("self-train\nfedprox\nfedavg\n")
+    (tmp_path / "list").write_text("self-train\nfedprox\n\nfedavg\nself-train\n")  # each case once
     done = fedmpi("sweep", tiny_suite, "--out", "runs", "--cases", "list", "--share", "0/2")
     assert done.stdout.splitlines()[0] == "2 cases, 0 complete, 2 to run"
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["fedavg", "fedprox", "self-train"]

@@ -37,6 +37,9 @@ def test_what_is_wrong_is_named_with_its_line(written):
         read(written("P,T,,FedAvg,C,average,x,,,5,,s,c,,"))
     with pytest.raises(BadInput, match="line 3: metric best: there are average, min gain, ratio"):
         read(written("P,T,,FedAvg,C,average,1,,,5,,s,c,,", "P,T,,FedAvg,C,best,1,,,5,,s,c,,"))
+    for value, spread, seeds in (("nan", "", 5), ("1", "inf", 5), ("1e999", "", 5), ("1", "", 0)):
+        with pytest.raises(BadInput, match=r"line 2: .*: (no number|at least 1)"):
+            read(written(f"P,T,,FedAvg,C,average,{value},{spread},,{seeds},,s,c,,"))
     with pytest.raises(BadInput, match="the columns must be paper, table"):
         read(written(head="a,b\n"))
     with pytest.raises(BadInput, match=r"none\.csv: cannot read these rows"):
@@ -51,6 +54,10 @@ def test_a_claim_is_of_a_known_kind(written):
         read_claims(written("P,lead,rumour,Section 1,x,,,s,c,d,", head=head))
     with pytest.raises(BadInput, match="metric luck: there are , average, min gain"):
         read_claims(written("P,lead,text,Section 1,x,,luck,s,c,d,", head=head))
+    with pytest.raises(BadInput, match="x: a claim of kind lead needs against"):
+        read_claims(written("P,lead,text,Section 1,x,,,s,c,,", head=head))
+    with pytest.raises(BadInput, match="x: a claim of kind more needs over"):
+        read_claims(written("P,more,text,Section 1,x,,,s,c,d,", head=head))
 
 
 def test_what_has_no_suite_says_what_it_lacks(written):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +98,8 @@ def track(path: Path, overrides: Sequence[str] = ()) -> Track:
     Raises
     ------
     BadInput
-        It has not the axes of a track, a case whose seed is one of the winners', or methods with different
-        numbers of candidates.
+        It has not the axes of a track, a case whose seed is one of the winners', methods with different
+        numbers of candidates, or two pairs whose labels join to the same.
     """
     suite = read(path, overrides)
     candidates: dict[Pair, list[CaseSettings]] = {}
@@ -117,7 +118,13 @@ def track(path: Path, overrides: Sequence[str] = ()) -> Track:
         raise BadInput(
             f"{path}: methods have {listed} candidates; a leaderboard gives all of them the same number"
         )
-    return Track(suite, candidates)
+    found = Track(suite, candidates)
+    if len(found.pairs) < len(candidates):
+        label, count = Counter("-".join(pair) for pair in candidates).most_common(1)[0]
+        raise BadInput(
+            f"{path}: {label} is the label of {count} pairs of data and algorithm; change one name"
+        )
+    return found
 
 
 def chosen(found: Track, runs: Iterable[Run]) -> dict[Pair, Settings]:
