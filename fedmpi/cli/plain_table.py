@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Self
@@ -80,6 +80,8 @@ class PlainTable:
     ----------
     caption : str
         Stands below the table.
+    meanings : mapping of str to str
+        What headings mean; stands below for those of the columns that are shown.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class PlainTable:
         hint: str = WIDER,
     ) -> None:
         self.title, self.caption = title, ""
+        self.meanings: Mapping[str, str] = {}
         self._spare = spare or [heading for heading in headings[:left:-1] if heading not in wrapped]
         self._hint = hint
         self._columns = [
@@ -128,7 +131,9 @@ class PlainTable:
         yield Text("\n".join(lines), overflow="fold")
         shown = {id(column) for column in kept}
         left_out = dict.fromkeys(column.heading for column in self._columns if id(column) not in shown)
-        notes = [self.caption] if self.caption else []
+        headings = [column.heading for column in kept if column.heading in self.meanings]
+        meanings = "; ".join(f"{heading}: {self.meanings[heading]}" for heading in headings)
+        notes = [each for each in (self.caption, meanings and f"{meanings}.") if each]
         if left_out:
             notes.append(f"Left out: {', '.join(left_out)}; {self._hint}.")
         yield from (Text(visible(note), style="dim") for note in notes)

@@ -46,8 +46,8 @@ class Console:
         ranks, self._metrics = facts["mpi"]["size"], metrics
         text = (
             f": {method(case.config())} on {case.dataset.name}, "
-            f"{len(table.clients)} clients on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
-            f"{_parameters(max(facts['parameters']), facts['shared_parameters'])}"
+            f"{_clients(table)} on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
+            f"{_parameters(max(facts['parameters']), facts['shared_parameters'] * facts['communicates'])}"
         )
         self._rich.print(Text.assemble(plain(f"{case.suite}/{case.name}", "bold"), plain(text)))
         if opening.first_round or opening.from_checkpoint:
@@ -120,12 +120,18 @@ def _partition(table: PartitionTable) -> PlainTable:
     if columns[1] == columns[0]:
         alike.add("dataset")
     shown = [place for place, name in enumerate(COLUMNS) if name not in alike]
-    title = f"Partition: {len(rows)} clients, EMD {table.total_emd:.4f}"
+    title = f"Partition: {_clients(table)}, EMD {table.total_emd:.4f}"
     drawn = PlainTable(title, [COLUMNS[place] for place in shown], sum(place < 2 for place in shown))
     drawn.with_lines([row[place] for place in shown] for row in rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
         drawn.caption = f"and {len(rows) - _MOST_ROWS} more clients"
     return drawn
+
+
+def _clients(table: PartitionTable) -> str:
+    """Return "1 client" or "5 clients"."""
+    count = len(table.clients)
+    return f"{count} client{'s' * (count != 1)}"
 
 
 def _parameters(of_model: int, shared: int) -> str:

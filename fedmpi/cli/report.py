@@ -19,6 +19,7 @@ from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.leads import records
 from fedmpi.analysis.page.settings import apart, legend, settings
+from fedmpi.analysis.remarks import remarks
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
@@ -150,7 +151,8 @@ def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target:
     """Print the averages and, of what is in none, a line per run."""
     for table in mean_tables(found):
         screen.print(table)
-    for line in (*legend(found), *apart(found)):
+    known = [(run.config, run.attempts[-1].provenance) for run in runs if run.attempts]
+    for line in (*legend(found), *apart(found), *remarks(known)):
         screen.print(line)
     single = [run for run in runs if run.status != "complete"] if found else runs
     if single:

@@ -17,6 +17,8 @@ Row = TypeVar("Row")
 _HINT = "a wider terminal, `| less -S` or --html FILE shows them"
 _MOST_TASKS = 30
 _INTERVALS = "±: 95 % interval over seeds (Student's t)."
+_EXPLAINED = ("best by validation", "as published", "without twins")
+"""Headings that are explained below the table."""
 _ONE_SEED = "One seed each, so no interval."
 _LEADS = "A lead is paired by seed, + is better; decided where p < 0.05 after Holm over the dataset's leads."
 
@@ -31,6 +33,8 @@ def mean_tables(settings: Sequence[Setting]) -> list[PlainTable]:
         lead = [_LEADS] if repeated and any(len(each.cells) > 1 for each in alike) else []
         notes = (_INTERVALS if repeated else _ONE_SEED, *lead, "--by case shows single runs.")
         table.caption = " ".join(notes)
+        meanings = {each.heading: each.meaning for each in columns(alike)}
+        table.meanings = {each: meanings[each] for each in _EXPLAINED if each in meanings}
         found.append(table)
     return found
 

@@ -23,7 +23,7 @@ from fedmpi.cli.plan import (
 )
 from fedmpi.cli.sweep_progress import SweepProgress
 from fedmpi.cli.terminal import say
-from fedmpi.cli.workers import Worker
+from fedmpi.cli.workers import Worker, last_line
 from fedmpi.comm.launch import launcher
 from fedmpi.config import locations
 from fedmpi.config.documents import short
@@ -263,6 +263,8 @@ class _Sweep:
         self._done += code == 0
         self._finished += [item] if code == 0 else []
         place = "" if code == 0 else f"; see {item.folder / 'log.txt'}"
+        if code == BadInput.exit_code and (said := last_line(item.folder)):
+            place = f": {said}"
         meaning = _MEANING.get(code, f"ended with code {code}")
         meaning = "failed, a rank left without a word," if quiet else meaning
         self._say_done(item, f"{meaning} after {seconds:.0f} s{place}")
@@ -274,7 +276,9 @@ class _Sweep:
         left = self._total - self._done
         if left:
             words = f"{_count(left)} {'is' if left == 1 else 'are'}"
-            self._progress.say(f"{words} left; the same command continues {'it' if left == 1 else 'them'}")
+            refused = " once what was refused is mended" if BadInput.exit_code in self._codes else ""
+            rest = "it" if left == 1 else "them"
+            self._progress.say(f"{words} left; the same command continues {rest}{refused}")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
         if 3 in self._codes:

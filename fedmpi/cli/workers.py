@@ -159,6 +159,14 @@ def _end_with_parent(sweep: int) -> None:
         os._exit(Interrupted.exit_code)
 
 
+def last_line(folder: Path) -> str:
+    """Return the last line of a case's log, without the program's name; empty where there is none."""
+    with suppress(OSError):
+        lines = (folder / "log.txt").read_text(errors="replace").split("\n")
+        return next((line.removeprefix("fedmpi: ") for line in reversed(lines) if line.strip()), "")
+    return ""
+
+
 def _launch(given: str | None, ranks: int) -> list[str]:
     """Return the command that starts the ranks of a worker, up to ``run``."""
     if given is not None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from fedmpi.config.documents import load_toml
 from fedmpi.config.modes import Ranks, combine, read_mode, table_ranks
-from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
+from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override, toml_text
 from fedmpi.errors import BadInput
 
 _PART = r"[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*"
@@ -211,6 +211,8 @@ def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:
     }
     if "label" not in value or not change:
         example = '{ label = "a", rounds = 5 }'
+        if "name" in value:
+            example = toml_text({"label": str(value["name"]), axis: value})
         raise BadInput(f"{path}: matrix.{axis}: a table needs a label and settings, such as {example}")
     return _Choice(str(value["label"]), change, ranks)
 

@@ -95,6 +95,16 @@ def toml_text(value: Any) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean "x"?`` for the known word most like `word`, or nothing."""
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f'; did you mean "{matches[0]}"?' if matches else ""
+    """Return ``; did you mean "x"?`` for the known word most like `word`, or nothing.
+
+    Case, hyphens and underscores make no difference, and + is "plus": papers write FED-PUB and GCFL+.
+    """
+    folded: dict[str, str] = {}
+    for each in known:
+        folded.setdefault(_folded(each), each)
+    matches = difflib.get_close_matches(_folded(word), list(folded), n=1, cutoff=0.5)
+    return f'; did you mean "{folded[matches[0]]}"?' if matches else ""
+
+
+def _folded(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "").replace("+", "plus")

@@ -66,7 +66,7 @@ def stored_partition(
     }
 
 
-def facts_of(world: World, federation: Federation, states: States) -> dict[str, Any]:
+def facts_of(world: World, federation: Federation, states: States, hooks: Hooks) -> dict[str, Any]:
     """Return what the provenance says beside the environment: ranks, placement, sizes, device."""
     return {
         "mpi": world.describe(describe(states.device)),
@@ -74,6 +74,7 @@ def facts_of(world: World, federation: Federation, states: States) -> dict[str, 
         "client_costs": list(federation.costs),
         "parameters": states.num_parameters(),
         "shared_parameters": states.size,
+        "communicates": hooks.communicates,
         "model_flops": COUNTED if _counted(federation) else BY_FORMULA,
         "torch_threads": torch.get_num_threads(),
         "device": describe(states.device),

@@ -34,13 +34,12 @@ def notices_of(
         Ranks that may host clients.
     table : PartitionTable
     facts : mapping
-        What `facts_of` returned.
+        What `facts_of` and `remarks_of` returned.
     """
     yield from _about_ranks(case, workers, facts)
-    one_step = case.local_epochs == 1 and table.sizes[:, 0].max() <= case.batch_size
-    participants = hooks.participants(case.seed, 0, len(table.sizes), case.participation)
-    if remark := hooks.remark(len(participants), bool(one_step)):
-        yield f"{hooks.name}: {remark}"
+    if len(table.clients) == 1 and hooks.communicates:
+        yield "warning: one client, so nothing is federated; fedmpi options partition shows how to have more"
+    yield from (f"{hooks.name}: {text}" for text in facts["remarks"])
     if (population := table.partition.population) is not None:
         yield (
             f"each round samples {len(table.sizes):,} of {population.size:,} clients; a row stands for a "
@@ -51,6 +50,13 @@ def notices_of(
     for member in source.members(case.dataset.name):
         if refused := source.refused_of(member):
             yield f"{member}: {len(refused)} rows of its file are left out; partition/refused names them"
+
+
+def remarks_of(case: Case, hooks: Hooks, table: PartitionTable) -> list[str]:
+    """Return what the record keeps of an algorithm that is another one in this case."""
+    one_step = case.local_epochs == 1 and table.sizes[:, 0].max() <= case.batch_size
+    participants = hooks.participants(case.seed, 0, len(table.sizes), case.participation)
+    return [text] if (text := hooks.remark(len(participants), bool(one_step))) else []
 
 
 def _about_ranks(case: Case, workers: Sequence[int], facts: Mapping[str, Any]) -> Iterator[str]:

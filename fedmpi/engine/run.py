@@ -25,7 +25,7 @@ from fedmpi.engine.energy import find as find_energy
 from fedmpi.engine.facts import digests_of, facts_of, fields_of, stored_partition
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.notices import notices_of
+from fedmpi.engine.notices import notices_of, remarks_of
 from fedmpi.engine.rounds import RoundReport, Rounds
 from fedmpi.engine.run_folder import Opening, RunFolder
 from fedmpi.engine.signals import StopRequest
@@ -171,8 +171,9 @@ def _run(
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
-        known = {"energy": energy.describe(), "datasets": digests}
-        facts = {**facts_of(world, federation, states), **mended, **known}
+        remarks = remarks_of(case, hooks, table) if world.is_root else []
+        known = {"energy": energy.describe(), "datasets": digests, "remarks": remarks}
+        facts = {**facts_of(world, federation, states, hooks), **mended, **known}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()

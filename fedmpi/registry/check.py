@@ -94,6 +94,8 @@ def _check(suite: Suite, settings: CaseSettings) -> Checked:
         given = any(key == name or key.startswith(name + ".") for name in suite.overridden)
         place = "--set" if given else f"{suite.path}: case"
         joint = " " if given else "."
+        if given and "." in key and len(suite.cases) > 1:  # other cases may well have it
+            text = text.replace("unknown key", f"unknown key in the case {settings.name}", 1)
         raise BadInput(f"{place}{joint}{key}: {text}") from None
 
 
@@ -270,7 +272,9 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
     if detail["type"] != "extra_forbidden":
         shown = "" if isinstance(detail["input"], Mapping) else f" (got {detail['input']!r})"
         message = detail["msg"].removeprefix("Value error, ")
-        return message[0].lower() + message[1:] + shown
+        several = detail["type"].startswith(("int_", "float_")) and _is_list(detail["input"])
+        hint = "; give one value: several are an axis of a suite's [matrix]" if several else ""
+        return message[0].lower() + message[1:] + shown + hint
     fields: Mapping[str, Any] = kind.model_fields
     for part in detail["loc"][:-1]:
         inner = fields[str(part)].annotation
@@ -282,6 +286,10 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
 
     hint = elsewhere(key) or closest(str(detail["loc"][-1]), known)
     return f"unknown key{hint} (known: {', '.join(known)})"
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, str) and "," in value)
 
 
 def _fits(case: Case) -> None:

@@ -13,6 +13,9 @@ _OTHER_WORDS = {
     "num_clients": "clients",
     "num_rounds": "rounds",
     "seeds": "seed",
+    "epochs": "local_epochs",
+    "num_epochs": "local_epochs",
+    "dropout_rate": "dropout",
 }
 """What other programs call some keys."""
 
@@ -29,8 +32,9 @@ def elsewhere(key: str) -> str:
     """
     axis, _, last = key.rpartition(".")
     known = axes()
-    wanted = _OTHER_WORDS.get(last, last)
-    every = (setting for each in known.values() for entry in each.entries for setting in entry.settings)
+    every = [setting for each in known.values() for entry in each.entries for setting in entry.settings]
+    own = axis in known and any(setting.key == key for setting in every)
+    wanted = last if own else _OTHER_WORDS.get(last, last)
     keys = Counter(setting.key for setting in every if setting.key.rpartition(".")[2] == wanted)
     dotted = f"{axis}.{wanted}" if axis else wanted
     if dotted in keys and wanted != last:

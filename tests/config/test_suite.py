@@ -109,6 +109,10 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         ("[matrix]\nseed = 3", "matrix.seed must be a list"),
         ("[matrix]\nseed = []", "matrix.seed must be a list"),
         ("[matrix]\na = [{ rounds = 3 }]", "a table needs a label and settings"),
+        (
+            '[matrix]\nalgorithm = [{ name = "fedprox", mu = 0.1 }]',
+            'such as { label = "fedprox", algorithm = { name = "fedprox", mu = 0.1 } }',
+        ),
         ("[matrix]\nseed = [1]\n[[where]]\nwhen = { seed = 1 }", "exactly the tables `when` and `set`"),
         ("[[where]]\nwhen = { seed = 1 }\nskip = false", "or `skip = true`"),
         (

@@ -11,6 +11,8 @@ from fedmpi.registry.elsewhere import elsewhere
         ("algorithm.mu", "; fedprox, moon have it"),
         ("optimizer.learning_rate", "; did you mean optimizer.lr?"),
         ("seeds", "; did you mean seed?"),
+        ("epochs", "; did you mean local_epochs?"),
+        ("algorithm.epochs", "; fedsage-plus has it"),
         ("num_rounds", "; did you mean rounds?"),
         ("partition.alpha", "; dirichlet-label, dirichlet-quantity, fedgraphnn, population have it"),
         ("nonsense", ""),

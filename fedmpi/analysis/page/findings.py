@@ -15,6 +15,7 @@ from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.leads import figure_of
 from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.remarks import remarks
 from fedmpi.metrics.metric import Metric
 from fedmpi.registry.algorithms import ALGORITHMS
 
@@ -26,7 +27,9 @@ def findings(settings: Sequence[Setting]) -> Markup:
         counts = sorted({len(run.clients) for cell in each.cells for run in cell.runs.values()})
         number = f", {' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
         heading = f"{each.heading.removesuffix(number)}{number}"
-        said.append((heading, (_ahead(each), _leads(each), _where(each), _cost(each))))
+        runs = [run for cell in each.cells for run in cell.runs.values()]
+        notes = [f"{text}." for text in remarks((run.config, run.provenance) for run in runs)]
+        said.append((heading, (_ahead(each), _leads(each), _where(each), _cost(each), *notes)))
     return part("findings")(said)
 
 

@@ -21,13 +21,13 @@ _MEANINGS = {
     "client": {
         LAST: "mean over clients and seeds ± 95 % interval over seeds (Student's t)",
         BEST: "each client at its best round by validation",
-        PUBLISHED: "a client's best test value at splits of its cluster: chosen on test data",
+        PUBLISHED: "a client's best test value at splits of its cluster, chosen on test data",
     },
     "pooled": {
         LAST: "over all clients' test examples together, each under its client's new model; "
         "mean over seeds ± 95 % interval",
         BEST: "test score in the round of the best validation score",
-        PUBLISHED: "the best test score of any round: chosen on test data",
+        PUBLISHED: "the best test score of any round, chosen on test data",
     },
     "all": {LAST: "over all clients' examples together; mean over seeds ± 95 % interval"},
 }

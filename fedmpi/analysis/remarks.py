@@ -1,0 +1,24 @@
+"""What a reader of results should know of the algorithms behind them, as their records say."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fedmpi.analysis.cells import Config, grouped
+from fedmpi.analysis.names import algorithm_name
+from fedmpi.analysis.summary import setting
+
+
+def remarks(runs: Iterable[tuple[Config, Mapping[str, Any]]]) -> list[str]:
+    """Return lines, each once, about runs given by configuration and provenance."""
+    found: dict[str, None] = {}
+    for name, members in grouped(runs, lambda run: algorithm_name(str(setting(run[0], "algorithm")))).items():
+        for _, provenance in members:
+            found |= dict.fromkeys(f"{name}: {text}" for text in provenance.get("remarks", ()))
+        seconds = [float(each["mending_seconds"]) for _, each in members if "mending_seconds" in each]
+        if seconds:
+            spent = f"{statistics.median(seconds):.0f} s before round 1, in the total and not in s/round"
+            found[f"{name}: clients mend their parts of the graph, {spent}"] = None
+    return list(found)
