@@ -121,7 +121,10 @@ class Ordered:
             wishes = replace(self.request.wishes, ranks=most, tasks=1)
             plan = make(self.items, self.system, Paces(self.items), wishes)
         if not plan.batches:
-            raise BadInput(f"all {plan.total} cases are complete: there is nothing to render")
+            raise BadInput(
+                f"all {plan.total} cases are complete in {self.root}: nothing to render; "
+                "--out names another place"
+            )
         return self._scripts(plan, folder, template)
 
     def _scripts(self, plan: Plan, folder: Path, template: str) -> dict[str, str]:

@@ -158,9 +158,9 @@ def _row(each: Compared) -> list[str]:
     ours, maximum = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
     notes = [published.note] if published.note else []
     if published.lacks:
-        notes.insert(0, f"open: lacks {published.lacks}")
+        notes.insert(0, f"not run: lacks {published.lacks}")
     elif each.missing:
-        notes.insert(0, f"open: {len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases")
+        notes.insert(0, f"not run: {len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases")
     row = [published.paper, published.table, published.reading]
     row += [published.row, published.column, published.metric]
     row += [

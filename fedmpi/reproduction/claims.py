@@ -11,7 +11,7 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import MARGIN, RELATIVE_MARGIN
-from fedmpi.reproduction.judgement import OPEN, Question
+from fedmpi.reproduction.judgement import NOT_RUN, Question
 from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, KINDS, REFERENCE, Claim, Published
 from fedmpi.reproduction.results import Cell, Repetition
 from fedmpi.reproduction.statistics import Estimate
@@ -125,10 +125,10 @@ def asked(book: Book, claim: Claim, rule: str) -> Asked:
     """Return what a claim asks under one selection rule; a reading that no suite computes is open."""
     kind = BY_KIND[claim.kind]
     if not claim.suite:
-        return Asked(Question(None, 0.0, 0.0), OPEN)
+        return Asked(Question(None, 0.0, 0.0), NOT_RUN)
     estimate = kind.ours(book, claim, rule)
     question = Question(estimate, *kind.limits(book, claim), book.unpublished(claim))
-    return Asked(question, OPEN if estimate is None else kind.text(book, claim, estimate))
+    return Asked(question, NOT_RUN if estimate is None else kind.text(book, claim, estimate))
 
 
 def _sign(claim: Claim) -> int:

@@ -22,7 +22,7 @@ NOT_REACHED = "not reached at these settings"
 DEPENDS = "depends on the reading"
 """Confirmed in one reading of a paper, surely not in another."""
 
-OPEN = "open"
+NOT_RUN = "not run"
 MOST_SEEDS = 1000
 """Beyond it no number of seeds is named."""
 
@@ -58,7 +58,7 @@ class Judgement:
 
     ``confirmed``: the truth is surely between the limits; ``refuted``: surely not, and the settings are
     published; ``not reached at these settings``: surely not, and they are not; ``undecided at n seeds``;
-    ``open``: nothing was run; ``depends on the reading``: see `together`.
+    ``not run``: no runs; ``depends on the reading``: see `together`.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def judge(questions: Sequence[Question]) -> list[Judgement]:
         found[place] = Judgement(
             _answer(sure_inside, sure_outside, words), _answer(plain_inside, plain_outside, words)
         )
-    undecided = [place for place, answer in enumerate(found) if answer.corrected not in (*_SETTLED, OPEN)]
+    undecided = [place for place, answer in enumerate(found) if answer.corrected not in (*_SETTLED, NOT_RUN)]
     for place in undecided:
         found[place] = replace(found[place], needed=_needed(questions[place], LEVEL / len(undecided)))
     return found
@@ -133,12 +133,12 @@ def refusal(unpublished: str) -> str:
 
 
 def counts(answers: Sequence[str], refused: str) -> dict[str, int]:
-    """Return how many answers are surely not so (in the word given), confirmed, undecided, open."""
+    """Return how many answers are surely not so (in the word given), confirmed, undecided, not run."""
     known = {word: answers.count(word) for word in (refused, CONFIRMED, DEPENDS)}
     if not known[DEPENDS]:
         del known[DEPENDS]
-    nothing = answers.count(OPEN)
-    return {**known, "undecided": len(answers) - sum(known.values()) - nothing, OPEN: nothing}
+    nothing = answers.count(NOT_RUN)
+    return {**known, "undecided": len(answers) - sum(known.values()) - nothing, NOT_RUN: nothing}
 
 
 def in_words(answers: Sequence[str], refused: str) -> str:
@@ -171,7 +171,7 @@ def inside_p(question: Question, one: Estimate) -> float:
 
 def _undecided(question: Question) -> Judgement:
     if question.estimate is None:
-        return Judgement(OPEN, OPEN)
+        return Judgement(NOT_RUN, NOT_RUN)
     count = question.estimate.count
     text = f"undecided at {count} seed{'s' if count > 1 else ''}"
     return Judgement(text, text)

@@ -17,7 +17,7 @@ from fedmpi.config import locations
 from fedmpi.errors import BadInput
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
-from fedmpi.reproduction.judgement import FEWEST_SEEDS, OPEN, REFUTED, Judgement, Question, judge
+from fedmpi.reproduction.judgement import FEWEST_SEEDS, NOT_RUN, REFUTED, Judgement, Question, judge
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.published import table
 from fedmpi.reproduction.results import Cell, Results
@@ -34,7 +34,7 @@ _DUST = 1e-9
 """Error of a difference, relative to it, below which all runs differ alike: chance has no measure there."""
 
 _SHOWN = (HEADLINE, BY_VALIDATION)
-BETTER, WORSE, ALIKE, FEW, NOT_RUN = "better", "worse", "not told apart", "too few seeds", "not run"
+BETTER, WORSE, ALIKE, FEW = "better", "worse", "not told apart", "too few seeds"
 NO_CHOICE = "-"
 """The runs have no such score: clusterings no validation."""
 
@@ -144,7 +144,7 @@ def _answers(found: Sequence[Estimate | None], measured: Sequence[Estimate | Non
 
 def _answer(one: Estimate | None, judged: Judgement) -> str:
     """Return what a comparison says."""
-    if judged.corrected == OPEN:
+    if judged.corrected == NOT_RUN:
         return NOT_RUN
     if one is None or one.count < FEWEST_SEEDS:
         return FEW

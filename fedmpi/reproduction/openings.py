@@ -25,13 +25,13 @@ def coverage(found: Sequence[Compared]) -> dict[int, int]:
 
 
 def coverage_table(papers: Mapping[str, Mapping[int, int]]) -> str:
-    """Return a line per paper: cells published, with how many repetitions, open."""
+    """Return a line per paper: cells published, with how many repetitions, not run."""
     runs = sorted({count for each in papers.values() for count in each if count})
     headings = [
         "paper",
         "cells published",
         *(f"with {count} run{'s' * (count > 1)}" for count in runs),
-        "open",
+        "not run",
     ]
     rows = [
         [name, str(sum(each.values())), *(str(each.get(count, 0)) for count in runs), str(each.get(0, 0))]
@@ -46,7 +46,9 @@ def coverage_text(found: Sequence[Compared]) -> str:
     parts = [
         f"{cells} with {count} run{'s' * (count > 1)}" for count, cells in reversed(counts.items()) if count
     ]
-    return f"- {sum(counts.values())} cells published: {', '.join([*parts, f'{counts.get(0, 0)} open'])}.\n"
+    return (
+        f"- {sum(counts.values())} cells published: {', '.join([*parts, f'{counts.get(0, 0)} not run'])}.\n"
+    )
 
 
 def lacking_table(found: Sequence[Compared]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedmpi.analysis.cells import grouped
 from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.clusterings import judged_leads
-from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, OPEN, REFUTED
+from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
 from fedmpi.reproduction.scores import JUDGED
 from fedmpi.reproduction.tables import markdown
 from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
@@ -17,11 +17,11 @@ from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
 STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 """What can have become of a figure or claim: surely so, surely not so, neither, no runs."""
 
-_OF_STATES = {CONFIRMED: 0, REFUTED: 1, NOT_REACHED: 1, OPEN: 3}
+_OF_STATES = {CONFIRMED: 0, REFUTED: 1, NOT_REACHED: 1, NOT_RUN: 3}
 
 
 _MOST_NAMED = 5
-"""Confirmed figures or claims that the first page names; the papers' pages have all."""
+"""Figures or claims of a state that the first page names; the papers' pages have all."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,17 @@ class Tally:
 
     @property
     def confirmed(self) -> list[str]:
-        """What the first confirmed ones are called; a name of several is there once, with their number."""
-        names = Counter(name for name, answer in self.answers if answer == CONFIRMED)
+        """What is confirmed, by name."""
+        return self._named(0)
+
+    @property
+    def denied(self) -> list[str]:
+        """What is refuted or not reached, by name."""
+        return self._named(1)
+
+    def _named(self, place: int) -> list[str]:
+        """Return the first names in a state; one of several answers is there once, with their number."""
+        names = Counter(name for name, answer in self.answers if _OF_STATES.get(answer, 2) == place)
         said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
         more = [f"{len(said) - _MOST_NAMED} more"] if len(said) > _MOST_NAMED else []
         return said[:_MOST_NAMED] + more

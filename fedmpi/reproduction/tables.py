@@ -145,7 +145,7 @@ def spread_text(found: Sequence[Compared], rules: Sequence[str]) -> str:
 
 
 def counts_table(found: Sequence[Compared]) -> str:
-    """Return how many figures are confirmed, refuted, undecided and open, with and without the correction."""
+    """Return how many figures are in each state, with the correction and without."""
     rows = []
     word = refused(found)
     families = grouped(found, lambda each: (each.published.place, each.published.metric))

@@ -92,9 +92,9 @@ def test_what_hangs_on_settings_that_are_not_published_is_not_refuted(make_rows)
 def test_what_nothing_computes_says_what_it_lacks():
     missing = dataclasses.replace(FEDAVG, suite="", cases="", lacks="the data are not public")
     (found,) = compare([missing], Results([]))
-    assert (str(found.judged["last round"]), found.missing) == ("open", [])
+    assert (str(found.judged["last round"]), found.missing) == ("not run", [])
     (row,) = csv.DictReader(io.StringIO(as_csv([found])))
-    assert (row["command"], row["note"]) == ("", "open: lacks the data are not public")
+    assert (row["command"], row["note"]) == ("", "not run: lacks the data are not public")
 
 
 def test_gains_are_over_the_self_train_of_the_column(results):
@@ -112,9 +112,9 @@ def test_gains_without_self_train_are_refused(results):
         compare([figure("FedAvg", "ratio", "1/2", "fedavg")], results)
 
 
-def test_what_was_not_run_is_open():
+def test_what_was_not_run_says_so():
     (found,) = compare([FEDAVG], Results([]))
-    assert str(found.judged["last round"]) == "open"
+    assert str(found.judged["last round"]) == "not run"
     assert found.ours["last round"] is None
 
 
@@ -131,9 +131,9 @@ def test_the_table_has_a_row_per_figure(results):
         "P", "Table 3", "", "FedAvg", "PROTEINS (2)", "average", "0.7000", "0.040", "0.6500", "0.0707", "2",
         "last round", "0.6500", *["undecided at 2 seeds"] * 3,
         "fedmpi sweep gcfl/table3 --set dataset=PROTEINS --set method=fedavg",
-        "open: 3 of 5 cases",
+        "not run: 3 of 5 cases",
     ]  # fmt: skip
     assert [
         rows[2][name] for name in ("ours_mean", "ours_std", "ours_n", "selection", "as_published_mean")
     ] == [""] * 5
-    assert rows[2]["note"] == "open: 5 of 5 cases"
+    assert rows[2]["note"] == "not run: 5 of 5 cases"

@@ -19,7 +19,7 @@ def within(value, error, count=5, margin=0.02):
         (within(-0.1, 0.01), "**refuted**"),
         (within(0.03, 0.02), "undecided at 5 seeds, about 56 needed"),
         (within(0.3, math.nan, count=1), "undecided at 1 seed, at least 3 needed"),
-        (Question(None, -0.02, 0.02), "open"),
+        (Question(None, -0.02, 0.02), "not run"),
     ],
 )
 def test_a_question_alone(question, answer):
@@ -99,8 +99,8 @@ def test_a_published_figure_stays_as_unsure_as_it_is(difference, repetitions, ne
         (["refuted", "refuted"], "**refuted**"),
         (["confirmed", "not reached at these settings"], "**depends on the reading**"),
         (["confirmed", "undecided at 3 seeds"], "undecided at 3 seeds"),
-        (["undecided at 5 seeds", "open"], "undecided at 5 seeds"),
-        (["confirmed", "open"], "open"),
+        (["undecided at 5 seeds", "not run"], "undecided at 5 seeds"),
+        (["confirmed", "not run"], "not run"),
     ],
 )
 def test_two_readings_have_one_verdict(answers, verdict):
@@ -113,10 +113,10 @@ def test_two_readings_name_what_they_would_say_alone():
 
 
 def test_counts_in_words():
-    answers = ["refuted", "undecided at 3 seeds", "open", "refuted"]
-    assert in_words(answers, "refuted") == "2 refuted, 0 confirmed, 1 undecided, 1 open"
+    answers = ["refuted", "undecided at 3 seeds", "not run", "refuted"]
+    assert in_words(answers, "refuted") == "2 refuted, 0 confirmed, 1 undecided, 1 not run"
     answers = ["depends on the reading", "confirmed"]
     assert (
         in_words(answers, "refuted")
-        == "0 refuted, 1 confirmed, 1 depends on the reading, 0 undecided, 0 open"
+        == "0 refuted, 1 confirmed, 1 depends on the reading, 0 undecided, 0 not run"
     )

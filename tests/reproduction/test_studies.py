@@ -149,7 +149,7 @@ def test_cells_count_once_by_their_repetitions(make_rows):
     figures += [dataclasses.replace(each, reading="another") for each in figures]
     found = compare(figures, Results(rows))
     assert openings.coverage(found) == {0: 3, 1: 1, 2: 1}
-    assert openings.coverage_text(found) == "- 5 cells published: 1 with 2 runs, 1 with 1 run, 3 open.\n"
+    assert openings.coverage_text(found) == "- 5 cells published: 1 with 2 runs, 1 with 1 run, 3 not run.\n"
     (line,) = lines(openings.coverage_table({"GCFL": openings.coverage(found)}))
     assert line == ["GCFL", "5", "1", "1", "3"]
 

@@ -54,9 +54,9 @@ def test_improved_clients_are_counted_over_the_self_train_of_the_claim(make_rows
     assert "| it is so | text | self-train, 200 rounds | 9/10 | 2 | 0/10 | undecided" in table
 
 
-def test_without_runs_a_claim_is_open():
+def test_without_runs_a_claim_is_not_run():
     (found,) = verdicts([claim("lead", "fedavg")], FIGURES, Results([]))
-    assert {str(answer) for answer in found.judged.values()} == {"open"}
+    assert {str(answer) for answer in found.judged.values()} == {"not run"}
 
 
 def test_a_claim_about_no_published_cell_is_refused():
@@ -140,16 +140,16 @@ def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(make_r
         "| +0.1000 ± 0.0025 | **confirmed** | -0.1000 ± 0.0025 | **refuted** | **depends on the reading** |"
     )
     assert in_short([found], ["last round"]).splitlines() == [
-        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 open.",
-        "- Read one: of 1 of these, last round: 0 refuted, 1 confirmed, 0 undecided, 0 open.",
-        "- Read other: of 1 of these, last round: 1 refuted, 0 confirmed, 0 undecided, 0 open.",
+        "- Of 1 claims of the text, last round: 0 refuted, 0 confirmed, 1 depends on the reading, 0 undecided, 0 not run.",
+        "- Read one: of 1 of these, last round: 0 refuted, 1 confirmed, 0 undecided, 0 not run.",
+        "- Read other: of 1 of these, last round: 1 refuted, 0 confirmed, 0 undecided, 0 not run.",
     ]
 
 
-def test_a_reading_that_no_suite_computes_is_open(make_rows):
+def test_a_reading_that_no_suite_computes_is_not_run(make_rows):
     rows = make_rows("gcfl-plus", {10: [0.70], 42: [0.701], 79: [0.699]}, options=PLUS)
     rows += make_rows("fedavg", {10: [0.60], 42: [0.60], 79: [0.60]})
     other = Claim("GCFL", "level", "text", "it is so", "other", "", "", "", "")
     (found,) = verdicts([claim("level", "fedavg", reading="one"), other], FIGURES, Results(rows))
-    assert found.shown["last round"] == {"one": "+0.1000 ± 0.0025", "other": "open"}
-    assert str(found.judged["last round"]) == "open"
+    assert found.shown["last round"] == {"one": "+0.1000 ± 0.0025", "other": "not run"}
+    assert str(found.judged["last round"]) == "not run"
