@@ -218,7 +218,7 @@ def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:
 
 
 def _label(axis: str, value: Any) -> str:
-    text = str(value)
+    text = _readable(toml_text(value)) if isinstance(value, Mapping) else str(value)
     return axis.rpartition(".")[2] + text if isinstance(value, int | float) else text
 
 

@@ -95,6 +95,12 @@ def test_overriding_what_an_axis_sets_selects_its_values(expand):
     assert list(expand(overrides=["algorithm=self-train"])) == ["seed10-alone", "seed42-alone"]
 
 
+def test_a_table_in_the_place_of_an_axis_is_its_label(expand):
+    text = 'name = "demo"\n[matrix]\nalgorithm = ["fedavg", "fedprox"]'
+    (name,) = expand(text, ['algorithm={name = "fedprox", mu = 0.5}'])
+    assert name == "name=fedprox+mu=0.5"
+
+
 def test_overriding_anything_else_shows_in_the_name(expand):
     cases = expand(overrides=["seed=10", "algorithm=fedprox", "algorithm.mu=0.5"])
     assert list(cases) == ["seed10-prox-algorithm.mu=0.5"]
