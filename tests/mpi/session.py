@@ -69,17 +69,12 @@ INTERRUPTED_ON_THREE = (
 
 
 def interrupted(mpi, ranks):
-    """Return the cases that a session interrupts: all on 3 ranks of MPICH, a quarter in each other session."""
+    """Return the cases that a session interrupts: all on 3 ranks of MPICH, a part of them in each other one."""
     if (mpi, ranks) == ("mpich", 3):
         return INTERRUPTED + INTERRUPTED_ON_THREE
+    if (mpi, ranks) == ("openmpi", 4):
+        return INTERRUPTED[2::4] + INTERRUPTED[3::4]
     return INTERRUPTED[ranks - 1 :: 4]
-
-
-ALIKE = (
-    "fedprox", "self-train", "grouped", "centralised", "fedbn", "fedstar", "k-means", "fclg-by-round", "fclg-sampled",
-    "infograph", "mvgrl", "trimmed-mean", "krum", "fedper", "gcn", "sage", "parts", "fedpub",
-)  # fmt: skip
-"""Cases that send what another case sends: run under Open MPI on 4 ranks alone."""
 
 
 ALONE = (
@@ -94,7 +89,7 @@ def covered(mpi, ranks):
         names = [case["label"] for case in tomllib.load(file)["matrix"]["case"]]
     if ranks == 1 or (mpi, ranks) == ("openmpi", 2):
         return [name for name in names if name in ALONE]
-    return [name for name in names if mpi == "mpich" or ranks == 4 or name not in ALIKE]
+    return names
 
 
 class Silent:

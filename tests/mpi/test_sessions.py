@@ -14,8 +14,10 @@ from tests.mpi.session import SUITE, covered, interrupted
 LIMIT_S = 300
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [*(("mpich", ranks) for ranks in (1, 2, 3, 4)), *(("openmpi", ranks) for ranks in (1, 2, 4))],
+)
 def test_session(name, ranks, alone, tmp_path, fedmpi):
     mpi = find(name)
     session = SUITE.with_name("session.py")
