@@ -193,9 +193,15 @@ def key(config: Config, *apart: str) -> str:
 def titles(names: Sequence[str], configs: Sequence[Config]) -> list[str]:
     """Return a title for each configuration: its name, and what differs where several have one name."""
     return [
-        ", ".join([name, *(f"{key.rpartition('.')[2]} = {value}" for key, value in parts.items())])
+        ", ".join([name, *(f"{_short(key)} = {value}" for key, value in parts.items())])
         for name, parts in zip(names, differing(names, configs), strict=True)
     ]
+
+
+def _short(dotted: str) -> str:
+    """Return the last part of a setting's name, where that says whose it is."""
+    last = dotted.rpartition(".")[2]
+    return dotted if last == "seed" else last
 
 
 def differing(names: Sequence[str], configs: Sequence[Config]) -> list[dict[str, str]]:
