@@ -126,21 +126,29 @@ def cells(runs: Sequence[Run]) -> list[Cell[Run]]:
         The same configuration and seed twice, or other clients for another seed.
     """
     apart = ("suite", "name", "seed")
-    found = []
-    for members in grouped(runs, lambda run: key(run.config, *apart, "partition.seed")).values():
-        if redrawn([run.config for run in members]):
-            found.append(_cell(members, *apart, "partition.seed"))
-        else:
-            parts = grouped(members, lambda run: key(run.config, *apart))
-            found += [_cell(each, *apart) for each in parts.values()]
-    return found
+    drawn = {
+        mark
+        for mark, members in grouped(runs, _of_all_algorithms).items()
+        if redrawn([run.config for run in members])
+    }
+    names = {id(run): (*apart, *_PARTITION * (_of_all_algorithms(run) in drawn)) for run in runs}
+    groups = grouped(runs, lambda run: (key(run.config, *names[id(run)]), names[id(run)]))
+    return [_cell(members, *left_out) for (_, left_out), members in groups.items()]
+
+
+_PARTITION = ("partition.seed",)
+
+
+def _of_all_algorithms(run: Run) -> tuple[str, tuple[str, ...]]:
+    """Return what runs share that draw their repetitions alike, whatever their algorithm."""
+    return key(run.config, "suite", "name", "seed", "algorithm", "rounds", *_PARTITION), run.clients
 
 
 def redrawn(configs: Iterable[Config]) -> bool:
     """Return whether each seed of these has a partition of its own, so that a repetition draws both anew."""
     pairs = {(int(each["seed"]), look_up(each, "partition.seed")) for each in configs}
     seeds, of_partition = (set(part) for part in zip(*pairs, strict=True))
-    return len(of_partition) > 1 and len(pairs) == len(seeds)
+    return len(seeds) == len(of_partition) == len(pairs) > 1
 
 
 def _cell(runs: Sequence[Run], *apart: str) -> Cell[Run]:

@@ -19,6 +19,6 @@ def remarks(runs: Iterable[tuple[Config, Mapping[str, Any]]]) -> list[str]:
             found |= dict.fromkeys(f"{name}: {text}" for text in provenance.get("remarks", ()))
         seconds = [float(each["mending_seconds"]) for _, each in members if "mending_seconds" in each]
         if seconds:
-            spent = f"{statistics.median(seconds):.0f} s before round 1, in the total and not in s/round"
-            found[f"{name}: clients mend their parts of the graph, {spent}"] = None
+            spent = f"That took {statistics.median(seconds):.0f} s (median); s/round does not count it"
+            found[f"{name}: clients mend their parts of the graph before round 1. {spent}"] = None
     return list(found)

@@ -92,6 +92,8 @@ def _measured(
     checkout = alone("gpu", 1)
     asked = {"device": device, "settings": list(chosen), "repetitions": repetitions, "warmup": warmup}
     requests = plan.requests(wanted, chosen, device, data.source(), repetitions, warmup)
+    if idle := [part for part in wanted if parts and part not in {each.part for each in requests}]:
+        raise BadInput(f"--parts {idle[0]}: of the settings {', '.join(plan.GROUPS_OF)} only")
     machine = without_paths(collect({}, checkout))
     report = driver.run(requests, asked, machine, out, lambda line: say(line, sys.stderr))
     say(f"Findings: {out}", sys.stderr)
@@ -110,7 +112,9 @@ def without_paths(provenance: Mapping[str, Any]) -> dict[str, Any]:
 def _names(text: str, known: Collection[str], option: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
-        raise BadInput(f"{option} {short(text)!r}: names with commas (valid: {', '.join(known)})")
+        raise BadInput(
+            f"{option} {short(text)!r}: give names with commas between them (valid: {', '.join(known)})"
+        )
     for name in names:
         if name not in known:
             hint = closest(name, known)

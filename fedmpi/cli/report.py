@@ -151,8 +151,7 @@ def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target:
     """Print the averages and, of what is in none, a line per run."""
     for table in mean_tables(found):
         screen.print(table)
-    known = [(run.config, run.attempts[-1].provenance) for run in runs if run.attempts]
-    for line in (*legend(found), *apart(found), *remarks(known)):
+    for line in (*legend(found), *apart(found), *_remarks(found)):
         screen.print(line)
     single = [run for run in runs if run.status != "complete"] if found else runs
     if single:
@@ -169,6 +168,16 @@ def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target:
     for run in runs:
         if run.reason:
             screen.print(f"{run.folder}: {run.reason}")
+
+
+def _remarks(found: Sequence[Setting]) -> list[str]:
+    """Return what is particular to algorithms, setting by setting where there are several."""
+    lines = []
+    for each in found:
+        runs = [run for cell in each.cells for run in cell.runs.values()]
+        where = f"{each.heading}: " if len(found) > 1 else ""
+        lines += [f"{where}{line}" for line in remarks((run.config, run.provenance) for run in runs)]
+    return lines
 
 
 def _in_full(run: Run, target: float | None) -> dict[str, Any]:

@@ -264,7 +264,7 @@ class _Sweep:
         self._finished += [item] if code == 0 else []
         place = "" if code == 0 else f"; see {item.folder / 'log.txt'}"
         if code == BadInput.exit_code and (said := last_line(item.folder)):
-            place = f": {said}"
+            place = f": {said}{place}"
         meaning = _MEANING.get(code, f"ended with code {code}")
         meaning = "failed, a rank left without a word," if quiet else meaning
         self._say_done(item, f"{meaning} after {seconds:.0f} s{place}")

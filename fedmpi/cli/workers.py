@@ -160,10 +160,10 @@ def _end_with_parent(sweep: int) -> None:
 
 
 def last_line(folder: Path) -> str:
-    """Return the last line of a case's log, without the program's name; empty where there is none."""
+    """Return the last line that fedmpi ended with in a case's log; empty where there is none."""
     with suppress(OSError):
-        lines = (folder / "log.txt").read_text(errors="replace").split("\n")
-        return next((line.removeprefix("fedmpi: ") for line in reversed(lines) if line.strip()), "")
+        lines = reversed((folder / "log.txt").read_text(errors="replace").split("\n"))
+        return next((line.removeprefix("fedmpi: ") for line in lines if line.startswith("fedmpi: ")), "")
     return ""
 
 

@@ -42,6 +42,8 @@ MOST_CASES = 20_000
 _UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints"})
 """Settings that decide no result: a case that is given another goes on under its name."""
 
+_LONGEST_EXAMPLE = 100
+"""Characters of a user's own table in a message."""
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
 
 
@@ -198,7 +200,11 @@ def _flat(table: Settings) -> Settings:
     found: Settings = {}
     for key, value in table.items():
         inner = _flat(value) if isinstance(value, dict) and value else {"": value}
-        found |= {f"{key}.{name}" if name else key: each for name, each in inner.items()}
+        for name, each in inner.items():
+            axis = f"{key}.{name}" if name else key
+            if axis in found:
+                raise BadInput(f"matrix.{axis}: given twice")
+            found[axis] = each
     return found
 
 
@@ -212,14 +218,16 @@ def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:
     if "label" not in value or not change:
         example = '{ label = "a", rounds = 5 }'
         if "name" in value:
-            example = toml_text({"label": str(value["name"]), axis: value})
+            own = toml_text({"label": str(value["name"]), axis: value})
+            example = own if len(own) <= _LONGEST_EXAMPLE else example
         raise BadInput(f"{path}: matrix.{axis}: a table needs a label and settings, such as {example}")
     return _Choice(str(value["label"]), change, ranks)
 
 
 def _label(axis: str, value: Any) -> str:
     text = _readable(toml_text(value)) if isinstance(value, Mapping) else str(value)
-    return axis.rpartition(".")[2] + text if isinstance(value, int | float) else text
+    last = axis.rpartition(".")[2]
+    return (axis if last == "seed" else last) + text if isinstance(value, int | float) else text
 
 
 def _rule(path: Path, rule: Any) -> _Rule:

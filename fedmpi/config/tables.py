@@ -91,7 +91,7 @@ def toml_text(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {toml_text(item)}" for key, item in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(toml_text(item) for item in value) + "]"
-    return json.dumps(value)
+    return json.dumps(value, default=str)  # TOML has dates
 
 
 def closest(word: str, known: Iterable[str]) -> str:

@@ -162,9 +162,6 @@ class Meter:
 
 def _peak_memory() -> list[float]:
     host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    device = 0
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        # Not max_memory_allocated(), which makes a sorted table of all figures first.
-        found = torch.cuda.memory_stats_as_nested_dict()
-        device = found["allocated_bytes"]["all"]["peak"] if found else 0
+    found = torch.cuda.memory_stats_as_nested_dict()  # max_memory_allocated() sorts all figures first
+    device = found["allocated_bytes"]["all"]["peak"] if found else 0  # nothing without a GPU in use
     return [float(host), float(device)]

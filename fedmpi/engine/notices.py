@@ -37,7 +37,7 @@ def notices_of(
         What `facts_of` and `remarks_of` returned.
     """
     yield from _about_ranks(case, workers, facts)
-    if len(table.clients) == 1 and hooks.communicates:
+    if len(table.clients) == 1 and hooks.communicates and table.partition.population is None:
         yield "warning: one client, so nothing is federated; fedmpi options partition shows how to have more"
     yield from (f"{hooks.name}: {text}" for text in facts["remarks"])
     if (population := table.partition.population) is not None:

@@ -160,7 +160,7 @@ def _row(each: Compared) -> list[str]:
     if published.lacks:
         notes.insert(0, f"not run: lacks {published.lacks}")
     elif each.missing:
-        notes.insert(0, f"not run: {len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases")
+        notes.insert(0, f"{len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases not run")
     row = [published.paper, published.table, published.reading]
     row += [published.row, published.column, published.metric]
     row += [

@@ -122,7 +122,7 @@ class Kind:
 
 
 def asked(book: Book, claim: Claim, rule: str) -> Asked:
-    """Return what a claim asks under one selection rule; a reading that no suite computes is open."""
+    """Return what a claim asks under one selection rule; a reading that no suite computes is not run."""
     kind = BY_KIND[claim.kind]
     if not claim.suite:
         return Asked(Question(None, 0.0, 0.0), NOT_RUN)

@@ -17,7 +17,8 @@ from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
 STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 """What can have become of a figure or claim: surely so, surely not so, neither, no runs."""
 
-_OF_STATES = {CONFIRMED: 0, REFUTED: 1, NOT_REACHED: 1, NOT_RUN: 3}
+_SURE, _DENIED, _OPEN, _NOT_RUN = STATES
+_OF_ANSWERS = {CONFIRMED: _SURE, REFUTED: _DENIED, NOT_REACHED: _DENIED, NOT_RUN: _NOT_RUN}
 
 
 _MOST_NAMED = 5
@@ -45,22 +46,22 @@ class Tally:
     @property
     def counts(self) -> list[int]:
         """How many answers are in each of `STATES`; what depends on the reading is undecided."""
-        states = [_OF_STATES.get(answer, 2) for _, answer in self.answers]
-        return [states.count(place) for place in range(len(STATES))]
+        states = [_OF_ANSWERS.get(answer, _OPEN) for _, answer in self.answers]
+        return [states.count(state) for state in STATES]
 
     @property
     def confirmed(self) -> list[str]:
         """What is confirmed, by name."""
-        return self._named(0)
+        return self._named(_SURE)
 
     @property
     def denied(self) -> list[str]:
         """What is refuted or not reached, by name."""
-        return self._named(1)
+        return self._named(_DENIED)
 
-    def _named(self, place: int) -> list[str]:
+    def _named(self, state: str) -> list[str]:
         """Return the first names in a state; one of several answers is there once, with their number."""
-        names = Counter(name for name, answer in self.answers if _OF_STATES.get(answer, 2) == place)
+        names = Counter(name for name, answer in self.answers if _OF_ANSWERS.get(answer, _OPEN) == state)
         said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
         more = [f"{len(said) - _MOST_NAMED} more"] if len(said) > _MOST_NAMED else []
         return said[:_MOST_NAMED] + more

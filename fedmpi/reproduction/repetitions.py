@@ -140,8 +140,7 @@ def pose(path: Path, claims: Sequence[Claim], overrides: Sequence[str], most: in
             if all(each is not None for each in plans.values()):
                 found.append(_posed(claim, {cases: each for cases, each in plans.items() if each}, most))
     if not found:
-        chosen = f"--set {' '.join(overrides)}: leaves no case of" if overrides else "no case can be run of"
-        raise BadInput(f"{chosen} a claim about {path}")
+        raise BadInput(f"--set {' '.join(overrides)}: leaves no case of a claim about {path}")
     return found
 
 

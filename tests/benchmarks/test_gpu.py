@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from torch.autograd import DeviceType
 
-from fedmpi.benchmarks.gpu import agreement, driver, plan, profile
+from fedmpi.benchmarks.gpu import agreement, driver, launched, plan, profile
 from fedmpi.benchmarks.gpu.part import packed, unpacked
 from fedmpi.cli.bench_gpu import without_paths
 from fedmpi.cli.bench_gpu_tables import BEGIN, END, placed
@@ -87,6 +87,12 @@ def test_a_request_survives_the_command_line(request_of, tmp_path):
     asked = request_of("rounds", source=DataSource(tmp_path, tmp_path / "mirror", offline=True))
     assert unpacked(packed(asked)) == asked
     assert unpacked(packed(request_of("rounds"))) == request_of("rounds")
+
+
+def test_whole_runs_read_the_data_that_the_kit_was_given(request_of, tmp_path):
+    asked = request_of("sharing", source=DataSource(tmp_path / "data", tmp_path / "mirror", offline=True))
+    words = launched._command(asked, "gpu/rounds", ())
+    assert words[-5:] == ["--data", f"{tmp_path}/data", "--mirror", f"{tmp_path}/mirror", "--offline"]
 
 
 def test_a_part_that_takes_too_long_keeps_its_findings_and_the_next_one_runs(run, request_of, monkeypatch):
@@ -214,7 +220,11 @@ def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
         (("--device", "tpu"), "--device tpu: cuda or cpu"),
         (("--settings", "nci"), 'there is no nci; did you mean "nci1"?'),
         (("--parts", "rings"), "--parts: there is no rings"),
-        (("--parts", "rounds,"), "--parts 'rounds,': names with commas"),
+        (("--parts", "rounds,"), "--parts 'rounds,': give names with commas"),
+        (
+            ("--parts", "sharing", "--settings", "proteins"),
+            "--parts sharing: of the settings synthetic, nci1 only",
+        ),
         (("--out", "here"), "--out here: a folder, where a file is to be written"),
         (("--from", "none.json"), "--from none.json: cannot read this report"),
         (("--from", "deep.json"), "--from deep.json: brackets deeper than 32 levels"),

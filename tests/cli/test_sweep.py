@@ -58,6 +58,7 @@ def test_a_case_that_starts_while_the_sweep_is_stopped_is_asked_too(
 
 def test_a_sweep_beside_a_checkout_takes_the_package_and_not_the_folder(fedmpi, tiny_suite, tmp_path):
     (tmp_path / "fedmpi").mkdir()  # as beside a clone
+    (tmp_path / "fedmpi/__init__.py").write_text("raise RuntimeError")
     done = fedmpi("sweep", tiny_suite, "--out", "runs", "--set", "algorithm=fedavg")
     assert done.returncode == 0, done.stdout
 

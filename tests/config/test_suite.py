@@ -95,6 +95,15 @@ def test_overriding_what_an_axis_sets_selects_its_values(expand):
     assert list(expand(overrides=["algorithm=self-train"])) == ["seed10-alone", "seed42-alone"]
 
 
+def test_an_axis_may_be_a_dotted_key(expand):
+    text = 'name = "demo"\n[matrix]\nseed = [1]\npartition.seed = [1, 2]\npartition.alpha = [0.5]'
+    cases = expand(text)
+    assert list(cases) == ["seed1-partition.seed1-alpha0.5", "seed1-partition.seed2-alpha0.5"]
+    assert [case["partition"]["seed"] for case in cases.values()] == [1, 2]
+    with pytest.raises(BadInput, match=r"matrix\.partition\.seed: given twice"):
+        expand(text + '\n"partition.seed" = [3]')
+
+
 def test_a_table_in_the_place_of_an_axis_is_its_label(expand):
     text = 'name = "demo"\n[matrix]\nalgorithm = ["fedavg", "fedprox"]'
     (name,) = expand(text, ['algorithm={name = "fedprox", mu = 0.5}'])
@@ -115,6 +124,7 @@ def test_overriding_anything_else_shows_in_the_name(expand):
         ("[matrix]\nseed = 3", "matrix.seed must be a list"),
         ("[matrix]\nseed = []", "matrix.seed must be a list"),
         ("[matrix]\na = [{ rounds = 3 }]", "a table needs a label and settings"),
+        ('[matrix]\nalgorithm = [{ name = "x", when = 2020-01-01 }]', "a table needs a label and settings"),
         (
             '[matrix]\nalgorithm = [{ name = "fedprox", mu = 0.1 }]',
             'such as { label = "fedprox", algorithm = { name = "fedprox", mu = 0.1 } }',

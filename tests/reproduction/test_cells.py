@@ -131,9 +131,9 @@ def test_the_table_has_a_row_per_figure(results):
         "P", "Table 3", "", "FedAvg", "PROTEINS (2)", "average", "0.7000", "0.040", "0.6500", "0.0707", "2",
         "last round", "0.6500", *["undecided at 2 seeds"] * 3,
         "fedmpi sweep gcfl/table3 --set dataset=PROTEINS --set method=fedavg",
-        "not run: 3 of 5 cases",
+        "3 of 5 cases not run",
     ]  # fmt: skip
     assert [
         rows[2][name] for name in ("ours_mean", "ours_std", "ours_n", "selection", "as_published_mean")
     ] == [""] * 5
-    assert rows[2]["note"] == "not run: 5 of 5 cases"
+    assert rows[2]["note"] == "5 of 5 cases not run"

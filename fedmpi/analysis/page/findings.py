@@ -117,7 +117,8 @@ def _constant(cell: Cell) -> str:
 
 
 def _where(each: Setting) -> str:
-    if each.metric.scope != "client" or len(each.cells) < 2 or len(each.clients) < 2:
+    redrawn = any(run.redrawn for cell in each.cells for run in cell.runs.values())
+    if redrawn or each.metric.scope != "client" or len(each.cells) < 2 or len(each.clients) < 2:
         return ""
     return f"Best by client: {wins(each)}."
 

@@ -1,4 +1,4 @@
-"""Complete runs sorted into what can be compared, and into what differs in the seed only."""
+"""Complete runs sorted into what can be compared, and into repetitions."""
 
 from __future__ import annotations
 
@@ -73,9 +73,15 @@ def settings(
 
 def _marked(digests: Sequence[Digest], across: Sequence[str]) -> list[Digest]:
     """Return the same runs, which say whether each of their repetitions has a partition of its own."""
-    groups = grouped(digests, lambda run: key(run.setting(*across, "partition.seed")))
+    if "partition.seed" in across:
+        return list(digests)
+
+    def mark(run: Digest) -> tuple[str, tuple[str, ...]]:
+        return key(run.setting(*across, "partition.seed")), run.clients
+
+    groups = grouped(digests, mark)
     drawn = {mark for mark, members in groups.items() if redrawn([run.config for run in members])}
-    return [replace(run, redrawn=key(run.setting(*across, "partition.seed")) in drawn) for run in digests]
+    return [replace(run, redrawn=mark(run) in drawn) for run in digests]
 
 
 def legend(found: Sequence[Setting]) -> list[str]:

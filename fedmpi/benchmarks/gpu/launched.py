@@ -96,6 +96,7 @@ def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
     size = GROUPS_OF[request.setting]
     settings = [f"setting={request.setting}", f"group_size={size}", f"rounds={2 * _WARMUP}", "server=shared"]
     checked_case(request)  # its data are there
+    _launcher()  # or there is nothing to share
     command, first = _command(request, ROUNDS, settings), None
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
         for count in _SHARING:
@@ -119,7 +120,13 @@ def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]
     command = [*python(), "run", suite]
     for setting in (f"device={request.device}", *settings):
         command += ["--set", setting]
-    return command
+    source = request.source
+    command += [
+        "--data",
+        str(source.cache),
+        *([] if source.mirror is None else ["--mirror", str(source.mirror)]),
+    ]
+    return [*command, *(["--offline"] if source.offline else [])]
 
 
 def _launcher(ranks: int = RANKS) -> list[str]:

@@ -22,6 +22,8 @@ PER_SETTING = ("rounds", "profile", "sharing")
 """Parts that run once for each setting."""
 
 SETTINGS = ("proteins", "nci1", "molecules", "sider")
+PEER_PROFILED = ("synthetic", "proteins", "sider")
+"""Settings whose peer is profiled: in the others the profiler takes minutes for its operators."""
 GROUPS_OF = {"synthetic": 1, "nci1": 8}
 """Settings in which ranks share the device, with the size of a group: four groups and no fewer."""
 
