@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import ServerState
@@ -147,7 +148,8 @@ def _is_comparable(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_comparable, value))
     known = (torch.Tensor, np.ndarray, *_PLAIN)
-    return value is None or isinstance(value, known) or is_dataclass(value) or hasattr(value, "model_fields")
+    has_fields = is_dataclass(value) or isinstance(value, BaseModel)
+    return value is None or isinstance(value, known) or has_fields
 
 
 def _same_array(one: Any, other: Any) -> bool:
