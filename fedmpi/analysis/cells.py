@@ -126,11 +126,7 @@ def cells(runs: Sequence[Run]) -> list[Cell[Run]]:
         The same configuration and seed twice, or other clients for another seed.
     """
     apart = ("suite", "name", "seed")
-    drawn = {
-        mark
-        for mark, members in grouped(runs, _of_all_algorithms).items()
-        if redrawn([run.config for run in members])
-    }
+    drawn = redrawn(runs, _of_all_algorithms)
     names = {id(run): (*apart, *_PARTITION * (_of_all_algorithms(run) in drawn)) for run in runs}
     groups = grouped(runs, lambda run: (key(run.config, *names[id(run)]), names[id(run)]))
     return [_cell(members, *left_out) for (_, left_out), members in groups.items()]
@@ -144,9 +140,16 @@ def _of_all_algorithms(run: Run) -> tuple[str, tuple[str, ...]]:
     return key(run.config, "suite", "name", "seed", "algorithm", "rounds", *_PARTITION), run.clients
 
 
-def redrawn(configs: Iterable[Config]) -> bool:
-    """Return whether each seed of these has a partition of its own, so that a repetition draws both anew."""
-    pairs = {(int(each["seed"]), look_up(each, "partition.seed")) for each in configs}
+def redrawn(runs: Iterable[ConfiguredT], mark: Callable[[ConfiguredT], Mark]) -> set[Mark]:
+    """Return the marks of runs of which each seed has a partition of its own.
+
+    A repetition of these draws both anew. Several seeds with one partition are no such repetitions.
+    """
+    return {each for each, members in grouped(runs, mark).items() if _has_own_partitions(members)}
+
+
+def _has_own_partitions(runs: Iterable[Configured]) -> bool:
+    pairs = {(int(run.config["seed"]), look_up(run.config, "partition.seed")) for run in runs}
     seeds, of_partition = (set(part) for part in zip(*pairs, strict=True))
     return len(seeds) == len(of_partition) == len(pairs) > 1
 

@@ -176,7 +176,7 @@ def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Choice]]:
-    matrix = _flat(_table(path, text, "matrix"))
+    matrix = _flat(path, _table(path, text, "matrix"))
     for axis, values in matrix.items():
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: matrix.{axis} must be a list with at least one value")
@@ -195,15 +195,15 @@ def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Cho
     return choices
 
 
-def _flat(table: Settings) -> Settings:
+def _flat(path: Path, table: Settings) -> Settings:
     """Return a table whose keys are dotted: TOML reads ``partition.seed = [1, 2]`` as a table in a table."""
     found: Settings = {}
     for key, value in table.items():
-        inner = _flat(value) if isinstance(value, dict) and value else {"": value}
+        inner = _flat(path, value) if isinstance(value, dict) and value else {"": value}
         for name, each in inner.items():
             axis = f"{key}.{name}" if name else key
             if axis in found:
-                raise BadInput(f"matrix.{axis}: given twice")
+                raise BadInput(f"{path}: matrix.{axis} is given twice")
             found[axis] = each
     return found
 

@@ -273,7 +273,7 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
         shown = "" if isinstance(detail["input"], Mapping) else f" (got {detail['input']!r})"
         message = detail["msg"].removeprefix("Value error, ")
         several = detail["type"].startswith(("int_", "float_")) and _is_list(detail["input"])
-        hint = "; give one value, with a point: several are an axis of a suite's [matrix]" if several else ""
+        hint = "; give one value (0.5, not 0,5): several are an axis of a suite's [matrix]" if several else ""
         return message[0].lower() + message[1:] + shown + hint
     fields: Mapping[str, Any] = kind.model_fields
     for part in detail["loc"][:-1]:

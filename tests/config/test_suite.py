@@ -100,7 +100,7 @@ def test_an_axis_may_be_a_dotted_key(expand):
     cases = expand(text)
     assert list(cases) == ["seed1-partition.seed1-alpha0.5", "seed1-partition.seed2-alpha0.5"]
     assert [case["partition"]["seed"] for case in cases.values()] == [1, 2]
-    with pytest.raises(BadInput, match=r"matrix\.partition\.seed: given twice"):
+    with pytest.raises(BadInput, match=r"demo\.toml: matrix\.partition\.seed is given twice"):
         expand(text + '\n"partition.seed" = [3]')
 
 

@@ -79,8 +79,7 @@ def _marked(digests: Sequence[Digest], across: Sequence[str]) -> list[Digest]:
     def mark(run: Digest) -> tuple[str, tuple[str, ...]]:
         return key(run.setting(*across, "partition.seed")), run.clients
 
-    groups = grouped(digests, mark)
-    drawn = {mark for mark, members in groups.items() if redrawn([run.config for run in members])}
+    drawn = redrawn(digests, mark)
     return [replace(run, redrawn=mark(run) in drawn) for run in digests]
 
 
