@@ -13,7 +13,7 @@ import numpy as np
 
 from fedmpi.analysis import scores, trust
 from fedmpi.analysis.options import option_text
-from fedmpi.analysis.summary import per_client, setting, summarise
+from fedmpi.analysis.summary import AGREEMENT, per_client, setting, summarise
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -30,8 +30,8 @@ COLUMNS = (
 )
 """Columns in file order; `metric` names the run's headline, whose values the scores are, see docs/metrics.md.
 Examples of nodes and edges are counted as graphs are.
-What begins with ``run_`` is of the whole run and stands in each of its rows. Behind stand further metrics and
-means over clients, in columns of their own names."""
+What begins with ``run_`` is of the whole run and stands in each of its rows. Behind stand further metrics,
+means over clients, and `domain_agreement` of the whole run, in columns of their own names."""
 
 ALL = "all clients"
 """Client of the one row of a run whose headline is over all clients' held-out examples."""
@@ -84,6 +84,7 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
         {
             **_figures(run, whole | row),
             **_common(run, whole),
+            **({AGREEMENT: whole[AGREEMENT]} if AGREEMENT in whole else {}),
             **{name: round(values[place].item(), 3) for name, values in columns.items()},
             "parameters": parameters[place],
         }
@@ -137,7 +138,7 @@ def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
     further = dict.fromkeys(name for row in listed for name in row if name not in COLUMNS)
     writer = csv.DictWriter(stream, (*COLUMNS, *further), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _as_text(value) for name, value in row.items()} for row in listed)
+    writer.writerows({name: _as_cell(name, value) for name, value in row.items()} for row in listed)
 
 
 def as_read(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -147,13 +148,14 @@ def as_read(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     return [blank | text for text in texts]
 
 
-def _as_text(value: Any) -> Any:
+def _as_cell(name: str, value: Any) -> Any:
     """Return a cell; text that a spreadsheet would take for a formula begins with an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    marked = name in _TEXTS and isinstance(value, str) and value.startswith(_FORMULA)
+    return f"'{value}" if marked else value
 
 
 def _as_written(cell: str) -> str:
-    """Return what `_as_text` made a cell from."""
+    """Return what `_as_cell` made a cell from."""
     marked = cell.startswith("'") and cell[1:].startswith(_FORMULA)
     return cell[1:] if marked else cell
 

@@ -14,6 +14,9 @@ from fedmpi.metrics import clients, selection, targets
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import Array
 
+AGREEMENT = "domain_agreement"
+"""Adjusted Rand index of clusters and the domains of datasets: a field of records, a figure, a column."""
+
 
 def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
     """Return the figures of one run by name.
@@ -37,6 +40,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         **trust.figures(run),
         **_left_out(run),
         **_split_figures(run),
+        **_agreement(run),
         **costs.figures(run),
     }
     if target is not None:
@@ -162,6 +166,14 @@ def _split_figures(run: Run) -> dict[str, Any]:
         "single_client_splits": sum(size == 1 for _, size in found),
         "first_split_round": found[0][0] + 1 if found else None,
     }
+
+
+def _agreement(run: Run) -> dict[str, float]:
+    """Return how well clusters follow domains, a mean over rounds, where a record says it."""
+    values = run.results.get(AGREEMENT)
+    if values is None or np.isnan(values).all():
+        return {}
+    return {AGREEMENT: float(np.nanmean(values))}
 
 
 def _target_figures(run: Run, target: float) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from fedmpi.reproduction.chart import chart
 from fedmpi.reproduction.grid import grids, legend
 from fedmpi.reproduction.judgement import FEWEST_SEEDS
 from fedmpi.reproduction.papers import PAPERS, Paper
-from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.results import Cell, Results
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
 from fedmpi.reproduction.verdicts import Verdict
 
@@ -114,6 +114,7 @@ def _tables(
             _table(paper, found, name) for name in dict.fromkeys(each.published.place for each in found)
         ],
         "counts": tables.counts_table(found),
+        "domains": studies.domain_table(_cells(paper, results)),
         "queue": openings.queue_table(
             results, (*paper.tables, *filter(None, (paper.splits, paper.ablation)))
         ),
@@ -123,7 +124,7 @@ def _tables(
 def _studies(paper: Paper, results: Results) -> dict[str, Any]:
     """Return the sections on a paper's baselines, other splits and ablation."""
     figures, claims = paper.figures(), paper.claims()
-    reference = [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
+    reference = _cells(paper, results)
     return {
         "leads": studies.lead_table(reference),
         "gains": studies.gain_table(reference),
@@ -133,6 +134,11 @@ def _studies(paper: Paper, results: Results) -> dict[str, Any]:
         "switches": studies.ablation_table(results, paper.ablation, paper.tables[0]),
         "without_twins": studies.clean_table(reference),
     }
+
+
+def _cells(paper: Paper, results: Results) -> list[Cell]:
+    """Return the cells of a paper's tables that have runs."""
+    return [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
 
 
 def _whole(

@@ -11,13 +11,14 @@ import numpy as np
 from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
 from fedmpi.analysis.options import split_options
 from fedmpi.analysis.rows import RULES
+from fedmpi.analysis.summary import AGREEMENT
 from fedmpi.metrics import clients
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, HEADLINE, MARGIN
 from fedmpi.reproduction.claims import Book
 from fedmpi.reproduction.judgement import REFUTED, Question, judge
 from fedmpi.reproduction.published import Claim, Published
-from fedmpi.reproduction.results import Cell, Key, Results
+from fedmpi.reproduction.results import Cell, Float, Key, Results
 from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import markdown, method, number, signed
 
@@ -99,6 +100,37 @@ def _spreads(cell: Cell, column: str) -> str:
     if len(values) < 2:
         return "-"
     return f"{clients.std_over_seeds(values):.4f}, {clients.std_of_average(values):.4f}"
+
+
+def domain_table(cells: Sequence[Cell]) -> str:
+    """Return how well clusters follow domains, mean over rounds, of all runs and of each; maybe empty."""
+    known = [(cell, values) for cell in cells if len(values := _known(measures.averages(cell, AGREEMENT)))]
+    rows = [
+        [
+            *(
+                dataset_name(cell.key.dataset),
+                method(cell.key),
+                _apart(cell.key, [one.key for one, _ in known]),
+            ),
+            *(str(len(values)), f"{values.mean():.3f}", ", ".join(f"{value:.2f}" for value in values)),
+        ]
+        for cell, values in known
+    ]
+    headings = ["datasets", "method", "settings", "runs", "mean", "each run"]
+    return markdown(headings, rows) if rows else ""
+
+
+def _known(values: Float) -> Float:
+    return values[~np.isnan(values)]
+
+
+def _apart(key: Key, keys: Sequence[Key]) -> str:
+    """Return the settings that not all configurations of a method have."""
+    usual = [set(split_options(each.options).items()) for each in keys if each.algorithm == key.algorithm]
+    kept = set.intersection(*usual)
+    return ", ".join(
+        f"{name} = {value}" for name, value in split_options(key.options).items() if (name, value) not in kept
+    )
 
 
 def clean_table(cells: Sequence[Cell]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.analysis import rows
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
@@ -78,6 +79,18 @@ def test_a_further_metric_has_a_column_of_its_own(tmp_path):
     assert [row["spread"] for row in rows.read(path)] == ["0.25", ""]
 
 
+def test_rows_say_how_well_clusters_follow_domains_where_the_record_does(tmp_path, make_judged):
+    name = "clustering_accuracy"
+    scored = {"clustering_accuracy": 0.75, "clustering_f1": 0.5}
+    fields = [*FIELDS[name], FedCch(FedCchOptions(name="fedcch")).fields(2)[0]]
+    found = []
+    for place, indices in enumerate(([0.25, np.nan, 0.75], [np.nan])):
+        rounds = [{**scored, "domain_agreement": index} for index in indices]
+        folder = make_judged(tmp_path / str(place), METRICS[name], fields, rounds, SIZES, SETTINGS)
+        found += rows.client_rows(load_run(folder))
+    assert [row.get("domain_agreement") for row in found] == [0.5, 0.5, None, None]
+
+
 def test_columns_of_an_older_fedmpi_are_renamed_by_a_script(tmp_path):
     path = tmp_path / "old.csv"
     old = [*rows.COLUMNS[:11], *OLD, *rows.COLUMNS[20:], "clustering_accuracy", "clustering_f1", "score"]
@@ -107,6 +120,29 @@ def test_columns_of_an_older_fedmpi_are_renamed_by_a_script(tmp_path):
         "0.6",
         "",
     )
+
+
+def test_rows_are_added_and_blank_cells_filled_by_a_script(tmp_path):
+    paths = known, new, other = [tmp_path / f"{name}.csv" for name in ("known", "new", "other")]
+    tables = [
+        [{"case": "a"}],
+        [{"case": "b", "spread": -0.25}, {"case": "a", "spread": 0.5, "run_wall_seconds": 61}],
+        [{"case": "b", "score": 0.8}],
+    ]
+    for path, table in zip(paths, tables, strict=True):
+        with path.open("w", newline="") as stream:
+            rows.write(({**WHOLE, "config_digest": row["case"], **row} for row in table), stream)
+    script = [sys.executable, ROOT / "results" / "add_rows.py", known]
+    subprocess.run([*script, new], check=True)
+    found = [(row["case"], row["spread"], row["run_wall_seconds"]) for row in rows.read(known)]
+    assert found == [("a", "0.5", "60"), ("b", "-0.25", "60")]
+    before = known.read_bytes()
+    refused = subprocess.run([*script, other], capture_output=True, text=True)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "b, : score is 0.7 in the first file and 0.8 in the other\n",
+    )
+    assert known.read_bytes() == before
 
 
 def test_rows_of_the_runs_of_every_scope(tmp_path, make_run, make_scored, make_judged):

@@ -43,6 +43,27 @@ def test_both_deviations_stand_beside_the_published_one(make_rows):
     assert line == ["PROTEINS", "FedAvg, 200 rounds", "2", *["0.1414, 0.0000"] * 3, "0.034"]
 
 
+def test_agreement_with_domains_names_the_settings_that_differ_and_leaves_out_other_runs(make_rows):
+    group = {"dataset": "fedcch/bio-cv"}
+    usual = "batch_size=64 model.norm={} optimizer.weight_decay=5e-05 subnormals=flushed"
+    with_pf, without = (group | {"options": usual.format(norm)} for norm in ("graph", "batch"))
+    rows = [
+        *make_rows("fedcch", {1: [0.5, 0.5]}, **with_pf, domain_agreement="0.25"),
+        *make_rows("fedcch", {2: [0.5, 0.5]}, **with_pf, domain_agreement="0.75"),
+        *make_rows("fedcch", {3: [0.5, 0.5]}, **with_pf),
+        *make_rows("fedcch", {1: [0.5, 0.5]}, **without, domain_agreement="-0.125"),
+        *make_rows("fedavg", {1: [0.5, 0.5]}, **with_pf),
+    ]
+    cells = studies.cells_of(Results(rows), "fedcch/table1")
+    assert sorted(line[1:] for line in lines(studies.domain_table(cells))) == [
+        ["FedCCH, 200 rounds", "model.norm = batch", "1", "-0.125", "-0.12"],
+        ["FedCCH, 200 rounds", "model.norm = graph", "2", "0.500", "0.25, 0.75"],
+    ]
+    assert (
+        studies.domain_table(studies.cells_of(Results(make_rows("fedavg", {10: [0.5]})), "gcfl/table3")) == ""
+    )
+
+
 @pytest.fixture
 def over_splits(make_rows):
     """GCFL+ leads FedAvg by 0.02 on the published split and by 0 on two others."""
