@@ -68,12 +68,11 @@ def run(
     path = _suite(track)
     whole = tracks.track(path)
     target = rows or ROWS / f"{whole.name}.csv"
-    _refuse_places(whole, target)
+    earlier = _refuse_places(whole, target)
     some = tracks.track(path, options.overrides)
-    if any(_names(some, pair) != _names(whole, pair) for pair in some.candidates):
-        raise BadInput(
-            f"--set: it chooses federations (data) and methods (algorithm) of {path}, nothing else"
-        )
+    _refuse_strangers(whole, some)
+    if lacking := _without_reference(some, earlier):
+        say(f"Without a target on {', '.join(lacking)}: {REFERENCE} is neither chosen nor stored there")
     tuning = plan_suite(some.suite, _below(options.out, TUNING), resume=True, ranks=options.ranks)
     code = run_missing(tuning, path, _at(options, TUNING), budget=budget)
     if code not in (0, Diverged.exit_code):
@@ -86,17 +85,40 @@ def run(
     return 0 if code == Diverged.exit_code else code
 
 
-def _refuse_places(whole: Track, target: Path) -> None:
-    """Refuse, before hours of tuning, what could not be stored after it."""
-    bundled = locations.find(f"{tracks.BUNDLED}/{whole.name}") if whole.bundled else whole.suite.path
-    if not bundled.samefile(whole.suite.path):
+def _refuse_places(whole: Track, target: Path) -> list[Row]:
+    """Refuse, before hours of tuning, what could not be stored after it; return the rows that are stored."""
+    own = whole.name in TRACKS and locations.find(f"{tracks.BUNDLED}/{whole.name}").samefile(whole.suite.path)
+    if not own and (whole.bundled or whole.name in TRACKS):
         raise BadInput(
             f"{whole.suite.path}: its name is {whole.suite.name}, fedmpi's own track; choose another"
         )
     refuse_no_file(whole.tuned_file)
     refuse_no_file(target, "--rows ")
     tracks.stored(whole)
-    _earlier(whole, target)
+    return _earlier(whole, target)
+
+
+def _refuse_strangers(whole: Track, some: Track) -> None:
+    """Refuse --set that does more than choose among a track's pairs."""
+    for data, method in some.candidates:
+        if method not in whole.methods:
+            raise BadInput(
+                f"--set algorithm={method}: {whole.suite.path} has no such method (valid: "
+                f"{', '.join(whole.methods)}); one of a plug-in needs a track of its own"
+            )
+        if _names(some, (data, method)) != _names(whole, (data, method)):
+            raise BadInput(
+                f"--set: it chooses federations (data) and methods (algorithm) of {whole.suite.path}, "
+                "nothing else"
+            )
+
+
+def _without_reference(some: Track, earlier: Sequence[Row]) -> list[str]:
+    """Return the federations whose costs cannot be set against the reference's."""
+    there = {row.data for row in earlier if row.method == REFERENCE and row.stage == FINAL}
+    return [
+        data for data in some.federations if data not in there and (data, REFERENCE) not in some.candidates
+    ]
 
 
 def _earlier(some: Track, target: Path) -> list[Row]:

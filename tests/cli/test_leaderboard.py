@@ -30,7 +30,7 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     refused(fedmpi("leaderboard", "page"), "no rows in results/reference/leaderboard/graphs.csv")
     done = fedmpi("leaderboard", "run", "demo.toml")
     assert done.returncode == 0, done.stdout + done.stderr
-    path = tmp_path / "results/reference/leaderboard/graphs.csv"
+    path = tmp_path / "results/reference/leaderboard/demo-graphs.csv"
     rows = files.read(path)
     assert [row.stage for row in rows] == ["tuning"] * 2 + ["final"] * 10
     best = max(rows[:2], key=lambda row: row.val)
@@ -44,13 +44,15 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     assert path.read_text() == before
     same = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
     assert (same.returncode, "1 case computed again: the same bits" in same.stdout) == (0, True)
-    refused(fedmpi("leaderboard", "page"), "rows of one: leaderboard/graphs has no such federation")
-    assert "fedmpi leaderboard page --track demo.toml --document graphs.md shows them" in done.stdout
-    assert fedmpi("leaderboard", "page", "--track", "demo.toml", "--document", "graphs.md").returncode == 0
-    assert (
-        "optimizer" not in (shown := (tmp_path / "graphs.md").read_text()) and "### Scores: graphs" in shown
-    )
+    refused(fedmpi("leaderboard", "page", str(path)), "rows of demo-graphs, which --track does not name")
+    assert "fedmpi leaderboard page --track demo.toml --document demo-graphs.md shows them" in done.stdout
+    assert fedmpi("leaderboard", "page", "--track", "demo.toml", "--document", "page.md").returncode == 0
+    shown = (tmp_path / "page.md").read_text()
+    assert "optimizer" not in shown and "### Scores: demo-graphs" in shown
     refused(fedmpi("leaderboard", "run", "demo.toml", "--set", "optimizer.lr=0.01"), "it chooses federations")
+    refused(
+        fedmpi("leaderboard", "run", "demo.toml", "--set", "algorithm=half"), "no such method (valid: fedavg)"
+    )
 
 
 def test_what_is_no_track_is_refused(fedmpi, tmp_path):
@@ -70,4 +72,6 @@ def test_what_could_not_be_stored_is_refused_before_the_tuning(fedmpi, tmp_path)
     refused(fedmpi("leaderboard", "run", "demo.toml", "--rows", "rows.csv/x.csv"), "cannot write it")
     (tmp_path / "graphs.toml").write_text(SUITE.replace("demo/graphs", "leaderboard/graphs"))
     refused(fedmpi("leaderboard", "run", "graphs.toml"), "its name is leaderboard/graphs, fedmpi's own track")
+    (tmp_path / "graphs.toml").write_text(SUITE.replace("demo/graphs", "graphs"))
+    refused(fedmpi("leaderboard", "run", "graphs.toml"), "its name is graphs, fedmpi's own track; choose")
     assert not (tmp_path / "results").exists()

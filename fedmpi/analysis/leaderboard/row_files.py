@@ -24,6 +24,9 @@ _TYPES: Mapping[str, type[str] | type[int] | type[float]] = {
 _LARGEST = 1e39
 """Above what float32 holds, in which scores are; sums and squares of it are still numbers."""
 
+_COUNTED = ("rounds_to_target",)
+"""Whole numbers, unless there is none."""
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -39,25 +42,28 @@ _ALLOWED: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("config_digest", "results_digest"), lambda value: bool(_DIGEST.fullmatch(value))),
     **dict.fromkeys(("val", "test", "target"), lambda value: not abs(value) >= _LARGEST),
     **dict.fromkeys(
-        ("bytes_per_client", "model_gflop", "cpu_seconds", "rounds_to_target", "cpu_seconds_to_target"),
+        ("bytes_per_client", "model_gflop", "cpu_seconds", "cpu_seconds_to_target"),
         lambda value: not (value < 0 or value >= _LARGEST),
     ),
+    **dict.fromkeys(_COUNTED, lambda value: math.isnan(value) or (0 <= value < _LARGEST and value % 1 == 0)),
 }
 """What a cell may be, beside its type; a number may be NaN, which is an empty cell."""
 
 
 def as_csv(listed: Iterable[Row]) -> str:
-    """Return rows as a file; floats in full, NaN as an empty cell."""
+    """Return rows as a file; floats in full, counts as whole numbers, NaN as an empty cell."""
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in listed:
-        writer.writerow({name: _text(value) for name, value in asdict(row).items()})
+        writer.writerow({name: _text(name, value) for name, value in asdict(row).items()})
     return stream.getvalue()
 
 
-def _text(value: object) -> object:
-    return "" if isinstance(value, float) and math.isnan(value) else value
+def _text(name: str, value: object) -> object:
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    return int(value) if name in _COUNTED and isinstance(value, float) else value
 
 
 def read(*paths: Path) -> list[Row]:

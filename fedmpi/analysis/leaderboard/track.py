@@ -46,13 +46,13 @@ class Track:
 
     @property
     def name(self) -> str:
-        """The last part of the suite's name, such as graphs."""
-        return self.suite.name.rpartition("/")[2]
+        """What rows and files call it: graphs, nodes, or the name of another suite with hyphens."""
+        return self.suite.name.removeprefix(f"{BUNDLED}/").replace("/", "-")
 
     @property
     def bundled(self) -> bool:
         """Whether it is one of fedmpi's own tracks, or a copy that has kept the name."""
-        return self.suite.name == f"{BUNDLED}/{self.name}"
+        return self.suite.name.startswith(f"{BUNDLED}/")
 
     @property
     def argument(self) -> str:
