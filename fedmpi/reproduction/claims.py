@@ -219,6 +219,12 @@ BY_KIND: Mapping[str, Kind] = {
         lambda book, claim: (book.lead(claim) - book.margin(claim), math.inf),
         _lead,
     ),
+    "behind": Kind(
+        "Behind by as much as published",
+        _printed_lead,
+        lambda book, claim: _around(book.lead(claim), book.margin(claim)),
+        _lead,
+    ),
     "level": Kind(
         "As good after half the rounds",
         lambda book, claim: "at least +0",

@@ -38,6 +38,9 @@ BETTER, WORSE, ALIKE, FEW = "better", "worse", "not told apart", "too few seeds"
 NO_CHOICE = "-"
 """The runs have no such score: clusterings no validation."""
 
+BY_CONSTRUCTION = "never lower"
+"""A maximum that includes what it is compared with: there is nothing to test."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -61,6 +64,10 @@ class Comparison:
     over_suite: str
     over_cases: str
     change: str
+
+    def is_constructed(self, rule: str) -> bool:
+        """Return whether it cannot be negative: as published is a maximum that includes the last round."""
+        return self.change == "as published" and rule == HEADLINE
 
     def difference(self, results: Results, rule: str) -> Estimate | None:
         """Return by how much the score is higher, in its own unit; None without runs of both sides."""
@@ -111,6 +118,9 @@ def _section(question: str, members: Sequence[Comparison], results: Results) -> 
     measured = {rule: [each.difference(results, rule) for each in members] for rule in _SHOWN}
     found = {rule: [None if _is_absent(one) else one for one in ones] for rule, ones in measured.items()}
     answers = {rule: _answers(found[rule], measured[rule]) for rule in _SHOWN}
+    for rule in _SHOWN:
+        said = zip(members, answers[rule], strict=True)
+        answers[rule] = [_unless_constructed(answer, each.is_constructed(rule)) for each, answer in said]
     rows = []
     for place, each in enumerate(members):
         seeds = max((one.count for one in (found[rule][place] for rule in _SHOWN) if one), default=0)
@@ -126,6 +136,10 @@ def _section(question: str, members: Sequence[Comparison], results: Results) -> 
         "table": markdown(headings, rows),
         "suites": list(suites),
     }
+
+
+def _unless_constructed(answer: str, constructed: bool) -> str:
+    return BY_CONSTRUCTION if constructed and answer in (BETTER, WORSE, ALIKE) else answer
 
 
 def _is_absent(one: Estimate | None) -> bool:
@@ -163,6 +177,8 @@ def in_words(answers: Sequence[str]) -> str:
     counts = Counter(answers)
     better, worse = counts[BETTER], counts[WORSE]
     asked = better + worse + counts[ALIKE]
+    if counts[BY_CONSTRUCTION]:
+        return "never lower, as a maximum; by how much says the table"
     if not asked:
         return "there is none" if counts[NO_CHOICE] else "too few runs"
     if not better and not worse:

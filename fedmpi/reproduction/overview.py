@@ -37,11 +37,14 @@ class Tally:
         The selection rule.
     answers : tuple of (str, str)
         What a figure or claim is called, and the judgement.
+    of_reading : bool
+        Whether it is about one of several readings of the text: the lists of names have all together.
     """
 
     what: str
     rule: str
     answers: tuple[tuple[str, str], ...]
+    of_reading: bool = False
 
     @property
     def counts(self) -> list[int]:
@@ -61,6 +64,8 @@ class Tally:
 
     def _named(self, state: str) -> list[str]:
         """Return the first names in a state; one of several answers is there once, with their number."""
+        if self.of_reading:
+            return []
         names = Counter(name for name, answer in self.answers if _OF_ANSWERS.get(answer, _OPEN) == state)
         said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
         more = [f"{len(said) - _MOST_NAMED} more"] if len(said) > _MOST_NAMED else []
@@ -79,11 +84,20 @@ def of_clients(found: Sequence[Compared], judged: Sequence[Verdict], rules: Sequ
 def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
     """Return the tallies of the claims of a paper's text, and of the orderings of its tables."""
     first = judged[0].first.reading if judged else ""
-    text = [each for each in judged if (each.first.source, each.first.reading) == ("text", first)]
-    orders = [each for each in judged if (each.first.source, each.first.kind) == ("table", "above")]
+    by_source = grouped(judged, lambda each: each.first.source)
+    kinds = {
+        "claims of the text": [each for each in by_source.get("text", ()) if each.first.reading == first],
+        "of these at equal work": by_source.get("equal work", ()),
+        "orderings of its tables": [
+            each for each in by_source.get("table", ()) if each.first.kind == "above"
+        ],
+    }
     return [
-        *(_claims(text, rule, reading) for rule in rules for reading in readings_of(text) or [""]),
-        *(_claims(orders, rule, "", "orderings of its tables") for rule in rules if orders),
+        _claims(members, rule, reading, name)
+        for name, members in kinds.items()
+        for rule in rules
+        if members
+        for reading in ("", *readings_of(members))
     ]
 
 
@@ -132,13 +146,13 @@ def _own_reading(found: Sequence[Compared]) -> list[Compared]:
     return [each for each in found if not each.published.reading]
 
 
-def _claims(found: Sequence[Verdict], rule: str, reading: str, name: str = "claims of the text") -> Tally:
-    """Return what became of claims, in one of their readings where the text has several."""
+def _claims(found: Sequence[Verdict], rule: str, reading: str, name: str) -> Tally:
+    """Return what became of claims, in one of their readings or, blank, in all together."""
     members = [each for each in found if not reading or reading in each.alone[rule]]
     answers = answers_of(members, rule, reading)
     names = (each.first.claim for each in members)
-    what = f"{name}{f' {reading}' if reading else ''}"
-    return Tally(what, rule, tuple(zip(names, answers, strict=True)))
+    what = f"of these {reading}" if reading else name
+    return Tally(what, rule, tuple(zip(names, answers, strict=True)), bool(reading))
 
 
 def _figures(what: str, found: Sequence[Compared], rule: str) -> Tally:

@@ -50,7 +50,7 @@ _CLAIMS = (
     *("paper", "kind", "source", "place", "claim", "reading", "metric"),
     *("suite", "cases", "against", "over"),
 )
-KINDS = ("lead", "level", "above", "alike", "gain", "improved", "more", "twice", "least")
+KINDS = ("lead", "behind", "level", "above", "alike", "gain", "improved", "more", "twice", "least")
 _OVER = ("more", "twice", "least")
 """Kinds that count clients, or their gains, over a third method."""
 
@@ -151,6 +151,7 @@ class Claim:
     ----------
     kind : str
         ``lead``: `cases` score better than `against`, by as much as published.
+        ``behind``: `against` scores worse than `cases`, by as much as published, neither more nor less.
         ``level``: `cases` score at least as well as `against`.
         ``above``: `cases` score better than `against`, by whatever it is.
         ``alike``: they score the same but for the margin.
@@ -172,7 +173,7 @@ class Claim:
     suite, cases, against, over : str
         A blank suite: no suite computes this reading.
     metric : str
-        Of the first four kinds: what is compared, one of `KNOWN`; blank for the average.
+        Of the first five kinds: what is compared, one of `KNOWN`; blank for the average.
     """
 
     paper: str

@@ -1,5 +1,7 @@
 """Questions answered by paired comparisons of rows."""
 
+import dataclasses
+
 import pytest
 
 from fedmpi.reproduction import lessons
@@ -88,3 +90,17 @@ def test_surely_needs_three_seeds_a_spread_and_an_interval_without_zero(answer, 
     section = answer(*scores)
     assert section["last"] == said
     assert f"[Does it help?](#does-it-help) | {said}" in lessons.summary([section])
+
+
+def test_a_maximum_that_includes_the_last_round_is_not_tested_against_it(make_rows, compared, monkeypatch):
+    changed = dataclasses.replace(compared, over_suite="", over_cases="", change="as published")
+    monkeypatch.setattr(lessons, "comparisons", lambda: [changed])
+    last = {10: [0.7], 42: [0.71], 79: [0.72]}
+    rows = make_rows(
+        "fedavg", last, published={seed: [score + 0.1 + score / 100] for seed, (score,) in last.items()}
+    )
+    (section,) = lessons.sections(Results(rows))
+    assert (section["last"], section["best"]) == (
+        "never lower, as a maximum; by how much says the table", "**better** in 1 of 1",
+    )  # fmt: skip
+    assert "| +0.1071 ± 0.0002 | never lower | +0.1071 ± 0.0002 | better |" in section["table"]

@@ -48,7 +48,7 @@ def test_what_is_wrong_is_named_with_its_line(written):
 
 def test_a_claim_is_of_a_known_kind(written):
     head = "paper,kind,source,place,claim,reading,metric,suite,cases,against,over\n"
-    with pytest.raises(BadInput, match="kind best: there are lead, level, above, alike, gain"):
+    with pytest.raises(BadInput, match="kind best: there are lead, behind, level, above, alike, gain"):
         read_claims(written("P,best,text,Section 1,x,,,s,c,d,", head=head))
     with pytest.raises(BadInput, match="source rumour: there are text, table"):
         read_claims(written("P,lead,rumour,Section 1,x,,,s,c,d,", head=head))

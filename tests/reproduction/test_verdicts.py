@@ -4,6 +4,7 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.claims import BY_KIND, Book
+from fedmpi.reproduction.overview import of_claims
 from fedmpi.reproduction.published import Claim, read
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.verdicts import in_short, verdict_tables, verdicts
@@ -79,6 +80,8 @@ def test_as_good_is_judged_against_no_lead_whatever_the_tables_print(make_rows):
         ("above", -0.004, "refuted"),
         ("alike", 0.004, "confirmed"),
         ("alike", -0.03, "refuted"),
+        ("behind", 0.02, "confirmed"),  # published: 0.0286
+        ("behind", 0.1, "refuted"),
     ],
 )
 def test_orderings_have_no_margin_and_likeness_has_it_on_both_sides(make_rows, kind, lead, verdict):
@@ -144,6 +147,11 @@ def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(make_r
         "- Read one: of 1 of these, last round: 0 refuted, 1 confirmed, 0 undecided, 0 not run.",
         "- Read other: of 1 of these, last round: 1 refuted, 0 confirmed, 0 undecided, 0 not run.",
     ]
+    tallies = of_claims([found], ["last round"])
+    assert [(each.what, each.counts) for each in tallies] == [
+        ("claims of the text", [0, 0, 1, 0]), ("of these one", [1, 0, 0, 0]), ("of these other", [0, 1, 0, 0]),
+    ]  # fmt: skip
+    assert [each.confirmed + each.denied for each in tallies] == [[], [], []]
 
 
 def test_a_reading_that_no_suite_computes_is_not_run(make_rows):
