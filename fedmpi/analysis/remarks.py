@@ -6,9 +6,12 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fedmpi.algorithms.capabilities import Splits
 from fedmpi.analysis.cells import Config, grouped
 from fedmpi.analysis.names import algorithm_name
+from fedmpi.analysis.page.cells import Cell
 from fedmpi.analysis.summary import setting
+from fedmpi.registry.algorithms import ALGORITHMS
 
 
 def remarks(runs: Iterable[tuple[Config, Mapping[str, Any]]]) -> list[str]:
@@ -22,3 +25,17 @@ def remarks(runs: Iterable[tuple[Config, Mapping[str, Any]]]) -> list[str]:
             spent = f"That took {statistics.median(seconds):.0f} s (median); s/round does not count it"
             found[f"{name}: clients mend their parts of the graph before round 1. {spent}"] = None
     return list(found)
+
+
+def never_split(cell: Cell) -> bool:
+    """Return whether a cell's groups could split and did not: all clients are one group."""
+    name = cell.algorithm
+    could = name in ALGORITHMS and issubclass(ALGORITHMS[name], Splits)
+    return could and cell.mean("splits") == 0
+
+
+def unsplit(cells: Iterable[Cell]) -> list[str]:
+    """Return a line for each cell whose groups never split."""
+    return [
+        f"{cell.label}: its groups never split, so all clients are one" for cell in cells if never_split(cell)
+    ]

@@ -19,7 +19,7 @@ from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.leads import records
 from fedmpi.analysis.page.settings import apart, legend, settings
-from fedmpi.analysis.remarks import remarks
+from fedmpi.analysis.remarks import remarks, unsplit
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
@@ -176,7 +176,8 @@ def _remarks(found: Sequence[Setting]) -> list[str]:
     for each in found:
         runs = [run for cell in each.cells for run in cell.runs.values()]
         where = f"{each.heading}: " if len(found) > 1 else ""
-        lines += [f"{where}{line}" for line in remarks((run.config, run.provenance) for run in runs)]
+        said = [*unsplit(each.cells), *remarks((run.config, run.provenance) for run in runs)]
+        lines += [f"{where}{line}" for line in said]
     return lines
 
 

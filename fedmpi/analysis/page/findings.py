@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from fedmpi.algorithms.capabilities import Splits
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.page.cells import Cell, Setting, direction
 from fedmpi.analysis.page.clients import wins
@@ -15,9 +14,8 @@ from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.leads import figure_of
 from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.remarks import remarks
+from fedmpi.analysis.remarks import never_split, remarks
 from fedmpi.metrics.metric import Metric
-from fedmpi.registry.algorithms import ALGORITHMS
 
 
 def findings(settings: Sequence[Setting]) -> Markup:
@@ -82,7 +80,7 @@ def _leads(each: Setting) -> str:
 
 def _level(pairs: Sequence[tuple[Cell, Cell]], over: str) -> list[str]:
     """Say which cells equal their reference, and why where the runs tell it."""
-    whole = [cell.label for cell, reference in pairs if _never_split(cell, reference)]
+    whole = [cell.label for cell, reference in pairs if reference.algorithm == "fedavg" and never_split(cell)]
     others = [cell.label for cell, _ in pairs if cell.label not in whole]
     said = [f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every seed"] if others else []
     if whole:
@@ -95,13 +93,6 @@ def _level(pairs: Sequence[tuple[Cell, Cell]], over: str) -> list[str]:
 def _listed(names: Sequence[str]) -> str:
     """Return names with commas and an "and"."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _never_split(cell: Cell, reference: Cell) -> bool:
-    """Return whether a cell's groups could split and did not, which makes its algorithm FedAvg."""
-    name = cell.algorithm
-    could = name in ALGORITHMS and issubclass(ALGORITHMS[name], Splits)
-    return could and cell.mean("splits") == 0 and reference.algorithm == "fedavg"
 
 
 def _figure(metric: Metric, value: float, half: float = math.nan) -> str:

@@ -9,6 +9,7 @@ from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.machine import read
 from fedmpi.analysis.page.settings import apart, legend, settings
+from fedmpi.analysis.remarks import unsplit
 from fedmpi.cli.report import Formats, report
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
@@ -376,7 +377,8 @@ def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, ma
 def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
     equal = {"fedprox": [0.7] * 3, "gcfl": [0.7] * 3, "self-train": [0.6, 0.61, 0.59]}
     for name in ("A", "B"):
-        leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
+        found = leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
+    assert unsplit(found.cells) == ["GCFL: its groups never split, so all clients are one"]
     page = Page()
     page.add(each_run([tmp_path], []))
     html = page.html("page", [])
