@@ -52,12 +52,12 @@ def folder_of(path: Path) -> Path:
     raise BadInput(f"{path}: no such file or folder, and no suite's runs in {RUNS}")
 
 
-def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
-    """Yield the runs that `paths` stand for, each once and read when its turn comes.
+def run_places(paths: Sequence[Path], complaints: list[str]) -> dict[Path, Path]:
+    """Return the runs that `paths` stand for, each once: where it really lies, and as it was reached.
 
-    What cannot be read is left out, and a line about it is added to `complaints`.
+    A line about each path that stands for none is added to `complaints`.
     """
-    seen: set[Path] = set()
+    places: dict[Path, Path] = {}
     for path in paths:
         try:
             found = run_paths(path)
@@ -66,11 +66,25 @@ def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
             continue
         for item in found:
             real = Path(os.path.realpath(item))
-            folder = real.parent if real.name == runfile.NAME else real
-            if folder in seen:
-                continue
-            seen.add(folder)
-            try:
-                yield read_run(item)
-            except BadInput as error:
-                complaints.append(str(error))
+            places.setdefault(real.parent if real.name == runfile.NAME else real, item)
+    return places
+
+
+def read_or_complain(place: Path, complaints: list[str]) -> Run | None:
+    """Read a run; None where it cannot be read, and a line about it is added to `complaints`."""
+    try:
+        return read_run(place)
+    except BadInput as error:
+        complaints.append(str(error))
+        return None
+
+
+def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
+    """Yield the runs that `paths` stand for, each once and read when its turn comes.
+
+    What cannot be read is left out, and a line about it is added to `complaints`.
+    """
+    for place in run_places(paths, complaints).values():
+        run = read_or_complain(place, complaints)
+        if run is not None:
+            yield run

@@ -21,7 +21,7 @@ def run(tmp_path, make_run):
 def test_tensorboard_reads_the_scalars_by_round(run, tmp_path):
     accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     file = tensorboard.write(run, tmp_path / "tb")
-    assert file.parent == tmp_path / "tb" / "case"
+    assert file.parent == tmp_path / "tb"
     found = accumulators.EventAccumulator(str(file.parent))
     found.Reload()
     mean = found.Scalars("mean/test_accuracy")
@@ -105,6 +105,21 @@ def test_the_command_names_what_it_leaves_out(fedmpi, tmp_path, make_run):
     assert done.stdout == f"1 runs exported to {tmp_path / 'tb'}, {tmp_path / 'logs'}\n"
     assert done.stderr == f"fedmpi: {tmp_path / 'runs' / 'b'}: no round is finished, left out\n"
     assert '"status": "aborted"' in (tmp_path / "logs" / "a.txt").read_text()
+
+
+def test_runs_of_one_name_are_written_by_the_path_below_their_common_folder(fedmpi, tmp_path, make_run):
+    for repetition, score in (("1", 0.25), ("2", 0.5)):
+        make_run(tmp_path / "sys" / repetition / "fedavg", [[score]])
+    logs, events = tmp_path / "logs", tmp_path / "tb"
+    done = fedmpi("export", tmp_path / "sys", "--mllog", logs, "--tensorboard", events)
+    assert (done.returncode, done.stdout) == (0, f"2 runs exported to {events}, {logs}\n")
+    written = {str(path.relative_to(logs)): path.read_text() for path in logs.rglob("*.txt")}
+    assert written.keys() == {"1/fedavg.txt", "2/fedavg.txt"}
+    assert '"value": 0.25' in written["1/fedavg.txt"] and '"value": 0.5' in written["2/fedavg.txt"]
+    assert {str(path.parent.relative_to(events)) for path in events.rglob("events.*")} == {
+        "1/fedavg",
+        "2/fedavg",
+    }
 
 
 def test_mistakes(fedmpi, tmp_path, make_run):

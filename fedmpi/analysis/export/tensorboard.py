@@ -32,7 +32,7 @@ Scalar = tuple[str, int, float, float]
 
 
 def write(run: Run, folder: Path) -> Path:
-    """Write a run's scalars below `folder`, in a folder of its own, and return the file.
+    """Write a run's scalars into `folder`, which is the run's alone, and return the file.
 
     Steps are rounds counted from 1. Tags are ``mean/NAME`` (over clients), ``clients/NAME/FIELD``,
     ``time/NAME``, ``clusters``, and ``score/NAME`` of metrics that are one value of all clients.
@@ -43,7 +43,7 @@ def write(run: Run, folder: Path) -> Path:
         It cannot be written.
     """
     begun = seconds_of(run.attempts[0].started) if run.attempts else 0.0
-    target = folder / run.folder.resolve().name / f"events.out.tfevents.{int(begun)}.fedmpi"
+    target = folder / f"events.out.tfevents.{int(begun)}.fedmpi"
     version = _double(1, begun) + _bytes(3, b"brain.Event:2")
     events = (_record(_event(*each)) for each in scalars(run))
     disk.write_whole(target, b"".join((_record(version), *events)))
