@@ -10,7 +10,7 @@ import typer
 from fedmpi.analysis.bundle.pack import pack as make
 from fedmpi.analysis.bundle.verify import verify as check
 from fedmpi.cli.options import Plugin, Runs
-from fedmpi.cli.terminal import say
+from fedmpi.cli.terminal import left_out, say
 from fedmpi.config import locations
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.visible import complain
@@ -26,6 +26,11 @@ def pack(
 ) -> int:
     """Make a bundle of a suite's complete runs, to hand to somebody else.
 
+    Returns
+    -------
+    int
+        0, or 2 if a run was left out (named on the standard error).
+
     Examples
     --------
     fedmpi records pack gcfl/proteins --out proteins.tar.gz
@@ -36,7 +41,7 @@ def pack(
     say(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
     for line in packed.notes:
         complain(line)
-    return 0
+    return left_out(packed.left_out)
 
 
 def verify(

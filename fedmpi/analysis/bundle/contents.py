@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from fedmpi.analysis import rows
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.stored import hosts
+from fedmpi.config import modes
 from fedmpi.config import suite as suites
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
@@ -42,6 +43,7 @@ A bundle of fedmpi {version}: the records of {count} finished runs and what belo
 | | |
 |---|---|
 | `runs/CASE/run.h5` | the records (HDF5; docs/results-format.md of fedmpi says what is in them) |
+| `runs/ranksP/CASE/run.h5` | those of a scaling suite, which runs a case on several numbers of ranks P |
 | `tables/clients.csv` | a row per run and client; follows from the records |
 | `systems.json` | the machines and versions, and which cases ran where |
 | `suite.toml` | the suite, where it was known |
@@ -86,15 +88,31 @@ def rows_of(run: Run) -> list[dict[str, Any]]:
     return [] if run.status == "diverged" else rows.client_rows(run)
 
 
+def ranks_folder(run: Run) -> str:
+    """Return the name of the folder in which a scaling suite has runs on so many ranks as this one."""
+    return modes.place(Path(), run.attempts[-1].ranks if run.attempts else 0).name
+
+
+def place_of(run: Run) -> str:
+    """Return where a record lies below ``runs``: in ``ranksP/CASE`` if it lies so here, else in ``CASE``."""
+    above = ranks_folder(run)
+    apart = run.folder.resolve().parent.name == above
+    return str(Path(above if apart else "") / str(run.config.get("name", run.folder.name)))
+
+
 def expected(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the configuration of every case of a suite, by name.
+    """Return the configuration of every case of a suite, by the place of its record.
 
     Raises
     ------
     BadInput
         The suite cannot be checked here, for instance as its algorithm is a plug-in.
     """
-    return {each.case.name: each.case.config() for each in check_suite(suites.read(path))}
+    return {
+        str(modes.place(Path(), on) / each.case.name): each.case.config()
+        for each in check_suite(suites.read(path))
+        for on in each.ranks or (0,)
+    }
 
 
 def incompleteness(

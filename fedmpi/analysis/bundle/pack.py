@@ -28,12 +28,13 @@ from fedmpi.store.schema import SCHEMA_VERSION
 
 @dataclass(frozen=True)
 class Packed:
-    """What was packed, and a line for each thing that its maker should know."""
+    """What was packed, a line for each thing that its maker should know, and one for each run left out."""
 
     path: Path
     runs: int
     bytes: int
     notes: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
 _MOST_NAMED = 3
@@ -86,7 +87,8 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
         raise BadInput(f"{target}: a bundle is a compressed tar archive; name it .tar.gz or .tgz")
     problems: list[str] = []
     notes: list[str] = []
-    runs = _ended(paths, problems, notes)
+    left_out: list[str] = []
+    runs = _ended(paths, problems, left_out)
     names = sorted({str(run.config.get("suite", "")) for run in runs})
     if not runs:
         raise BadInput("; ".join([*problems, "no complete run to pack"]))
@@ -102,7 +104,7 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     if problems:
         raise BadInput(_refusal(problems))
     _write(target, runs, names[0], suite)
-    return Packed(target, len(runs), target.stat().st_size, tuple(notes))
+    return Packed(target, len(runs), target.stat().st_size, tuple(notes), tuple(left_out))
 
 
 def _refusal(problems: Sequence[str]) -> str:
@@ -130,15 +132,15 @@ def _stem(target: Path) -> str:
     return target.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz") or "bundle"
 
 
-def _ended(paths: list[Path], problems: list[str], notes: list[str]) -> list[Run]:
-    """Return the runs that have ended; of two with one case name the first."""
+def _ended(paths: list[Path], problems: list[str], left_out: list[str]) -> list[Run]:
+    """Return the runs that have ended; of two of one case, on as many ranks, the first."""
     found: dict[str, Run] = {}
     for run in each_run(paths, problems):
-        name = str(run.config.get("name", run.folder.name))
+        name = contents.place_of(run)
         if run.status not in contents.ENDED:
             problems.append(f"{run.folder}: {run.status}")
         elif name in found:
-            notes.append(f"{run.folder}: not packed, {found[name].folder} is the same case")
+            left_out.append(f"{run.folder}: not packed, {found[name].folder} is the same case")
         else:
             found[name] = run
     return list(found.values())
@@ -151,7 +153,7 @@ def _compare(suite: Path, runs: list[Run], problems: list[str], notes: list[str]
     except BadInput as error:
         notes.append(f"the suite cannot be checked here, so nobody knows what is missing: {error}")
         return
-    problems += contents.incompleteness(wanted, {str(run.config.get("name", "")): run.config for run in runs})
+    problems += contents.incompleteness(wanted, {contents.place_of(run): run.config for run in runs})
 
 
 def _plain(path: Path) -> bytes:
@@ -162,7 +164,7 @@ def _plain(path: Path) -> bytes:
 def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> None:
     table, systems, cases = [], [], []
     for run in runs:
-        case = str(run.config.get("name", run.folder.name))
+        case = contents.place_of(run)
         table += contents.rows_of(run)
         systems.append((case, contents.system_of(run)))
         cases.append({"case": case, "config_digest": run.config_digest, "rounds": run.rounds})

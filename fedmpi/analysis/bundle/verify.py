@@ -95,7 +95,7 @@ class _Verification:
             case = path.removeprefix("runs/").removesuffix(f"/{runfile.NAME}")
             try:
                 run = self._record(path)
-                problems = _record_problems(run, listed.get(case))
+                problems = _record_problems(run, case, listed.get(case))
                 found[case] = _figures(run)
                 old += run.schema_version < SEALED
                 diverged += run.status == "diverged"
@@ -189,12 +189,15 @@ def _figures(run: Run) -> _Record:
         raise BadInput(f"no figures follow from it ({type(error).__name__}: {error})") from error
 
 
-def _record_problems(run: Run, listed: contents.ListedCase | None) -> list[str]:
+def _record_problems(run: Run, case: str, listed: contents.ListedCase | None) -> list[str]:
     problems = []
     if run.status not in contents.ENDED:
         problems.append(f"{run.status}, {run.rounds_completed} of {run.rounds} rounds")
     if config_digest(run.config) != run.config_digest:
         problems.append("its configuration is not the one that its digest is of")
+    above = case.rpartition("/")[0]
+    if above and above != contents.ranks_folder(run):
+        problems.append(f"in {above}, but the run is one of {contents.ranks_folder(run)}")
     if listed is None:
         problems.append("not among the cases of the index")
     elif listed.config_digest != run.config_digest:

@@ -248,6 +248,55 @@ def test_a_run_that_has_diverged_is_packed_without_a_row(here, place, tmp_path):
     assert "ok: tables/clients.csv: 4 rows follow from the records" in done.stdout
 
 
+@pytest.fixture
+def scaling(fedmpi, tmp_path):
+    """The suite above, of one case, on one rank and on two; its runs are in results/runs."""
+    suite = SUITE.replace('["fedavg", "fedprox", "self-train"]', '["fedavg"]')
+    (tmp_path / "small.toml").write_text(f'mode = "strong"\nranks = [1, 2]\n{suite}')
+    for ranks in (1, 2):
+        command = ["mpiexec", "-n", ranks, sys.executable, "-m", "fedmpi", "run", "small.toml"]
+        done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return fedmpi
+
+
+def test_of_a_scaling_suite_the_runs_on_every_number_of_ranks_are_packed(scaling):
+    done = scaling("records", "pack", "small.toml", "--out", "a.tar.gz")
+    assert (done.returncode, done.stderr) == (0, "")
+    with tarfile.open("a.tar.gz") as archive:
+        records = [name for name in archive.getnames() if name.endswith("run.h5")]
+    assert records == ["a/runs/ranks1/fedavg/run.h5", "a/runs/ranks2/fedavg/run.h5"]
+    done = scaling("records", "verify", "a.tar.gz")
+    assert done.returncode == 0, done.stdout
+    assert "ok: completeness: 2 cases of the suite" in done.stdout
+
+
+def test_of_a_scaling_suite_a_number_of_ranks_may_not_be_missing(scaling, tmp_path):
+    runs = tmp_path / "results" / "runs" / "small" / "suite"
+    done = scaling("records", "pack", runs / "ranks1", "--out", "a.tar.gz")
+    assert done.returncode == 2
+    assert "nothing packed: case ranks2/fedavg: not in the bundle" in done.stderr
+
+
+def test_a_run_in_the_folder_of_other_ranks_is_found(scaling, tmp_path):
+    scaling("records", "pack", "small.toml", "--out", "a.tar.gz")
+    with tarfile.open("a.tar.gz") as archive:
+        one = archive.extractfile("a/runs/ranks1/fedavg/run.h5").read()
+    two = "runs/ranks2/fedavg/run.h5"
+    changed = repacked(tmp_path / "a.tar.gz", lambda path, content: one if path == two else content)
+    out = scaling("records", "verify", changed).stdout
+    assert f"WRONG: {two}: in ranks2, but the run is one of ranks1" in out
+
+
+def test_the_second_run_of_a_case_is_named_and_left_out(here, place, tmp_path):
+    runs = place / "results" / "runs" / "small" / "suite"
+    shutil.copytree(runs / "fedavg", tmp_path / "again")
+    done = here("records", "pack", runs, tmp_path / "again", "--out", tmp_path / "a.tar.gz")
+    assert done.returncode == 2
+    assert done.stdout.startswith(f"Bundle: {tmp_path / 'a.tar.gz'}, 3 runs")
+    assert done.stderr == f"fedmpi: {tmp_path / 'again'}: not packed, {runs / 'fedavg'} is the same case\n"
+
+
 def test_another_suffix_is_refused_before_anything_is_written(here, tmp_path):
     done = here("records", "pack", "small.toml", "--out", tmp_path / "a.zip")
     assert done.returncode == 2
