@@ -70,7 +70,11 @@ def _plan_notes(ordered: Ordered, plan: Plan) -> list[str]:
         f"Limits: {limits.minutes} min, nodes per job {limits.nodes}, tasks per array {limits.tasks}; "
         f"a task that runs out of time is continued up to {limits.requeues} times.",
     ]
-    if any(estimate.origin == "model" for batch in plan.batches for estimate in batch.estimates):
+    origins = Counter(estimate.origin for batch in plan.batches for estimate in batch.estimates)
+    if origins:
+        recorded = origins["record"] + origins["like ones"]
+        lines.append(f"Estimated from records: {recorded} of {origins.total()} cases.")
+    if origins["model"]:
         lines.append(
             f"Model: {model.start_seconds:g} s to start, {model.round_seconds:g} s a round, and model FLOP "
             f"at {model.gflops:g} GFLOP/s per rank with clients. Earlier runs are better: --records FOLDER."

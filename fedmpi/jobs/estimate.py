@@ -24,6 +24,7 @@ from fedmpi.models.neighgen_flops import NeighGenFlops
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ViewCounts
 from fedmpi.registry.algorithms import ALGORITHMS
+from fedmpi.store import runfile
 from fedmpi.store.folders import runs_below
 from fedmpi.store.reader import load_run
 from fedmpi.store.schema import canonical_json
@@ -33,6 +34,8 @@ _USUAL_WIDTH = 51
 """Input features where these are degrees, and the largest is not known."""
 _VIEW_EDGES = 5
 """Edges of a diffused view per edge of the graph, about, at the default threshold."""
+_NO_MATTER = ("suite", "name", "seed", "rounds", "checkpoint_seconds", "link")
+"""Settings on which the median seconds of a round hardly depend."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,13 @@ class Estimate:
 class Paces:
     """Seconds per round by configuration: of the cases themselves and of earlier records.
 
-    Cases are alike when they differ in suite, name and seed only. A pace measured on other
-    ranks is scaled by the clients of the busiest rank.
+    Cases are alike when they differ in suite, name, seed, rounds, checkpoints and link only. A pace
+    measured on other ranks is scaled by the clients of the busiest rank.
+
+    Raises
+    ------
+    BadInput
+        There is no run in a folder of earlier records.
     """
 
     def __init__(self, items: Iterable[Item], earlier: Iterable[Path] = ()) -> None:
@@ -58,7 +66,10 @@ class Paces:
                 self._own[item.name] = (item.pace, item.ranks)
                 self._alike.setdefault(_kind(item.case.config()), []).append((item.pace, item.ranks))
         for folder in earlier:
-            for path in sorted(runs_below(folder)):
+            found = sorted(runs_below(folder))
+            if not found:
+                raise BadInput(f"--records {folder}: no run ({runfile.NAME}) in it or below")
+            for path in found:
                 self._take(path)
 
     def _take(self, path: Path) -> None:
@@ -90,9 +101,7 @@ class Paces:
 
 
 def _kind(config: dict[str, Any]) -> str:
-    return canonical_json(
-        {key: value for key, value in config.items() if key not in ("suite", "name", "seed")}
-    )
+    return canonical_json({key: value for key, value in config.items() if key not in _NO_MATTER})
 
 
 def _load(case: Case, ranks: int) -> int:

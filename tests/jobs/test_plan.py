@@ -160,13 +160,29 @@ def test_a_measured_pace_is_scaled_by_the_busiest_ranks_clients(here):
     assert estimate.Paces([item]).estimate(item, 4, model) == Estimate(7.0 + 60 * 0.5 / 3, "record")
 
 
-def test_cases_that_differ_in_the_seed_only_are_alike(fedmpi, tiny_suite, tmp_path):
-    fedmpi("run", tiny_suite, "--out", "earlier", "--set", "seed=9", "--case", "fedavg")
+@pytest.mark.parametrize("change", ["seed=9", "rounds=3", "checkpoint_seconds=5", "link.megabits=10"])
+def test_a_pilot_that_differs_in_seed_or_rounds_is_a_like_case(fedmpi, tiny_suite, tmp_path, change):
+    fedmpi("run", tiny_suite, "--out", "earlier", "--set", change, "--case", "fedavg")
     items = survey(read(tiny_suite), tmp_path / "new")
     origins = [
         estimate.Paces(items, [tmp_path / "earlier"]).estimate(i, 1, systems.Model()).origin for i in items
     ]
     assert origins == ["like ones", "model", "model"]
+
+
+def test_the_plan_says_how_many_cases_are_estimated_from_records(fedmpi, tiny_suite, system):
+    command = ("jobs", "plan", tiny_suite, "--system", system)
+    assert "Estimated from records: 0 of 3 cases." in fedmpi(*command).stdout
+    fedmpi("run", tiny_suite, "--out", "earlier", "--set", "rounds=3", "--case", "fedavg")
+    assert "Estimated from records: 1 of 3 cases." in fedmpi(*command, "--records", "earlier").stdout
+
+
+def test_a_folder_without_records_is_refused(fedmpi, tiny_suite, system):
+    done = fedmpi("jobs", "plan", tiny_suite, "--system", system, "--records", "earlyer")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fedmpi: --records earlyer: no run (run.h5) in it or below\n",
+    )
 
 
 def test_the_models_flop_are_those_of_the_known_counts(here):
