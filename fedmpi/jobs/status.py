@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,10 @@ from fedmpi.jobs.slurm import Task
 from fedmpi.jobs.submission import Job, Submission
 
 _TAIL_BYTES = 20_000
+_KILLED_FOR_MEMORY = re.compile(
+    r"\boom[-_ ]?kill|\bout[- ]of[- ]memory (handler|condition)|\btasks? [^:]*: out of memory", re.IGNORECASE
+)
+"""What Slurm's step daemon and srun say; a GPU without memory is not meant."""
 
 Tasks = Mapping[tuple[str, int], Task]
 
@@ -150,7 +155,7 @@ def _active(item: Item, task: Task, at: str) -> tuple[str, str]:
 def _why(item: Item, task: Task | None) -> str:
     """Return why a case ended that is not complete: the log's word, else Slurm's."""
     said = last_error(item.folder / "log.txt")
-    if "oom" in said.lower():
+    if _KILLED_FOR_MEMORY.search(said):
         return slurm.REASONS["OUT_OF_MEMORY"]
     if task is not None and task.state in slurm.REASONS:
         return slurm.REASONS[task.state]
@@ -177,6 +182,6 @@ def last_error(log: Path) -> str:
             found = ""
         elif line.startswith("fedmpi: "):
             found = line.removeprefix("fedmpi: ")
-        elif "oom" in line.lower() or ("error:" in line and "srun" in line and not found):
+        elif _KILLED_FOR_MEMORY.search(line) or ("error:" in line and "srun" in line and not found):
             found = line.strip()
     return found

@@ -268,6 +268,32 @@ def test_accounting_is_asked_where_the_controller_has_forgotten(submit, fake, fe
     assert facts_of(fedmpi, "fedavg")[1].startswith("killed for memory")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.0",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. Some of the step tasks have been OOM Killed.",
+        "Some of your processes may have been killed by the cgroup out-of-memory handler.",
+        "srun: error: n1: task 0: Out Of Memory",
+    ],
+)
+def test_slurms_words_for_a_case_killed_for_memory(submit, fake, fedmpi, tmp_path, line):
+    submit()
+    fake.answer("squeue", 'echo "101|0|FAILED|NonZeroExitCode|n1"')
+    (root(tmp_path) / "fedavg").mkdir()
+    (root(tmp_path) / "fedavg" / "log.txt").write_text(f"{line}\n")
+    assert facts_of(fedmpi, "fedavg")[1].startswith("killed for memory")
+
+
+def test_the_letters_oom_in_a_path_say_nothing_of_memory(submit, fake, fedmpi, tmp_path):
+    submit()
+    fake.answer("squeue", 'echo "101|0|FAILED|NonZeroExitCode|n1"')
+    (root(tmp_path) / "fedavg").mkdir()
+    error = "srun: error: n1: task 0: Segmentation fault"
+    (root(tmp_path) / "fedavg" / "log.txt").write_text(f"runs in /data/mushroom\n{error}\n")
+    assert facts_of(fedmpi, "fedavg") == ("failed", error)
+
+
 def test_what_an_earlier_attempt_said_is_over(tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("fedmpi: stopped by a signal after round 2\n--- job 5_0, attempt 2\nsomething\n")
