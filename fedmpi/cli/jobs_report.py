@@ -11,6 +11,7 @@ from shlex import quote
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json, say, show
 from fedmpi.jobs import systems
+from fedmpi.jobs.cases import num_clients
 from fedmpi.jobs.order import Ordered
 from fedmpi.jobs.plan import Batch, Plan
 from fedmpi.jobs.status import State
@@ -47,14 +48,19 @@ def _plan_table(ordered: Ordered, plan: Plan) -> PlainTable:
         origins = sorted({estimate.origin for estimate in batch.estimates})
         numbers = (len(batch.items), batch.ranks, batch.threads, batch.nodes, batch.gpus, batch.tasks)
         times = (
-            max(estimate.seconds for estimate in batch.estimates),
-            max(batch.task_seconds()),
+            _longest([estimate.seconds for estimate in batch.estimates]),
+            _longest(batch.task_seconds()),
             60 * batch.minutes,
-            sum(batch.task_seconds()) / batch.at_once,
+            batch.end_seconds(),
         )
         cells = [", ".join(origins), *map(str, (*numbers, batch.at_once)), *map(_time, times)]
         table.add_line(*cells)
     return table
+
+
+def _longest(seconds: Sequence[float]) -> float:
+    """Return the largest; NaN where one is not known."""
+    return math.nan if any(map(math.isnan, seconds)) else max(seconds)
 
 
 def _time(seconds: float) -> str:
@@ -64,20 +70,47 @@ def _time(seconds: float) -> str:
 
 
 def _plan_notes(ordered: Ordered, plan: Plan) -> list[str]:
-    limits, model = ordered.system.limits, ordered.system.model
+    limits = ordered.system.limits
     lines = [
         f"{plan.total} cases, {plan.done} complete. {ordered.system.description}.",
         f"Limits: {limits.minutes} min, nodes per job {limits.nodes}, tasks per array {limits.tasks}; "
         f"a task that runs out of time is continued up to {limits.requeues} times.",
     ]
+    if plan.batches:
+        lines += [_used(ordered, plan), *_estimate_notes(ordered, plan)]
+    for batch in plan.batches:
+        if idle := batch.idle():
+            lines.append(
+                f"Ranks without work: {len(idle)} of {len(batch.items)} cases on {batch.ranks} ranks have "
+                f"fewer clients, such as {idle[0].name} with {num_clients(idle[0].case)}."
+            )
+    return lines
+
+
+def _used(ordered: Ordered, plan: Plan) -> str:
+    """Return what all cases take of the machine, in one line."""
+    core_hours = sum(each.known_seconds() * each.ranks * each.threads for each in plan.batches) / 3600
+    node_hours = sum(each.known_seconds() * each.nodes for each in plan.batches) / 3600
+    nodes = f", {node_hours:.3g} node-hours where a job has its nodes alone"
+    queued = ordered.system.launch.scheduler != "none"
+    return f"All cases: {core_hours:.3g} core-hours (ranks x threads){nodes if queued else ''}."
+
+
+def _estimate_notes(ordered: Ordered, plan: Plan) -> list[str]:
+    """Return what the estimates are from, and what is not known."""
+    model = ordered.system.model
     origins = Counter(estimate.origin for batch in plan.batches for estimate in batch.estimates)
-    if origins:
-        recorded = origins["record"] + origins["like ones"]
-        lines.append(f"Estimated from records: {recorded} of {origins.total()} cases.")
+    recorded = origins["record"] + origins["like ones"]
+    lines = [f"Estimated from records: {recorded} of {origins.total()} cases."]
     if origins["model"]:
         lines.append(
             f"Model: {model.start_seconds:g} s to start, {model.round_seconds:g} s a round, and model FLOP "
             f"at {model.gflops:g} GFLOP/s per rank with clients. Earlier runs are better: --records FOLDER."
+        )
+    if origins["unknown"]:
+        lines.append(
+            f"Unknown, ?: {origins['unknown']} cases, left out of the hours. The sizes of the dataset or the "
+            "FLOP of the network are not known; their tasks ask for the longest time. --records FOLDER helps."
         )
     return lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +69,23 @@ class Batch:
         """Return the estimated seconds of each task; NaN where one of its cases is unknown."""
         seconds = [estimate.seconds for estimate in self.estimates]
         return [sum(seconds[task :: self.tasks]) for task in range(self.tasks)]
+
+    def end_seconds(self) -> float:
+        """Return when the last task ends, `at_once` at a time and in order; NaN where one is unknown."""
+        free_at = [0.0] * self.at_once
+        for seconds in self.task_seconds():
+            if math.isnan(seconds):
+                return math.nan
+            heapq.heapreplace(free_at, free_at[0] + seconds)
+        return max(free_at)
+
+    def idle(self) -> list[Item]:
+        """Return the cases that have more ranks than clients and a server."""
+        return [item for item in self.items if self.ranks > num_clients(item.case) + 1]
+
+    def known_seconds(self) -> float:
+        """Return the estimated seconds of all cases of which they are known."""
+        return sum(each.seconds for each in self.estimates if not math.isnan(each.seconds))
 
 
 @dataclass(frozen=True)

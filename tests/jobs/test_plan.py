@@ -1,6 +1,7 @@
 """Plans in numbers worked out by hand."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,38 @@ def test_task_t_of_T_has_the_cases_t_and_t_plus_T(make):
     (batch,) = make(tasks=3).batches
     order = [item.number for item in batch.items]
     assert [order[task::3] for task in range(3)] == [[0, 3, 6], [1, 4, 7], [2, 5]]
+
+
+def test_an_array_ends_with_its_last_task(make):
+    (batch,) = make(tasks=4, at_once=3).batches
+    one = Estimate(60.0, "model")
+    # Tasks of two cases each: 120, 120, 120 and 120 s, three at a time, so that the fourth begins at 120.
+    assert replace(batch, estimates=(one,) * 8).end_seconds() == 240
+    # 600, 120, 120 and 120 s: the fourth runs beside the first.
+    long = Estimate(540.0, "model")
+    assert replace(batch, estimates=(long, *(one,) * 7)).end_seconds() == 600
+    unknown = Estimate(math.nan, "unknown")
+    assert math.isnan(replace(batch, estimates=(unknown, *(one,) * 7)).end_seconds())
+
+
+def test_the_plan_says_its_hours_and_which_ranks_have_no_work(fedmpi, tmp_path, system):
+    (tmp_path / "mine.toml").write_text(SUITE)
+    system.write_text(f"{system.read_text()}gflops = 1e6\n")
+    command = ("jobs", "plan", "mine.toml", "--system", system)
+    usual = fedmpi(*command).stdout
+    # Eight cases of 110 s on four ranks, which are a node.
+    assert "All cases: 0.978 core-hours (ranks x threads), 0.244 node-hours" in usual
+    assert "Ranks without work" not in usual and "Unknown" not in usual
+    words = "Ranks without work: 8 of 8 cases on 6 ranks have fewer clients, such as seed1-fedavg with 3."
+    assert words in fedmpi(*command, "--ranks", 6).stdout
+
+
+def test_a_question_mark_is_explained(fedmpi, tmp_path, system):
+    text = 'name = "two"\n[case]\npartition = "iid"\n[matrix]\ndataset = ["PROTEINS", "OTHER"]\n'
+    (tmp_path / "mine.toml").write_text(text)
+    shown = fedmpi("jobs", "plan", "mine.toml", "--system", system).stdout
+    assert "model, unknown" in shown and "?" in shown.split("\n\n")[0]
+    assert "Unknown, ?: 1 cases, left out of the hours." in shown
 
 
 def test_more_ranks_than_a_node_has_cores_take_more_nodes(make):
