@@ -11,6 +11,7 @@ import jinja2
 
 from fedmpi.comm import launch
 from fedmpi.config import modes
+from fedmpi.datasets.names import family_of
 from fedmpi.errors import BadInput
 from fedmpi.jobs import files
 from fedmpi.jobs.cases import datasets
@@ -64,7 +65,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Script:
-    """What the templates fill in; see jobs/templates."""
+    """What the templates fill in; see jobs/templates. `prepared` are folders below that of prepared data."""
 
     name: str
     suite: str
@@ -77,7 +78,7 @@ class Script:
     launch: str
     arguments: str
     environment: Mapping[str, str]
-    datasets: tuple[str, ...]
+    prepared: tuple[str, ...]
     list: str
     root: str
 
@@ -194,7 +195,7 @@ def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) 
         launch=f"{system.launch.command} {contained}",
         arguments=shlex.join([str(order.path), *order.options, "--out", str(order.root)]),
         environment=environment,
-        datasets=tuple(name for name in datasets(batch.items) if "/" not in name),
+        prepared=tuple(family_of(name).prepared_in(name) for name in datasets(batch.items)),
         list=str(order.folder / list_name(batch)),
         root=str(modes.place(order.root, batch.mode_ranks)),
     )

@@ -111,7 +111,31 @@ def test_one_job_for_a_suite_has_one_number_of_ranks(fedmpi):
 def test_staging_copies_the_suites_datasets_once_per_node(fedmpi):
     script = next(p for p in render(fedmpi, "gcfl/table3", "perlmutter-gpu") if p.name == "sweep-31.sbatch")
     assert '--ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1' in script.read_text()
-    assert '"$stage" NCI1; then' in script.read_text()
+    assert '"$stage" tudataset/NCI1; then' in script.read_text()
+
+
+def test_staging_copies_prepared_sets_of_every_family(fedmpi, fake, system, tmp_path, monkeypatch):
+    text = (
+        'name = "two"\n[case]\npartition = "iid"\nmodel = "gcn"\n[matrix]\ndataset = ["Cora", "PROTEINS"]\n'
+    )
+    (tmp_path / "two.toml").write_text(text)
+    local, shared = tmp_path / "local disk", tmp_path / "shared"
+    system.write_text(f'{system.read_text()}[data]\nlocal = "{local}"\nshared = "{shared}"\n')
+    _, script, _ = render(fedmpi, "two.toml", system)
+    for path in ("planetoid/Cora", "tudataset/PROTEINS"):
+        (shared / path).mkdir(parents=True)
+        (shared / path / "labels.npy").write_text(path)
+    fake.answer("srun", 'while [[ $1 == --* ]]; do shift; done; exec "$@"')
+    block = script.read_text().split("# One rank per node copies")[1].partition("\n")[2].split("\nfi\n")[0]
+    monkeypatch.setenv("FEDMPI_DATA", str(shared))
+    shell = ["bash", "-c", f"SLURM_JOB_NUM_NODES=1\n{block}\nfi\necho $FEDMPI_DATA"]
+    done = subprocess.run(shell, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{local}\n", "")
+    copied = {str(path.relative_to(local)): path.read_text() for path in local.rglob("*") if path.is_file()}
+    assert copied == {
+        "planetoid/Cora/labels.npy": "planetoid/Cora",
+        "tudataset/PROTEINS/labels.npy": "tudataset/PROTEINS",
+    }
 
 
 def test_paths_with_blanks_and_quotes_are_quoted(fedmpi, tiny_suite, system, tmp_path):
