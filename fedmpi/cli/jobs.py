@@ -121,9 +121,11 @@ def render(
         raise BadInput(f"cannot write in {to}: {error.strerror}; choose another --to") from error
     for name in texts:
         say(to / name)
-    scripts = [name for name in texts if name.endswith(".sbatch")]
+    scripts = [f"sbatch {quote(str(to / name))}" for name in texts if name.endswith(".sbatch")]
     if scripts:
-        say(f"Next: sbatch {to / scripts[0]}", sys.stderr)  # what is printed is a list of files
+        *arrays, report = scripts
+        text = f"Next: {' && '.join(arrays)}; after their end {report}. fedmpi jobs submit does all of it."
+        say(text, sys.stderr)  # what is printed is a list of files
     return 0
 
 

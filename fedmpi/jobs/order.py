@@ -185,7 +185,7 @@ class Ordered:
 
 
 def reopen(target: str, root: Path | None) -> tuple[Ordered, list[Submission]]:
-    """Return what was last submitted of a suite, named by itself or by the folder of its cases.
+    """Return what was last submitted of a suite: of its name, its file or the folder of its cases.
 
     Raises
     ------
@@ -193,8 +193,8 @@ def reopen(target: str, root: Path | None) -> tuple[Ordered, list[Submission]]:
         Nothing of it was submitted.
     """
     if root is None:
-        folder = Path(target)
-        root = folder if folder.is_dir() else locations.RUNS / read(locations.find(target)).name
+        named = (folder for folder in (Path(target), locations.RUNS / target) if folder.is_dir())
+        root = next(named, None) or locations.RUNS / read(locations.find(target)).name
     before = submission.earlier(root)
     if not before:
         raise BadInput(f"{root}: nothing of it was submitted; see fedmpi jobs submit --help")

@@ -152,6 +152,14 @@ def test_without_a_queue_it_is_a_sweep(fedmpi, tiny_suite):
     check_shell(script)
 
 
+def test_every_script_is_named_as_what_comes_next(fedmpi):
+    done = fedmpi("jobs", "render", "gcfl/table3", "--system", "generic-cpu", "--to", "to")
+    assert done.stderr == (
+        "Next: sbatch to/sweep-11.sbatch && sbatch to/sweep-16.sbatch; after their end sbatch to/report.sbatch. "
+        "fedmpi jobs submit does all of it.\n"
+    )
+
+
 def test_nothing_left_is_said(fedmpi, tiny_suite, system):
     fedmpi("run", tiny_suite)
     done = fedmpi("jobs", "render", tiny_suite, "--system", system, "--to", "to")

@@ -153,6 +153,13 @@ def test_a_queue_that_does_not_answer(submit, fake, fedmpi, tmp_path):
     assert "3 cases: 3 unknown" in shown.stdout
 
 
+@pytest.mark.parametrize("target", ["tiny", "tiny.toml", "results/runs/tiny"])
+def test_an_own_suite_goes_by_its_name_its_file_and_its_folder(submit, fedmpi, target):
+    submit()
+    assert "3 cases: 3 failed" in fedmpi("jobs", "status", target).stdout
+    assert fedmpi("jobs", "cancel", target).returncode == 0
+
+
 def test_only_what_is_left_is_submitted_again(submit, fake, fedmpi, tmp_path):
     submit()
     fake.answer("squeue", 'echo "101|1|RUNNING|None|n1"')
