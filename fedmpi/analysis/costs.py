@@ -126,3 +126,12 @@ def round_ends(run: Run) -> Array:
         since = np.cumsum(attempt.measurements["round_seconds"]) - before
         ends[kept + attempt.first_round] = seconds_of(attempt.started) + since[kept]
     return ends
+
+
+def evaluation_seconds(run: Run) -> Array:
+    """Return the seconds that the slowest rank evaluated in each recorded round [R]."""
+    seconds = np.zeros(run.rounds_completed)
+    for attempt, kept in run.kept_rounds():
+        of_ranks = attempt.measurements["phase_seconds"][kept][:, :, attempt.phases.index("evaluate")]
+        seconds[kept + attempt.first_round] = of_ranks.max(axis=1, initial=0.0)
+    return seconds

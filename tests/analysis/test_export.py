@@ -3,6 +3,7 @@
 import importlib.resources
 import json
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -71,10 +72,45 @@ def test_every_line_is_marked_and_json(run):
     assert bodies[-1]["time_ms"] - bodies[0]["time_ms"] == 6000
 
 
+def bodies_of(run):
+    return [json.loads(line.removeprefix(":::MLLOG ")) for line in mllog.lines(run)]
+
+
+def test_mlperf_is_told_what_was_measured_and_no_more(run):
+    bodies = bodies_of(run)
+    values = {body["key"]: body["value"] for body in bodies}
+    assert values["cache_clear"] is False
+    assert "global_batch_size" not in values and values["fedmpi_client_batch_size"] == 128
+    (started,) = {body["time_ms"] for body in bodies if body["key"] in ("init_start", "init_stop")}
+    assert not any(body["metadata"]["measured"] for body in bodies if body["key"].startswith("init_"))
+    times = [(body["key"], body["time_ms"] - started) for body in bodies if body["key"].startswith("eval_st")]
+    # Rounds end after 1, 3 and 6 s; the slower of two ranks evaluated for half a second.
+    assert times == [
+        ("eval_start", 500), ("eval_stop", 1000), ("eval_start", 2500), ("eval_stop", 3000),
+        ("eval_start", 5500), ("eval_stop", 6000),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ranks", "expected"),
+    [
+        ([("a", "cpu"), ("a", "cpu")], 0),
+        ([("a", "cuda:0: H100"), ("a", "cuda:1: H100"), ("b", "cuda:0: H100")], 2),
+        ([("a", "cuda:0: H100"), ("a", "cuda:0: H100")], 1),
+    ],
+)
+def test_mlperf_has_the_gpus_that_ranks_of_a_node_use(run, ranks, expected):
+    listed = [{"host": host, "device": device} for host, device in ranks]
+    provenance = {"device": ranks[0][1], "mpi": {"ranks": listed}}
+    changed = replace(run, attempts=(replace(run.attempts[0], provenance=provenance),))
+    (found,) = (body["value"] for body in bodies_of(changed) if body["key"] == "accelerators_per_node")
+    assert found == expected
+
+
 @pytest.mark.parametrize("name", ["roc_auc", "rmse"])
 def test_mlperf_has_the_validation_score_by_which_a_run_is_judged(tmp_path, make_scored, name):
     run = load_run(make_scored(tmp_path / "a", name, [0.5, 0.75], val=[0.25, float("nan")]))
-    bodies = [json.loads(line.removeprefix(":::MLLOG ")) for line in mllog.lines(run)]
+    bodies = bodies_of(run)
     found = {
         body["key"]: (body["value"], body["metadata"]["epoch_num"])
         for body in bodies
