@@ -44,10 +44,12 @@ class Estimate:
         """Whether there are values enough, and they differ: those that do not have no measure of chance."""
         return self.count >= FEWEST and self.half > _DUST * abs(self.mean)
 
-    def verdict(self, higher: bool = True, p_value: float | None = None, counted: bool = False) -> str:
+    def verdict(
+        self, higher: bool = True, p_value: float | None = None, counted: bool = False, of: str = "pair"
+    ) -> str:
         """Return what differences from a reference say: they decide where their interval excludes 0.
 
-        Fewer scores than `FEWEST` decide nothing, nor do differences of scores that are all the same.
+        Fewer than `FEWEST` decide nothing, nor do differences of scores that are all the same.
 
         Parameters
         ----------
@@ -57,11 +59,13 @@ class Estimate:
             Decides in place of the interval: that of several estimates after Holm.
         counted : bool, optional
             They are no scores but costs, which may be the same in every run: the interval alone decides.
+        of : str
+            What each is a difference of.
         """
-        if self.mean == 0 and not self.half > 0:
+        if self.mean == 0 and (self.half == 0 or self.count == 1):
             return "the same"
-        if self.count < (2 if counted else FEWEST):
-            return ("no pair", "one pair only", "two pairs only")[self.count]
+        if self.count < FEWEST:
+            return (f"no {of}", f"one {of} only", f"two {of}s only")[self.count]
         if not (counted or self._tells):
             return "no spread"
         if not (abs(self.mean) > self.half if p_value is None else p_value < LEVEL):

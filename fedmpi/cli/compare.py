@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections import Counter
@@ -14,14 +13,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from fedmpi.analysis.comparison.compare import CaseResult, Comparison, Limits
+from fedmpi.analysis.comparison.compare import Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side, split
 from fedmpi.analysis.pairing import compare_identical
+from fedmpi.cli.compare_tables import case_table, ratio_table
 from fedmpi.cli.options import Json, Reference
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.report import check_target
 from fedmpi.cli.terminal import Screen, console, print_json, say
 from fedmpi.errors import BadInput
@@ -33,7 +32,6 @@ _ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
     (_SHARE, "relative", 0.01),
     (re.compile(r"(\d+(?:\.\d+)?)"), "absolute", 1.0),
 )
-_SPARE_OF_CASES = ("total s B / A", "pairs", "s to target B / A", "s/round B / A", "judged by")
 Tolerance = Annotated[
     str | None,
     typer.Option(
@@ -42,7 +40,6 @@ Tolerance = Annotated[
         "valid: points, a share of it, or a number; default 1pt, of RMSE 1%.",
     ),
 ]
-_CASE_FIGURES = ("round_seconds_median", "total_seconds", "seconds_to_target")
 
 
 def share(text: str, option: str) -> float:
@@ -151,9 +148,9 @@ def _show(screen: Screen, found: Comparison) -> None:
     _show_validity(screen, found)
     _show_reasons(screen, found)
     if len(found.cases) > 1:
-        screen.print(_case_table(found))
+        screen.print(case_table(found.cases))
     if found.overall:
-        screen.print(_table("All cases" if len(found.cases) > 1 else names, found.overall))
+        screen.print(ratio_table("All cases" if len(found.cases) > 1 else names, found.overall))
     for check in found.checks:
         screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}")
 
@@ -195,60 +192,6 @@ def _show_reasons(screen: Screen, found: Comparison) -> None:
     stated = Counter(line for pair in pairs for line in pair.stated)
     for line, count in stated.items():
         screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}")
-
-
-def _table(title: str, found: Sequence[Ratio]) -> Any:
-    headings = ("figure", "better", "A", "B", "B / A", "95 % interval", "B - A", "pairs", "B is")
-    spare = ["pairs", "better", "B - A", "A"]
-    spare.insert(0 if all(math.isnan(each.low) for each in found) else len(spare), "95 % interval")
-    table = PlainTable(title, headings, 2, spare)
-    above = ""
-    for each in found:
-        merit = each.merit
-        of, _, rule = merit.title.partition(", ")
-        title, above = rule if of == above else merit.title, of
-        values = (f"{merit.factor * value:,.{merit.digits}f}" for value in (each.first, each.second))
-        compared = (_number(each.ratio, 3), _interval(each), _difference(each))
-        table.add_line(title, merit.better, *values, *compared, each.pairs, each.verdict)
-    return table
-
-
-def _number(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def _interval(each: Ratio) -> str:
-    return "-" if math.isnan(each.low) else f"{each.low:.3f} to {each.high:.3f}"
-
-
-def _difference(each: Ratio) -> str:
-    factor, digits = each.merit.factor, each.merit.digits
-    half = "" if math.isnan(each.half) else f" ± {factor * each.half:,.{digits}f}"
-    return f"{factor * each.difference:+,.{digits}f}{half}"
-
-
-def _case_table(found: Comparison) -> Any:
-    headings: tuple[str, ...] = (
-        "dataset", "algorithm", "B is", "pairs", "judged by", "A", "B - A", "s/round B / A", "total s B / A",
-    )  # fmt: skip
-    if any(each.merit.name == "seconds_to_target" for case in found.cases for each in case.ratios):
-        headings = (*headings, "s to target B / A")
-    rows = (_case_row(case, len(headings)) for case in found.cases)
-    return PlainTable("By case", headings, 3, _SPARE_OF_CASES).with_lines(rows)
-
-
-def _case_row(case: CaseResult, columns: int) -> list[str]:
-    by_name = {each.merit.name: each for each in case.ratios}
-    judged = case.pairs[0].first.metrics[0]
-    found = by_name.get(judged.field())
-    row = [case.dataset, case.algorithm, "INVALID" if case.invalid else "VALID", str(len(case.pairs))]
-    row.append(judged.heading)
-    row += ["-", "-"] if found is None else [judged.shown(found.first), _difference(found)]
-    for name in _CASE_FIGURES:
-        ratio = by_name.get(name)
-        flag = "*" if ratio is not None and ratio.flagged else ""
-        row.append("-" if ratio is None else f"{_number(ratio.ratio, 3)}{flag}")
-    return row[:columns]
 
 
 def _record(found: Comparison) -> dict[str, Any]:

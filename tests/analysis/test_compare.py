@@ -14,10 +14,10 @@ WORSE = [[0.5, 0.6], [0.65, 0.75]]
 
 @pytest.fixture
 def suites(tmp_path, make_run):
-    """Return a function that records a suite of two seeds below a name."""
+    """Return a function that records a suite of two seeds, or of others, below a name."""
 
-    def make(name, accuracy=GOOD, **options):
-        for seed in (1, 2):
+    def make(name, accuracy=GOOD, seeds=(1, 2), **options):
+        for seed in seeds:
             make_run(tmp_path / name / f"seed{seed}", accuracy, seed=seed, **options)
         return tmp_path / name
 
@@ -30,16 +30,67 @@ def figures(done):
 
 
 def test_ratios_are_paired_by_case_and_seed(fedmpi, suites):
-    done = fedmpi("compare", suites("a"), suites("b", slowness=1.5), "--json")
+    seeds = (1, 2, 3)
+    done = fedmpi("compare", suites("a", seeds=seeds), suites("b", seeds=seeds, slowness=1.5), "--json")
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
-    assert found["valid"] and len(found["cases"][0]["pairs"]) == 2
+    assert found["valid"] and len(found["cases"][0]["pairs"]) == 3
     speed = figures(done)["round_seconds_median"]
     assert (speed["first"], speed["second"], speed["better"]) == (1.5, 2.25, "lower")
     assert speed["ratio"] == pytest.approx(1.5)
     assert speed["verdict"] == "worse"
     accuracy = figures(done)["test_accuracy"]
     assert (accuracy["difference"], accuracy["verdict"]) == (0.0, "the same")
+
+
+@pytest.fixture
+def datasets(tmp_path, make_run):
+    """Return a function that records three seeds of each dataset, slower by these factors."""
+
+    def make(name, **slowness):
+        for dataset, factor in slowness.items():
+            for seed in (1, 2, 3):
+                folder = tmp_path / name / f"{dataset}-{seed}"
+                settings = {"dataset": {"name": dataset}}
+                make_run(folder, GOOD, seed=seed, settings=settings, slowness=factor + seed / 100)
+        return tmp_path / name
+
+    return make
+
+
+def test_over_several_datasets_each_counts_once(fedmpi, datasets):
+    a = datasets("a", MUTAG=1.0, PROTEINS=1.0, DD=1.0)
+    done = fedmpi("compare", a, datasets("b", MUTAG=1.3, PROTEINS=3.2, DD=2.0), "--json")
+    speed = figures(done)["round_seconds_median"]
+    assert (speed["unit"], speed["count"], speed["pairs"]) == ("dataset", 3, 9)
+    assert speed["ratio"] == pytest.approx((1.3 * 3.2 * 2.0) ** (1 / 3), rel=0.02)
+    assert speed["low"] < 1 < speed["high"] and speed["verdict"] == "undecided"
+    (first, *_) = json.loads(done.stdout)[0]["cases"]
+    alone = next(each for each in first["figures"] if each["figure"] == "round_seconds_median")
+    assert (alone["unit"], alone["count"], alone["verdict"]) == ("pair", 3, "worse")
+
+
+def test_two_datasets_decide_nothing(fedmpi, datasets):
+    done = fedmpi("compare", datasets("a", MUTAG=1.0, DD=1.0), datasets("b", MUTAG=1.3, DD=3.2))
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("seconds per round, median")]
+    assert line.split()[-5:] == ["-", "2", "two", "datasets", "only"]
+    assert "Means over datasets, each one the mean of its pairs" in done.stdout
+
+
+def test_scores_have_the_interval_of_their_difference(fedmpi, suites):
+    a, b = suites("a", seeds=(1, 2)), suites("b", WORSE, seeds=(1, 2))
+    suites("a", seeds=(3,))
+    suites("b", [[0.5, 0.6], [0.68, 0.78]], seeds=(3,))
+    done = fedmpi("compare", a, b, "--tolerance", "10pt")
+    # differences of -5, -5 and -2 points: mean -4, standard deviation 1.732, t of 2 degrees 4.303
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("test accuracy %, last round")]
+    assert "-4.00  -8.30 to +0.30" in line and line.endswith("undecided")
+
+
+def test_a_value_too_small_for_its_digits_is_shown(fedmpi, suites):
+    done = fedmpi("compare", suites("a", slowness=1e-3), suites("b", slowness=2e-3))
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("seconds evaluating")]
+    assert line.split()[3:6] == ["0.001", "0.002", "2.000"]
 
 
 def test_valid_or_invalid_comes_before_any_number(fedmpi, suites):
@@ -271,12 +322,13 @@ def test_what_cannot_be_compared_inside_a_folder_is_one_line(fedmpi, sweep, argu
     ("columns", "headings", "left_out"),
     [
         ("80", "figure A B B / A 95 % interval B is", "Left out: better, B - A, pairs;"),
-        ("120", "figure better A B B / A 95 % interval B - A pairs B is", ""),
+        ("120", "figure better A B B / A B - A 95 % interval pairs B is", ""),
     ],
 )
 def test_narrow_terminals_keep_the_interval(fedmpi, suites, monkeypatch, columns, headings, left_out):
     monkeypatch.setenv("COLUMNS", columns)
-    shown = fedmpi("compare", suites("a"), suites("b", slowness=1.5)).stdout
+    seeds = (1, 2, 3)
+    shown = fedmpi("compare", suites("a", seeds=seeds), suites("b", seeds=seeds, slowness=1.5)).stdout
     assert [" ".join(line.split()) for line in shown.splitlines() if line.startswith("figure")] == [headings]
     assert left_out in shown
     assert max(map(len, shown[shown.index("figure") :].splitlines())) <= int(columns)

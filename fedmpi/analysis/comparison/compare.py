@@ -10,7 +10,7 @@ import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.comparison.judging import Allowance, too_bad
-from fedmpi.analysis.comparison.merits import Ratio, ratios
+from fedmpi.analysis.comparison.merits import Ratio, ratios, unit_of
 from fedmpi.analysis.comparison.outcomes import Side
 from fedmpi.analysis.comparison.pairs import Pair, pair
 from fedmpi.metrics.metric import Metric
@@ -101,7 +101,8 @@ def compare(first: Side, second: Side, limits: Limits, by: str | None = None) ->
     cases = tuple(_case(names, pairs, limits) for names, pairs in groups.items())
     counted = [each for case in cases for each in _counted(case.pairs)]
     speedy = [each for case in cases if not case.invalid for each in _counted(case.pairs)]
-    overall = _alike(cases, _merged(ratios(counted), ratios(speedy)))
+    unit = unit_of(counted)
+    overall = _alike(cases, _merged(ratios(counted, unit), ratios(speedy, unit)))
     return Comparison(first, second, cases, overall, tuple(left_out), _checks(cases, overall, limits))
 
 

@@ -1,15 +1,16 @@
-"""Figures of merit, their directions, and their ratios over pairs with intervals."""
+"""Figures of merit, their directions, and their ratios with intervals over pairs, cases or datasets."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, Pair
-from fedmpi.analysis.estimates import Estimate, estimate
+from fedmpi.analysis.estimates import FEWEST, Estimate, estimate
 from fedmpi.analysis.scores import RULES, rules
 from fedmpi.metrics.metric import Better, Metric
 
@@ -76,22 +77,45 @@ _COSTS: tuple[Merit, ...] = (
 
 
 @dataclass(frozen=True)
+class Unit:
+    """What counts as one observation: pairs of one mark are averaged first."""
+
+    name: str
+    mark: Callable[[Pair], object]
+
+
+PAIR = Unit("pair", id)
+_WIDER = (Unit("dataset", lambda each: each.first.dataset), Unit("case", lambda each: each.case))
+
+
+def unit_of(pairs: Sequence[Pair]) -> Unit:
+    """Return what counts as one: seeds of one dataset, or of one case, say nothing of others.
+
+    Datasets where there are several; else cases where there are several; else pairs.
+    """
+    return next((unit for unit in _WIDER if len({unit.mark(each) for each in pairs}) > 1), PAIR)
+
+
+@dataclass(frozen=True)
 class Ratio:
-    """The second side over the first, by pair.
+    """The second side over the first.
 
     Attributes
     ----------
     merit : Merit
     first, second : float
-        Means over pairs, in the figure's own unit.
+        Means, in the figure's own unit.
     ratio, low, high : float
-        Geometric mean of the pairs' ratios and its 95 % interval (Student's t of the logarithms; NaN for one
-        pair).
+        Geometric mean of the ratios and its 95 % interval (Student's t of the logarithms).
     difference, half : float
-        Mean of the pairs' differences and half the width of its 95 % interval.
+        Mean of the differences and half the width of its 95 % interval.
     pairs : int
     flagged : int
         How many of them are not like for like.
+    unit : str
+        What intervals count as one: "pair", "case" or "dataset".
+    count : int
+        How many of these. Fewer than three that differ have no interval: NaN.
     """
 
     merit: Merit
@@ -104,22 +128,31 @@ class Ratio:
     half: float
     pairs: int
     flagged: int
+    unit: str
+    count: int
+
+    @property
+    def decided_by(self) -> str:
+        """What the verdict rests on: the "difference" for accuracies, the "ratio" for all else."""
+        return "difference" if self.merit.kind == ACCURACY or math.isnan(self.ratio) else "ratio"
 
     @property
     def verdict(self) -> str:
-        """What the interval says: of the difference for accuracies, of the ratio for all else."""
+        """What the interval says of what it rests on."""
         if self.pairs == self.flagged or not self.pairs:
             return "not like for like"
-        gap = Estimate(self.difference, self.half, self.pairs)
-        if self.merit.kind != ACCURACY and not math.isnan(self.ratio):
-            gap = Estimate(math.log(self.ratio), math.log(self.high / self.ratio), self.pairs)
-        return gap.verdict(self.merit.better == "higher", counted=self.merit.kind != ACCURACY)
+        gap = Estimate(self.difference, self.half, self.count)
+        if self.decided_by == "ratio":
+            gap = Estimate(math.log(self.ratio), math.log(self.high / self.ratio), self.count)
+        counted = self.merit.kind != ACCURACY
+        return gap.verdict(self.merit.better == "higher", counted=counted, of=self.unit)
 
 
-def ratios(pairs: Sequence[Pair]) -> list[Ratio]:
+def ratios(pairs: Sequence[Pair], unit: Unit = PAIR) -> list[Ratio]:
     """Return the ratio of every figure that both runs of some pair have; refused pairs are left out.
 
-    Pairs that are like for like count alone where there are any; else the flagged ones are shown.
+    Pairs that are like for like count alone where there are any; else the flagged ones are shown. Those of
+    one unit are averaged first.
     """
     found = []
     metrics = dict.fromkeys(each.first.metrics for each in pairs)
@@ -128,7 +161,7 @@ def ratios(pairs: Sequence[Pair]) -> list[Ratio]:
         usable = [pair for pair in pairs if not pair.refused and _has(pair, merit)]
         alike = [pair for pair in usable if not pair.spoilt(merit.kind)]
         if usable:
-            found.append(_ratio(merit, alike or usable, 0 if alike else len(usable)))
+            found.append(_ratio(merit, alike or usable, 0 if alike else len(usable), unit))
     return found
 
 
@@ -137,15 +170,40 @@ def _has(pair: Pair, merit: Merit) -> bool:
     return all(math.isfinite(value) for value in values)
 
 
-def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int) -> Ratio:
-    values = np.array([[run.figures[merit.name] for run in (pair.first, pair.second)] for pair in pairs])
+def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int, unit: Unit) -> Ratio:
+    groups = [
+        np.array([_both(each, merit) for each in group]) for group in grouped(pairs, unit.mark).values()
+    ]
+    values = np.array([group.mean(axis=0) for group in groups])
     gap = estimate(values[:, 1] - values[:, 0])
     first, second = (float(mean) for mean in values.mean(axis=0))
     ratio = low = high = math.nan
-    if (values > 0).all():
-        logs = estimate(np.log(values[:, 1] / values[:, 0]))
-        ratio = math.exp(logs.mean)
-        low, high = ratio / math.exp(logs.half), ratio * math.exp(logs.half)
+    if all((group > 0).all() for group in groups):
+        logs = estimate([np.log(group[:, 1] / group[:, 0]).mean() for group in groups])
+        ratio, half = math.exp(logs.mean), _half(logs)
+        low, high = ratio / math.exp(half), ratio * math.exp(half)
     elif not values.any():
         ratio = 1.0
-    return Ratio(merit, first, second, ratio, low, high, gap.mean, gap.half, len(pairs), flagged)
+    return Ratio(
+        merit,
+        first,
+        second,
+        ratio,
+        low,
+        high,
+        gap.mean,
+        _half(gap),
+        len(pairs),
+        flagged,
+        unit.name,
+        gap.count,
+    )
+
+
+def _both(pair: Pair, merit: Merit) -> list[float]:
+    return [run.figures[merit.name] for run in (pair.first, pair.second)]
+
+
+def _half(found: Estimate) -> float:
+    """Return half the interval; NaN where so few values differ that it would say nothing."""
+    return found.half if found.count >= FEWEST or found.half == 0 else math.nan
