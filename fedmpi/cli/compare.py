@@ -92,6 +92,10 @@ def compare(
         ),
     ] = None,
     reference: Reference = None,
+    any_ranks: Annotated[
+        bool,
+        typer.Option("--any-ranks", help="Runs on another number of ranks are like for like; it is stated."),
+    ] = False,
 ) -> int:
     """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed.
 
@@ -105,7 +109,7 @@ def compare(
     fedmpi compare results/runs other
     """
     if identical:
-        if len(runs) != 2 or by is not None:
+        if len(runs) != 2 or by is not None or any_ranks:
             raise BadInput("compare --identical: name two runs or two suites' folders")
         return say_identical(*runs)
     check_target(target)
@@ -123,7 +127,7 @@ def compare(
     complaints: list[str] = []
     sides = [read_side(path, target, complaints) for path in runs]
     first, *others = sides if by is None else split(sides, by, reference)
-    return _say([compare_sides(first, other, limits, by) for other in others], complaints, as_json)
+    return _say([compare_sides(first, other, limits, by, any_ranks) for other in others], complaints, as_json)
 
 
 def _say(found: Sequence[Comparison], complaints: list[str], as_json: bool) -> int:

@@ -11,6 +11,8 @@ from fedmpi.cli.plain_table import PlainTable
 
 _SPARE_OF_CASES = ("total s B / A", "pairs", "s to target B / A", "s/round B / A", "judged by")
 _CASE_FIGURES = ("round_seconds_median", "total_seconds", "seconds_to_target")
+_FIRST_RATIO = 7
+"""Column of the first ratio in the table of cases."""
 _DUST = 1e-9
 """Below it a value is the rest of a rounding."""
 
@@ -74,8 +76,11 @@ def case_table(cases: Sequence[CaseResult]) -> PlainTable:
     )  # fmt: skip
     if any(each.merit.name == "seconds_to_target" for case in cases for each in case.ratios):
         headings = (*headings, "s to target B / A")
-    rows = (_case_row(case, len(headings)) for case in cases)
-    return PlainTable("By case", headings, 3, _SPARE_OF_CASES).with_lines(rows)
+    rows = [_case_row(case, len(headings)) for case in cases]
+    table = PlainTable("By case", headings, 3, _SPARE_OF_CASES).with_lines(rows)
+    if any("*" in cell for row in rows for cell in row[_FIRST_RATIO:]):
+        table.caption = "*: not like for like, see above"
+    return table
 
 
 def _case_row(case: CaseResult, columns: int) -> list[str]:

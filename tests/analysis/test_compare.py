@@ -159,7 +159,7 @@ def test_less_accurate_beyond_the_limit_fails(fedmpi, suites):
     [
         (
             {"numerics": 1},
-            "flagged: accuracy and speed, 2 of 2 pairs: other numerics version",
+            "flagged: accuracy and speed and work, 2 of 2 pairs: other numerics version",
             "test_accuracy",
         ),
         (
@@ -169,7 +169,7 @@ def test_less_accurate_beyond_the_limit_fails(fedmpi, suites):
         ),
         (
             {"settings": {"reduction": {"name": "float32"}}},
-            "flagged: accuracy and speed, 2 of 2 pairs: other reduction",
+            "flagged: accuracy and speed and work, 2 of 2 pairs: other reduction",
             "test_accuracy",
         ),
         (
@@ -188,7 +188,33 @@ def test_what_is_not_like_for_like_is_flagged_and_counts_for_no_check(fedmpi, su
     assert figures(fedmpi("compare", a, b, "--json"))[figure]["verdict"] == "not like for like"
     check = fedmpi("compare", a, b, "--fail-if-slower", "500%")
     assert check.returncode == 1
-    assert "no valid pair that is like for like, so the check cannot pass" in check.stdout
+    advice = " (--any-ranks allows other numbers of ranks)" * ("ranks" in change)
+    assert f"no valid pair that is like for like{advice}, so the check cannot pass" in check.stdout
+
+
+def test_other_numbers_of_ranks_count_where_they_are_allowed(fedmpi, suites):
+    a, b = suites("a"), suites("b", ranks=1, slowness=1.5)
+    done = fedmpi("compare", a, b, "--any-ranks", "--fail-if-slower", "60%")
+    assert done.returncode == 0
+    assert "Differs in 2 of 2 pairs: ranks: 2 -> 1" in done.stdout
+    assert "passed: seconds per round, median: +50.0 % (60 % allowed), 2 pairs" in done.stdout
+    assert "like for like" not in done.stdout
+
+
+def test_ranks_spoil_no_figure_that_is_the_same_on_any_number_of_them(fedmpi, suites):
+    found = figures(fedmpi("compare", suites("a"), suites("b", ranks=1), "--json"))
+    work = ("model_gflop", "client_megabytes", "virtual_seconds")
+    assert {found[name]["verdict"] for name in work} == {"the same"}
+    assert found["collective_megabytes"]["verdict"] == "not like for like"
+
+
+def test_a_mark_in_the_table_of_cases_is_explained(fedmpi, suites):
+    for name in ("fedavg", "gcfl"):
+        suites(f"a/{name}", settings={"algorithm": name})
+        b = suites(f"b/{name}", settings={"algorithm": name}, ranks=1).parent
+    done = fedmpi("compare", b.parent / "a", b)
+    assert "1.000*" in done.stdout and "*: not like for like, see above" in done.stdout
+    assert "*" not in fedmpi("compare", b.parent / "a", b, "--any-ranks").stdout
 
 
 @pytest.mark.parametrize("name", ["dataset_digests", "train_index"])

@@ -83,15 +83,19 @@ class Comparison:
         return bool(self.cases) and not any(case.invalid for case in self.cases)
 
 
-def compare(first: Side, second: Side, limits: Limits, by: str | None = None) -> Comparison:
+def compare(
+    first: Side, second: Side, limits: Limits, by: str | None = None, any_ranks: bool = False
+) -> Comparison:
     """Compare two sides, which differ in the setting `by` alone where that is given.
+
+    With `any_ranks` another number of ranks spoils no figure.
 
     Raises
     ------
     BadInput
         A limit is in points of a score that has none.
     """
-    found, left_out = pair(first, second, by)
+    found, left_out = pair(first, second, by, any_ranks)
     for judged in _headlines(found):
         for allowed in (limits.tolerance, limits.less_accurate):
             if allowed is not None:
@@ -184,18 +188,26 @@ def _checks(cases: Sequence[CaseResult], overall: Sequence[Ratio], limits: Limit
     by_name = {each.merit.name: each for each in overall if each.flagged < each.pairs}
     if limits.slower is not None:
         name = "round_seconds_median" if limits.target is None else "seconds_to_target"
-        checks.append(_slower(by_name.get(name), limits.slower))
+        checks.append(_slower(by_name.get(name), limits.slower, cases))
     if limits.less_accurate is not None:
         checks += _less_accurate(cases, overall, limits.less_accurate)
     return tuple(checks)
 
 
-def _slower(found: Ratio | None, limit: float) -> Check:
+def _slower(found: Ratio | None, limit: float, cases: Sequence[CaseResult]) -> Check:
     if found is None or math.isnan(found.ratio):
-        return Check(False, "speed: no valid pair that is like for like, so the check cannot pass")
+        return Check(False, f"speed: {_no_pair(cases)}, so the check cannot pass")
     change = 100 * (found.ratio - 1)
     what = f"{found.merit.title}: {change:+.1f} % ({100 * limit:g} % allowed), {found.pairs} pairs"
     return Check(found.ratio <= 1 + limit, what)
+
+
+def _no_pair(cases: Sequence[CaseResult]) -> str:
+    """Return why no speed can be judged; where it is for the ranks, what allows these."""
+    pairs = [each for case in cases if not case.invalid for each in _counted(case.pairs)]
+    ranks = bool(pairs) and all(each.first.ranks != each.second.ranks for each in pairs)
+    advice = " (--any-ranks allows other numbers of ranks)" if ranks else ""
+    return f"no valid pair that is like for like{advice}"
 
 
 def _less_accurate(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, Pair
+from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, WORK, Pair
 from fedmpi.analysis.estimates import FEWEST, Estimate, estimate
 from fedmpi.analysis.scores import RULES, rules
 from fedmpi.metrics.metric import Better, Metric
@@ -67,11 +67,11 @@ _COSTS: tuple[Merit, ...] = (
     Merit("model_rate", "model GFLOP/s per rank", "higher", SPEED),
     Merit("executed_rate", "executed GFLOP/s per rank", "higher", SPEED),
     Merit("peak_host_gigabytes", "peak memory of a rank, GB", "lower", SPEED),
-    Merit("model_gflop", "model GFLOP", "lower", SPEED),
+    Merit("model_gflop", "model GFLOP", "lower", WORK),
     Merit("executed_gflop", "executed GFLOP", "lower", SPEED),
-    Merit("client_megabytes", "client MB", "lower", SPEED),
+    Merit("client_megabytes", "client MB", "lower", WORK),
     Merit("collective_megabytes", "collective MB", "lower", SPEED),
-    Merit("virtual_seconds", "virtual seconds", "lower", SPEED),
+    Merit("virtual_seconds", "virtual seconds", "lower", WORK),
     Merit("joules", "joules", "lower", SPEED),
 )
 

@@ -11,7 +11,10 @@ from fedmpi.analysis.comparison.outcomes import Outcome, Side
 from fedmpi.analysis.summary import setting
 from fedmpi.store.schema import config_differences
 
-ACCURACY, SPEED = "accuracy", "speed"
+ACCURACY, SPEED, WORK = "accuracy", "speed", "work"
+"""Kinds of figures: scores; seconds, rates and memory; what is the same on any number of ranks."""
+
+_ALL = (ACCURACY, SPEED, WORK)
 
 _APART = ("suite", "name", "checkpoint_seconds")
 """Settings that say nothing of what is computed."""
@@ -34,7 +37,7 @@ class Reason:
     ----------
     text : str
     spoils : tuple of str
-        `ACCURACY`, `SPEED` or both.
+        Some of `ACCURACY`, `SPEED` and `WORK`.
     refused : bool
         No ratio is given at all; else it is given with a flag and counts for no check.
     """
@@ -69,14 +72,16 @@ class Pair:
         return any(reason.refused for reason in self.reasons)
 
 
-def pair(first: Side, second: Side, by: str | None = None) -> tuple[list[Pair], list[str]]:
+def pair(
+    first: Side, second: Side, by: str | None = None, any_ranks: bool = False
+) -> tuple[list[Pair], list[str]]:
     """Pair the runs of two sides: by equal settings, then by name, then by all settings but the method's.
 
     A method is an algorithm and an objective, in the end with the settings that belong to it.
 
     Two sides of one run each are a pair, whatever they are. Equal cases that are there several times are
     paired in the order of their names. With `by`, the setting in which the sides differ, all others must be
-    equal, the seed too.
+    equal, the seed too. With `any_ranks` another number of ranks is stated only.
 
     Returns
     -------
@@ -87,11 +92,11 @@ def pair(first: Side, second: Side, by: str | None = None) -> tuple[list[Pair], 
     if not first.runs or not second.runs:
         return [], []
     if by is None and len(first.runs) == len(second.runs) == 1:
-        return [_pair(first.runs[0], second.runs[0])], []
+        return [_pair(first.runs[0], second.runs[0], None, any_ranks)], []
     left, right, pairs = list(first.runs), list(second.runs), []
     for number, mark in enumerate(_steps(by)):
         matched = _matched(left, right, mark, repeats=by is None and number == 0)
-        pairs += [_pair(a, b, by) for a, b in matched]
+        pairs += [_pair(a, b, by, any_ranks) for a, b in matched]
         taken = {id(run) for both in matched for run in both}
         left = [run for run in left if id(run) not in taken]
         right = [run for run in right if id(run) not in taken]
@@ -127,13 +132,17 @@ def _matched(
     return found
 
 
-def _pair(first: Outcome, second: Outcome, by: str | None = None) -> Pair:
+def _pair(first: Outcome, second: Outcome, by: str | None, any_ranks: bool) -> Pair:
     subject = _subject(first.config, second.config, by)
     reasons = [*_data_reasons(first, second), *_setting_reasons(first.config, second.config, subject)]
+    stated = []
     if first.ranks != second.ranks:
         shown = " -> ".join("+".join(map(str, run.ranks)) or "none" for run in (first, second))
-        reasons.append(Reason(f"other number of ranks ({shown})", (SPEED,)))
-    stated = [
+        if any_ranks:
+            stated.append(f"ranks: {shown}")
+        else:
+            reasons.append(Reason(f"other number of ranks ({shown})", (SPEED,)))
+    stated += [
         line
         for name in dict.fromkeys((*subject, *_SYSTEM))
         for line in _differences(first.config, second.config, name)
@@ -154,20 +163,19 @@ def _new_file(first: Outcome, second: Outcome, name: str) -> bool:
 
 
 def _data_reasons(first: Outcome, second: Outcome) -> list[Reason]:
-    both = (ACCURACY, SPEED)
     if first.data != second.data:
-        return [Reason("other content of the datasets (digests differ)", both, refused=True)]
+        return [Reason("other content of the datasets (digests differ)", _ALL, refused=True)]
     if first.clients != second.clients or first.partition != second.partition:
-        return [Reason("clients hold other graphs (other partition)", both, refused=True)]
+        return [Reason("clients hold other graphs (other partition)", _ALL, refused=True)]
     return []
 
 
 _WHY = {
-    "numerics_version": ("other numerics version", (ACCURACY, SPEED)),
-    "reduction": ("other reduction", (ACCURACY, SPEED)),
-    "evaluation": ("other selection of rounds and clients to evaluate", (ACCURACY, SPEED)),
+    "numerics_version": ("other numerics version", _ALL),
+    "reduction": ("other reduction", _ALL),
+    "evaluation": ("other selection of rounds and clients to evaluate", _ALL),
     "seed": ("other seed", (ACCURACY,)),
-    "rounds": ("other number of rounds", (ACCURACY, SPEED)),
+    "rounds": ("other number of rounds", _ALL),
     "link": ("other modelled link", ()),
 }
 
@@ -180,7 +188,7 @@ def _setting_reasons(
     for name in sorted({*first, *second} - apart):
         lines = _differences(first, second, name)
         if lines:
-            text, spoils = _WHY.get(name, ("other settings", (ACCURACY, SPEED)))
+            text, spoils = _WHY.get(name, ("other settings", _ALL))
             reasons.append(Reason(f"{text} ({', '.join(lines)})", spoils))
     return reasons
 
