@@ -110,6 +110,18 @@ def hosts(provenance: Mapping[str, Any]) -> list[str]:
     return sorted({str(rank.get("host")) for rank in provenance.get("mpi", {}).get("ranks", [])})
 
 
+def system(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Return on what an attempt ran: processor, hosts, MPI, device, threads, commit; "-" where unknown."""
+    return {
+        "processor": str(provenance.get("cpu_model", "-")),
+        "hosts": ", ".join(hosts(provenance)) or str(provenance.get("host", "-")),
+        "MPI": str(provenance.get("mpi", {}).get("library", "-")),
+        "device": str(provenance.get("device", "-")),
+        "threads": str(provenance.get("torch_threads", "-")),
+        "commit": commit(provenance, "-", 12),
+    }
+
+
 def commit(provenance: Mapping[str, Any], without: str, letters: int | None = None) -> str:
     """Return the commit, or `without` where there was no checkout, and whether it had changes."""
     source = provenance.get("source", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scaling.model import Model
 from fedmpi.analysis.scaling.points import Point, point
-from fedmpi.analysis.scaling.tables import Row, Series, Together, strong, together, weak
+from fedmpi.analysis.scaling.tables import Row, Series, Together, series, together
 from fedmpi.analysis.scores import TOGETHER
 from fedmpi.cli.options import Json, Runs, whole_numbers
 from fedmpi.cli.plain_table import PlainTable
@@ -23,6 +24,10 @@ from fedmpi.cli.terminal import Screen, console, left_out, print_json, say
 from fedmpi.errors import BadInput
 
 _RANKS = re.compile(r"[1-9][0-9]{0,4}")
+_NOTHING = (
+    "No case was run on several numbers of ranks of one system, and no runs have as many clients per rank, "
+    "the server's counted or not; --predict 8,16 predicts from one"
+)
 
 
 def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
@@ -58,13 +63,13 @@ def scaling(
     points = _points(runs, complaints)
     if not points:
         raise BadInput("; ".join(complaints) or "scaling: name at least one run")
-    found = strong(points, with_server, wanted) + weak(points, with_server)
+    found = series(points, with_server, wanted)
     if as_json:
         print_json(_record(points, found))
     else:
         _show(console(sys.stdout), points, found, with_server)
     if image is not None:
-        _draw(found, with_server, image)
+        _draw(found, image)
     return left_out(complaints)
 
 
@@ -80,18 +85,24 @@ def _points(paths: Sequence[Path], complaints: list[str]) -> list[Point]:
 
 
 def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with_server: bool) -> None:
-    counted = "counts" if with_server else "does not count"
+    systems = Counter(each.system for each in points)
+    if len(systems) > 1:
+        listed = "; ".join(f"{name} ({count} run{'s' * (count > 1)})" for name, count in systems.items())
+        screen.print(f"Runs of several systems, each by itself, no speedup across them: {listed}")
     for each in found:
+        counted = "counts" if each.with_server else "does not count"
         ranks = each.base.ranks
         title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
         screen.print(_table(f"{title}the server's rank {counted}", each.rows))
         screen.print(f"Model: {_described(each.model)}")
         if each.mode == "strong" and not math.isnan(each.model.step):
             screen.print(_limits(each))
+        if each.with_server != with_server:
+            screen.print("Clients per rank are equal in this way of counting only, not in the one asked for")
         if any(row.crowded for row in each.rows):
             screen.print("! more ranks than cores: the scheduler is measured, too")
     if not found:
-        screen.print("No case was run on several numbers of ranks; --predict 8,16 predicts from one")
+        screen.print(_NOTHING)
     screen.print(_throughput(points))
     grouped = together(points)
     if grouped:
@@ -196,6 +207,8 @@ def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:
             {
                 "title": each.title,
                 "mode": each.mode,
+                "system": each.like.system,
+                "with_server": each.with_server,
                 "base_ranks": each.base.ranks,
                 "rows": [asdict(row) for row in each.rows],
                 "model": asdict(each.model),
@@ -203,7 +216,8 @@ def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:
             for each in found
         ],
         "throughput": [
-            {"folder": str(p.folder), "clients": p.clients, "ranks": p.ranks, **p.rates} for p in points
+            {"folder": str(p.folder), "system": p.system, "clients": p.clients, "ranks": p.ranks, **p.rates}
+            for p in points
         ],
         "together": [
             {**asdict(t), "folder": str(t.folder), "per_hour": t.per_hour} for t in together(points)
@@ -211,7 +225,7 @@ def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:
     }
 
 
-def _draw(found: Sequence[Series], with_server: bool, image: Path) -> None:
+def _draw(found: Sequence[Series], image: Path) -> None:
     from fedmpi.analysis import figures
 
     figures.check_image(image)
@@ -222,5 +236,5 @@ def _draw(found: Sequence[Series], with_server: bool, image: Path) -> None:
     from fedmpi.analysis.figures import style
 
     with style.applied():
-        style.save(kind.picture(found, with_server), image)
+        style.save(kind.picture(found), image)
     say(f"Picture: {image}", sys.stderr)

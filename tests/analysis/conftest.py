@@ -24,6 +24,7 @@ def make_run(monkeypatch):
         ranks=2,
         slowness=1.0,
         numerics=None,
+        provenance=None,
     ):
         clients = [f"client-{index}" for index in range(len(accuracy[0]))]
         config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
@@ -39,7 +40,7 @@ def make_run(monkeypatch):
                 extra=FIELDS["accuracy"],
             )
         with record:
-            record.begin_attempt(0, ranks, ["Bcast"], {})
+            record.begin_attempt(0, ranks, ["Bcast"], provenance or {})
             for index, values in enumerate(accuracy):
                 results, measurements = _rows(index, values, ranks)
                 for name in ("round_seconds", "phase_seconds"):

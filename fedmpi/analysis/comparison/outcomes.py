@@ -11,7 +11,7 @@ from typing import Any
 from fedmpi.analysis.cells import grouped, titles
 from fedmpi.analysis.discovery import each_run, folder_of
 from fedmpi.analysis.names import algorithm_name, known_objective, reference_among, unsupervised_name
-from fedmpi.analysis.stored import commit, hosts
+from fedmpi.analysis.stored import system
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.config.tables import look_up, nested, value_at
 from fedmpi.errors import BadInput
@@ -136,7 +136,7 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
         data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
         partition=_partition(run),
         ranks=tuple(attempt.ranks for attempt in run.attempts),
-        system=_system(run),
+        system=system(run.attempts[-1].provenance) if run.attempts else {},
     )
 
 
@@ -152,20 +152,6 @@ def _partition(run: Run) -> str:
         if name.endswith(("_index", "_ptr")) or name == "sizes":
             mark.update(name.encode() + run.partition[name].tobytes())
     return mark.hexdigest()
-
-
-def _system(run: Run) -> dict[str, str]:
-    if not run.attempts:
-        return {}
-    given = run.attempts[-1].provenance
-    return {
-        "processor": str(given.get("cpu_model", "-")),
-        "hosts": ", ".join(hosts(given)) or str(given.get("host", "-")),
-        "MPI": str(given.get("mpi", {}).get("library", "-")),
-        "device": str(given.get("device", "-")),
-        "threads": str(given.get("torch_threads", "-")),
-        "commit": commit(given, "-", 12),
-    }
 
 
 def described(side: Side) -> str:

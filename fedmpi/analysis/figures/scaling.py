@@ -12,7 +12,7 @@ from matplotlib.ticker import NullFormatter, NullLocator, ScalarFormatter
 from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS
 from fedmpi.analysis.scaling.points import point
-from fedmpi.analysis.scaling.tables import Series, strong, weak
+from fedmpi.analysis.scaling.tables import Series, series
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -36,13 +36,13 @@ class Options(KindOptions):
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return speedup and efficiency of every case that was run on several numbers of ranks."""
     points = [found for found in map(point, runs) if found is not None]
-    found = strong(points, options.with_server, options.predict) + weak(points, options.with_server)
+    found = series(points, options.with_server, options.predict)
     if not found:
         raise BadInput("scaling: no case was run on several numbers of ranks, so there is nothing to draw")
-    return picture(found, options.with_server)
+    return picture(found)
 
 
-def picture(found: Sequence[Series], with_server: bool) -> Figure:
+def picture(found: Sequence[Series]) -> Figure:
     """Return two panels, a colour per case: measured as dots, predicted as a dashed line."""
     figure, (speedups, efficiencies) = style.panels(2, height=2.8)
     for number, each in enumerate(found):
@@ -62,10 +62,11 @@ def picture(found: Sequence[Series], with_server: bool) -> Figure:
     efficiencies.set_ylim(bottom=0)
     figure.legend(loc="outside upper center", ncols=min(2, len(found)))
     bases = ", ".join(dict.fromkeys(str(each.base.ranks) for each in found))
-    counted = "counts" if with_server else "does not count"
+    counted = {each.mode: "counts" if each.with_server else "does not count" for each in found}
+    server = "; ".join(f"{mode}: the server's rank {counts}" for mode, counts in counted.items())
     style.add_caption(
         figure,
-        f"Against the fewest ranks measured ({bases}); the server's rank {counted}. Dots: measured, median "
+        f"Against the fewest ranks measured ({bases}); {server}. Dots: measured, median "
         "over runs; bars: their extremes; dashed: the model fitted to them.",
     )
     return figure

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fedmpi.analysis.cells import key
 from fedmpi.analysis.scores import is_together
+from fedmpi.analysis.stored import system
 from fedmpi.analysis.summary import setting
 from fedmpi.store.reader import AttemptRecord, Run
 from fedmpi.store.schema import Array
@@ -75,6 +76,8 @@ class Point:
         Cores of the ranks' hosts together, as far as known; 0 if not.
     rates : dict
         Per second of wall-clock time: rounds, client updates, training graphs, model GFLOP.
+    system : str
+        Processor, MPI library and device; not the hosts, of which one system has many.
     """
 
     folder: Path
@@ -92,6 +95,7 @@ class Point:
     rates: Mapping[str, float]
     started: str
     ended: str
+    system: str
 
     @property
     def workers(self) -> int:
@@ -161,6 +165,7 @@ def point(run: Run) -> Point | None:
         rates=_rates(results, measured),
         started=attempt.started,
         ended=attempt.ended,
+        system=", ".join(system(provenance)[name] for name in ("processor", "MPI", "device")),
     )
 
 

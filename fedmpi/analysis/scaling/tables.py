@@ -51,10 +51,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Series:
-    """One case over ranks (strong), or growing with the ranks (weak)."""
+    """One case over ranks (strong), or growing with the ranks (weak), on one system."""
 
     title: str
     mode: str
+    with_server: bool
+    """Whether the server's rank is counted."""
     rows: tuple[Row, ...]
     model: Model
     like: Point
@@ -64,6 +66,21 @@ class Series:
     def base(self) -> Row:
         """The measured row with the fewest ranks."""
         return next(row for row in self.rows if row.seconds is not None)
+
+
+def series(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) -> list[Series]:
+    """Return what was run on several numbers of ranks, each system by itself: its times are its own.
+
+    Where no runs have as many clients per counted rank, weak scaling counts the server's rank the other way.
+    """
+    systems = grouped(points, lambda each: each.system)
+    found = []
+    for system, members in systems.items():
+        growing = weak(members, with_server) or weak(members, not with_server)
+        for each in (*strong(members, with_server, wanted), *growing):
+            title = f"{each.title} ({system})" if len(systems) > 1 else each.title
+            found.append(replace(each, title=title))
+    return found
 
 
 def strong(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) -> list[Series]:
@@ -80,7 +97,7 @@ def strong(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) ->
                 replace(row, held_out=held_out(members, points, row.ranks)) if row.runs else row
                 for row in rows
             ]
-            found.append(Series(members[0].title, "strong", tuple(rows), model, members[0]))
+            found.append(Series(members[0].title, "strong", with_server, tuple(rows), model, members[0]))
     return found
 
 
@@ -102,7 +119,7 @@ def weak(points: Sequence[Point], with_server: bool) -> list[Series]:
         resource = "rank" if with_server else "worker"
         title = f"{members[0].title.rpartition(',')[0]}, {load:g} clients per {resource}"
         related = tuple(_related(row, rows[0], 1.0) for row in rows)
-        found.append(Series(title, "weak", related, model, members[0]))
+        found.append(Series(title, "weak", with_server, related, model, members[0]))
     return found
 
 

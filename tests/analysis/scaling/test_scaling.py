@@ -6,7 +6,7 @@ import pytest
 
 from fedmpi.analysis.scaling.model import fit, held_out, placement
 from fedmpi.analysis.scaling.points import Messages, Point, Work
-from fedmpi.analysis.scaling.tables import strong, together, weak
+from fedmpi.analysis.scaling.tables import series, strong, together, weak
 from fedmpi.comm.placement import place
 
 STEP, FLOP, CLIENT, EVALUATED, LATENCY, PER_BYTE = 2e-3, 1e-10, 1e-3, 2e-11, 5e-5, 1e-9
@@ -51,6 +51,7 @@ def made(ranks, clients=8, **changes):
         "rates": {},
         "started": "2026-01-01T00:00:00Z",
         "ended": "2026-01-01T01:00:00Z",
+        "system": "EPYC, MPICH, cpu",
     }
     return Point(**{**options, **changes})
 
@@ -145,6 +146,22 @@ def test_weak_scaling_takes_runs_with_as_many_clients_per_rank():
     assert weak(points, with_server=True) == []
 
 
+def test_weak_scaling_counts_the_servers_rank_the_other_way_where_it_finds_nothing_else():
+    points = [made(2, clients=4), made(3, clients=8), made(5, clients=16)]
+    (found,) = series(points, with_server=True, wanted=[])
+    assert (found.title, found.with_server) == ("fedavg on synthetic, 4 clients per worker", False)
+
+
+def test_systems_are_kept_apart():
+    points = [made(1), made(2, system="Xeon, MPICH, cpu")]
+    assert series(points, with_server=True, wanted=[]) == []
+    points += [made(2), made(4, system="Xeon, MPICH, cpu", round_seconds=np.full(5, 0.01))]
+    first, second = series(points, with_server=True, wanted=[])
+    assert first.title == "fedavg on synthetic, 8 clients (EPYC, MPICH, cpu)"
+    assert [row.ranks for row in first.rows] == [1, 2]
+    assert [row.ranks for row in second.rows] == [2, 4]
+
+
 def test_cases_at_the_same_time():
     times = [("00:00", "01:00"), ("00:30", "01:30"), ("01:30", "02:00")]
     points = [
@@ -183,6 +200,18 @@ def test_figures_as_json(fedmpi, runs):
     assert [row["seconds"] for row in series["rows"]] == pytest.approx([3.0, 2.4, 1.5])
     assert [row["speedup"] for row in series["rows"]] == pytest.approx([1.0, 1.25, 2.0])
     assert [row["efficiency"] for row in series["rows"]] == pytest.approx([1.0, 1.25, 2 / 3])
+
+
+def test_runs_of_several_systems_are_named_and_have_no_common_speedup(fedmpi, tmp_path, make_run):
+    for ranks, processor in ((1, "EPYC"), (2, "Xeon")):
+        make_run(tmp_path / f"p{ranks}", [[0.5, 0.6]] * 4, ranks=ranks, provenance={"cpu_model": processor})
+    done = fedmpi("scaling", tmp_path)
+    shown = " ".join(done.stdout.split())
+    assert shown.startswith(
+        "Runs of several systems, each by itself, no speedup across them: EPYC, -, - (1 run); Xeon, -, - (1 run)"
+    )
+    assert "Strong scaling" not in shown
+    assert "No case was run on several numbers of ranks of one system" in shown
 
 
 def test_what_is_left_out_is_named(fedmpi, runs, make_run, tmp_path):
