@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from fedmpi.analysis.stored import read_run
+from fedmpi.analysis.stored import origin, read_run
 from fedmpi.config import suite
 from fedmpi.config.locations import RUNS
 from fedmpi.errors import BadInput
@@ -88,3 +88,19 @@ def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
         run = read_or_complain(place, complaints)
         if run is not None:
             yield run
+
+
+def without_copies(runs: Iterable[Run], complaints: list[str]) -> Iterator[Run]:
+    """Yield runs but for copies of those before them, which are no further measurements.
+
+    A line about each copy is added to `complaints`.
+    """
+    seen: dict[str, Path] = {}
+    for run in runs:
+        mark = origin(run)
+        if mark in seen:
+            complaints.append(f"{run.folder}: a copy of {seen[mark]}, left out")
+            continue
+        if mark:
+            seen[mark] = run.folder
+        yield run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,20 @@ def read_run(path: Path) -> Run:
 def hosts(provenance: Mapping[str, Any]) -> list[str]:
     """Return the names of the ranks' hosts, sorted."""
     return sorted({str(rank.get("host")) for rank in provenance.get("mpi", {}).get("ranks", [])})
+
+
+def origin(run: Run) -> str:
+    """Return a digest that a run shares with its copies only: where, when and what was measured.
+
+    Empty where a record does not say where it was made.
+    """
+    mark = hashlib.sha256(run.config_digest.encode())
+    for attempt in run.attempts:
+        if "host" not in attempt.provenance:
+            return ""
+        mark.update(f"{attempt.provenance['host']} {attempt.started}".encode())
+        mark.update(attempt.measurements["round_seconds"].tobytes())
+    return mark.hexdigest() if run.attempts else ""
 
 
 def system(provenance: Mapping[str, Any]) -> dict[str, str]:

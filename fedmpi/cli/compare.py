@@ -187,6 +187,11 @@ def _verdict(word: str, text: str) -> Text:
 
 def _show_reasons(screen: Screen, found: Comparison) -> None:
     pairs = [pair for case in found.cases for pair in case.pairs]
+    same = sum(pair.same for pair in pairs)
+    if same:
+        screen.print(
+            f"{same} of {len(pairs)} pairs are a run and itself, or its copy, which compares nothing"
+        )
     reasons = Counter(
         (reason.text, reason.spoils, reason.refused) for pair in pairs for reason in pair.reasons
     )
@@ -227,6 +232,7 @@ def _pair_record(pair: Any) -> dict[str, Any]:
         "second": str(pair.second.folder),
         "not_like_for_like": [asdict(reason) for reason in pair.reasons],
         "differs": list(pair.stated),
+        "same_run": pair.same,
     }
 
 

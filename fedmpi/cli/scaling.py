@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedmpi.analysis.discovery import each_run
+from fedmpi.analysis.discovery import each_run, without_copies
 from fedmpi.analysis.scaling.model import Model
 from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, series, together
@@ -75,7 +75,7 @@ def scaling(
 
 def _points(paths: Sequence[Path], complaints: list[str]) -> list[Point]:
     points = []
-    for run in each_run(paths, complaints):
+    for run in without_copies(each_run(paths, complaints), complaints):
         found = point(run) if run.status == "complete" else None
         if found is None:
             complaints.append(f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out")

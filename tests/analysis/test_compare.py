@@ -1,6 +1,7 @@
 """`fedmpi compare` on made-up records."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,17 @@ def test_ranks_spoil_no_figure_that_is_the_same_on_any_number_of_them(fedmpi, su
     work = ("model_gflop", "client_megabytes", "virtual_seconds")
     assert {found[name]["verdict"] for name in work} == {"the same"}
     assert found["collective_megabytes"]["verdict"] == "not like for like"
+
+
+def test_a_run_and_its_copy_are_said_to_be_one(fedmpi, tmp_path, suites):
+    a = suites("a", provenance={"host": "node1"})
+    shutil.copytree(a, tmp_path / "b")
+    done = fedmpi("compare", a, tmp_path / "b")
+    assert "2 of 2 pairs are a run and itself, or its copy, which compares nothing" in done.stdout
+    shutil.copytree(a / "seed1", a / "seed3")
+    done = fedmpi("compare", a, suites("c", provenance={"host": "node2"}))
+    assert f"{a / 'seed3'}: a copy of {a / 'seed1'}, left out" in done.stderr
+    assert "VALID: 2 pairs" in done.stdout and "or its copy" not in done.stdout
 
 
 def test_a_mark_in_the_table_of_cases_is_explained(fedmpi, suites):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.analysis.cells import grouped, titles
-from fedmpi.analysis.discovery import each_run, folder_of
+from fedmpi.analysis.discovery import each_run, folder_of, without_copies
 from fedmpi.analysis.names import algorithm_name, known_objective, reference_among, unsupervised_name
-from fedmpi.analysis.stored import system
+from fedmpi.analysis.stored import origin, system
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.config.tables import look_up, nested, value_at
 from fedmpi.errors import BadInput
@@ -41,7 +41,9 @@ class Outcome:
     ranks : tuple of int
         Of each attempt.
     system : dict
-        Processor, hosts, MPI, device, threads, commit, versions.
+        Processor, hosts, MPI, device, threads, commit.
+    origin : str
+        Shared by copies of a record only; empty where that is not known.
     """
 
     folder: Path
@@ -57,6 +59,7 @@ class Outcome:
     partition: str
     ranks: tuple[int, ...]
     system: dict[str, str]
+    origin: str
 
     @property
     def algorithm(self) -> str:
@@ -85,7 +88,8 @@ def read_side(path: Path, target: float | None, complaints: list[str]) -> Side:
     except BadInput as error:
         complaints.append(str(error))
         return Side(str(path), ())
-    runs = tuple(_outcome(run, root, target) for run in each_run([path], complaints))
+    found = without_copies(each_run([path], complaints), complaints)
+    runs = tuple(_outcome(run, root, target) for run in found)
     return Side(str(path), runs)
 
 
@@ -137,6 +141,7 @@ def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
         partition=_partition(run),
         ranks=tuple(attempt.ranks for attempt in run.attempts),
         system=system(run.attempts[-1].provenance) if run.attempts else {},
+        origin=origin(run),
     )
 
 

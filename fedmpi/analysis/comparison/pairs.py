@@ -67,6 +67,11 @@ class Pair:
         return any(kind in reason.spoils for reason in self.reasons)
 
     @property
+    def same(self) -> bool:
+        """Whether both are one run, or one is a copy of the other."""
+        return bool(self.first.origin) and self.first.origin == self.second.origin
+
+    @property
     def refused(self) -> bool:
         """Whether no figure may be compared at all."""
         return any(reason.refused for reason in self.reasons)

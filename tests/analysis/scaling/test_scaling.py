@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,15 @@ def test_runs_of_several_systems_are_named_and_have_no_common_speedup(fedmpi, tm
     )
     assert "Strong scaling" not in shown
     assert "No case was run on several numbers of ranks of one system" in shown
+
+
+def test_a_copied_folder_is_no_further_measurement(fedmpi, tmp_path, make_run):
+    run = make_run(tmp_path / "runs" / "p1", [[0.5, 0.6]] * 4, provenance={"host": "node1"})
+    shutil.copytree(run, tmp_path / "runs" / "p2")
+    done = fedmpi("scaling", tmp_path / "runs", "--json")
+    assert done.returncode == 2
+    assert done.stderr == f"fedmpi: {tmp_path / 'runs' / 'p2'}: a copy of {run}, left out\n"
+    assert len(json.loads(done.stdout)["throughput"]) == 1
 
 
 def test_what_is_left_out_is_named(fedmpi, runs, make_run, tmp_path):
