@@ -54,6 +54,10 @@ class OneDataset(PartitionOptions):
         """Return the number of clients."""
         return self.clients
 
+    def overlaps(self) -> bool:
+        """Return whether `deal` may give a graph several times, to one client or to several."""
+        return False
+
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the graphs of each client, a pure function of options and arguments.
 
@@ -99,6 +103,10 @@ class Chunks(OneDataset):
     name: Literal["chunks"] = "chunks"
     overlap: bool = False
     """Whether each client draws 50 to 149 graphs with replacement instead."""
+
+    def overlaps(self) -> bool:
+        """Return whether graphs are drawn with replacement."""
+        return self.overlap
 
 
 class PerDataset(PartitionOptions):

@@ -119,6 +119,8 @@ def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
     if not dealt:
         raise BadInput(f"partition '{options.name}' deals to no client")
     names = _names(len(dealt))
+    if not options.overlaps():
+        _refuse_repeats(options, names, dealt)
     return Partition(
         tuple(_client(options, raw, 0, name, held) for name, held in zip(names, dealt, strict=True))
     )
@@ -165,6 +167,20 @@ def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
     ):
         raise BadInput(f"partition '{options.name}' deals what are no graph numbers from 0 to {count - 1}")
     return found.astype(np.int64)
+
+
+def _refuse_repeats(options: OneDataset, names: Sequence[str], dealt: Sequence[Int]) -> None:
+    """Raise BadInput where a graph was dealt twice: it would be trained on, and judged by."""
+    every, owners = np.concatenate(dealt), np.repeat(names, [len(held) for held in dealt])
+    numbers, times = np.unique(every, return_counts=True)
+    repeated = numbers[times > 1]
+    if len(repeated):
+        first, second = owners[every == repeated[0]][:2]
+        to = f"twice to {first}" if first == second else f"to {first} and to {second}"
+        raise BadInput(
+            f"partition '{options.name}' deals graph {repeated[0]} {to}: it may be trained on and judged by; "
+            "deal each once, or define overlaps() that returns True"
+        )
 
 
 def of_population(options: PopulationOptions, raws: Sequence[RawGraphs]) -> Partition:

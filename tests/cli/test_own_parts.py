@@ -139,6 +139,18 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             "partition 'odd' deals to no client",
         ),
         (
+            PARTITION.format(body="return [[*range(20)] * 2, [*range(20, 40)]]"),
+            ("dataset.synthetic.domains=1", "partition=odd"),
+            "partition 'odd' deals graph 0 twice to client-00: it may be trained on and judged by; deal each once, or "
+            "define overlaps() that returns True",
+        ),
+        (
+            PARTITION.format(body="return [[*range(20)], [*range(19, 40)]]"),
+            ("dataset.synthetic.domains=1", "partition=odd"),
+            "partition 'odd' deals graph 19 to client-00 and to client-01: it may be trained on and judged by; deal "
+            "each once, or define overlaps() that returns True",
+        ),
+        (
             FAMILY.format(count="1 / 0"),
             ("dataset=dots",),
             "dataset family dots: own.py raised ZeroDivisionError: division by zero",
@@ -150,13 +162,22 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
             "correct one of them",
         ),
     ],
-    ids=["network", "no network", "forward", "unseeded", "deal", "numbers", "nobody", "read", "examples"],
+    ids=[
+        *("network", "no network", "forward", "unseeded", "deal", "numbers", "nobody", "twice", "to two"),
+        *("read", "examples"),
+    ],
 )
 def test_what_a_plugin_does_wrong_is_one_line_and_no_run(own, tmp_path, text, settings, words):
     done = own(text, *settings)
     assert done.returncode == 2
     assert done.stderr == f"fedmpi: {words}\n"
     assert not list(tmp_path.glob("runs/*/run.h5"))
+
+
+def test_a_partition_that_says_so_deals_a_graph_to_two_clients(own, tmp_path):
+    text = PARTITION.format(body="return [[*range(20)], [*range(10, 40)]]")
+    done = own(text + "    def overlaps(self): return True\n", "dataset.synthetic.domains=1", "partition=odd")
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_edited_family_is_prepared_anew(fedmpi, tmp_path):
