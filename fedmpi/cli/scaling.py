@@ -187,8 +187,13 @@ def _throughput(points: Sequence[Point]) -> Any:
     for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
         rates = [each.rates.get(name, float("nan")) for name in ("rounds", "updates", "graphs", "gflop")]
         name = f"{each.folder.name}: {each.title.rpartition(',')[0]}"
-        table.add_line(name, str(each.clients), str(each.ranks), *(_number(rate, ",.4g") for rate in rates))
+        table.add_line(name, str(each.clients), str(each.ranks), *map(_rate_per_second, rates))
     return table
+
+
+def _rate_per_second(rate: float) -> str:
+    """Return four digits, of thousands and more all those before the point."""
+    return _number(rate, ",.0f" if rate >= 1000 else ".4g")
 
 
 def _together(found: Sequence[Together]) -> Any:

@@ -215,6 +215,14 @@ def test_runs_of_several_systems_are_named_and_have_no_common_speedup(fedmpi, tm
     assert "No case was run on several numbers of ranks of one system" in shown
 
 
+def test_large_rates_are_shown_in_full(fedmpi, tmp_path, make_run):
+    make_run(tmp_path / "p1", [[0.5, 0.6]] * 4, slowness=1 / 30000)
+    done = fedmpi("scaling", tmp_path)
+    # two clients a round; rounds 2 to 4 take 9 / 30,000 seconds and count 12 model GFLOP
+    row = next(line for line in done.stdout.splitlines() if line.startswith("p1: fedavg"))
+    assert row.split()[-4:-2] == ["10,000", "20,000"] and row.split()[-1] == "40,000"
+
+
 def test_a_copied_folder_is_no_further_measurement(fedmpi, tmp_path, make_run):
     run = make_run(tmp_path / "runs" / "p1", [[0.5, 0.6]] * 4, provenance={"host": "node1"})
     shutil.copytree(run, tmp_path / "runs" / "p2")
