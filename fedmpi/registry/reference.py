@@ -154,7 +154,10 @@ def _entry(axis: Axis, name: str) -> Entry:
         if entry.name == wanted:
             return entry
     names = [each.name for each in axis.entries]
-    raise BadInput(f'{axis.name}: there is no "{name}"{closest(name, names)} (valid: {", ".join(names)})')
+    raise BadInput(
+        f'{axis.name}: there is no "{name}"{closest(name, names)} (valid: {", ".join(names)}; own parts need '
+        "--plugin)"
+    )
 
 
 def _is_entry(axis: Axis, name: str) -> bool:

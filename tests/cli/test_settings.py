@@ -86,6 +86,7 @@ def test_an_unknown_name_is_one_line_and_code_2(fedmpi):
     done = fedmpi("options", "algorithm", "fedprx")
     assert done.returncode == 2
     assert done.stderr.startswith('fedmpi: algorithm: there is no "fedprx"; did you mean "fedprox"?')
+    assert done.stderr.endswith("; own parts need --plugin)\n")
     assert len(done.stderr.splitlines()) == 1
 
 
