@@ -79,9 +79,13 @@ def resolve(raw: RawGraphs, kind: str) -> str:
                 f"features '{kind}' are those of molecules read from SMILES, which {raw.name} is not"
             )
         return "attributes" if kind == "scalar8" else kind
-    for part, present in (("labels", has_labels), ("attributes", has_attributes)):
-        if part in kind.split("+") and not present:
-            raise BadInput(f"dataset {raw.name} has no node {part}: choose features 'original' or 'degree'")
+    present = {"labels": has_labels, "attributes": has_attributes}
+    for part, there in present.items():
+        if part in kind.split("+") and not there:
+            usable = ", ".join(
+                f"'{name}'" for name in ("original", *present, "degree") if present.get(name, True)
+            )
+            raise BadInput(f"dataset {raw.name} has no node {part}: choose features {usable} or 'constant'")
     return kind
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,13 @@ def test_constant(raw):
 def test_features_a_dataset_has_not_are_refused(bare, kind):
     with pytest.raises(BadInput, match="FOO has no node"):
         feature_width(bare, kind)
+
+
+def test_a_refusal_names_the_features_that_the_dataset_has(raw):
+    with pytest.raises(
+        BadInput, match="no node labels: choose features 'original', 'attributes', 'degree' or"
+    ):
+        feature_width(replace(raw, node_labels=None), "labels")
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,20 @@ def test_datasets_joined_by_plus(source):
         source.members("DD+")
 
 
+def test_own_folders_cannot_be_joined(source):
+    with pytest.raises(
+        BadInput, match=r"^no folder a/FOO\+a/BAR; folders of your own cannot be joined by \+"
+    ):
+        source.check("a/FOO+a/BAR")
+
+
+def test_the_name_of_a_folder_here_is_taken_for_it(source, tmp_path, monkeypatch):
+    (tmp_path / "BAR").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=r"\(did you mean the folder \./BAR\?\)"):
+        source.check("BAR")
+
+
 def test_own_folder(source, make_folder, toy):
     name = str(make_folder(toy))
     assert source.members(name) == (name,)

@@ -33,6 +33,10 @@ class OwnFolders(Family):
 
     def refuse_missing(self, name: str) -> None:
         """Say that there is no such folder."""
+        if names.JOIN in name:
+            raise BadInput(
+                f"no folder {name}; folders of your own cannot be joined by {names.JOIN}: name one"
+            )
         raise BadInput(f"no folder {name} and no group of that name{names.meant(name)}")
 
     def check(self, path: Path, name: str) -> None:
