@@ -78,6 +78,16 @@ def test_two_datasets_decide_nothing(fedmpi, datasets):
     assert "Means over datasets, each one the mean of its pairs" in done.stdout
 
 
+def test_runs_of_several_sessions_count_once_a_session(fedmpi, suites, tmp_path):
+    for session, slowness in enumerate((1.3, 1.25, 0.9)):
+        suites(f"a/{session}")
+        suites(f"b/{session}", slowness=slowness)
+    done = fedmpi("compare", tmp_path / "a", tmp_path / "b", "--json")
+    speed = figures(done)["round_seconds_median"]
+    assert (speed["unit"], speed["count"], speed["pairs"]) == ("session", 3, 6)
+    assert speed["verdict"] == "undecided"
+
+
 def test_scores_have_the_interval_of_their_difference(fedmpi, suites):
     a, b = suites("a", seeds=(1, 2)), suites("b", WORSE, seeds=(1, 2))
     suites("a", seeds=(3,))

@@ -124,7 +124,8 @@ def _counted(pairs: Sequence[Pair]) -> list[Pair]:
 
 def _case(names: tuple[str, str], pairs: Sequence[Pair], limits: Limits) -> CaseResult:
     invalid = tuple(_invalid(pairs, limits))
-    accuracy = ratios(_counted(pairs))
+    counted = _counted(pairs)
+    accuracy = ratios(counted, unit_of(counted))
     return CaseResult(*names, tuple(pairs), invalid, _merged(accuracy, () if invalid else accuracy))
 
 

@@ -85,13 +85,18 @@ class Unit:
 
 
 PAIR = Unit("pair", id)
-_WIDER = (Unit("dataset", lambda each: each.first.dataset), Unit("case", lambda each: each.case))
+_WIDER = (
+    Unit("session", lambda each: each.session),
+    Unit("dataset", lambda each: each.first.dataset),
+    Unit("case", lambda each: each.case),
+)
 
 
 def unit_of(pairs: Sequence[Pair]) -> Unit:
-    """Return what counts as one: seeds of one dataset, or of one case, say nothing of others.
+    """Return what counts as one: what runs share, chance in it does not part.
 
-    Datasets where there are several; else cases where there are several; else pairs.
+    Sessions where equal runs are there several times: a machine drifts from one to the next. Else datasets
+    where there are several, else cases, else pairs.
     """
     return next((unit for unit in _WIDER if len({unit.mark(each) for each in pairs}) > 1), PAIR)
 
@@ -113,7 +118,7 @@ class Ratio:
     flagged : int
         How many of them are not like for like.
     unit : str
-        What intervals count as one: "pair", "case" or "dataset".
+        What intervals count as one: "pair", "case", "dataset" or "session".
     count : int
         How many of these. Fewer than three that differ have no interval: NaN.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from fedmpi.analysis.cells import key
@@ -55,6 +56,8 @@ class Pair:
     second: Outcome
     reasons: tuple[Reason, ...]
     stated: tuple[str, ...]
+    session: int = 0
+    """Which one of the runs of equal settings, where a side has several."""
 
     @property
     def case(self) -> tuple[str, str]:
@@ -101,8 +104,8 @@ def pair(
     left, right, pairs = list(first.runs), list(second.runs), []
     for number, mark in enumerate(_steps(by)):
         matched = _matched(left, right, mark, repeats=by is None and number == 0)
-        pairs += [_pair(a, b, by, any_ranks) for a, b in matched]
-        taken = {id(run) for both in matched for run in both}
+        pairs += [replace(_pair(a, b, by, any_ranks), session=session) for session, a, b in matched]
+        taken = {id(run) for _, *both in matched for run in both}
         left = [run for run in left if id(run) not in taken]
         right = [run for run in right if id(run) not in taken]
     lines = [f"{run.folder}: no counterpart in {second.label}" for run in left]
@@ -124,16 +127,19 @@ def _steps(by: str | None) -> list[Callable[[Outcome], str]]:
 
 def _matched(
     left: Sequence[Outcome], right: Sequence[Outcome], mark: Callable[[Outcome], str], repeats: bool
-) -> list[tuple[Outcome, Outcome]]:
-    """Return runs of equal marks; where a mark is there several times, only if `repeats`, in order."""
+) -> list[tuple[int, Outcome, Outcome]]:
+    """Return runs of equal marks; where a mark is there several times, only if `repeats`, in order.
+
+    The number says which one of several it is.
+    """
     groups: dict[str, tuple[list[Outcome], list[Outcome]]] = {}
     for side, runs in enumerate((left, right)):
         for run in runs:
             groups.setdefault(mark(run), ([], []))[side].append(run)
-    found: list[tuple[Outcome, Outcome]] = []
+    found: list[tuple[int, Outcome, Outcome]] = []
     for ours, theirs in groups.values():
         if repeats or len(ours) == len(theirs) == 1:
-            found += zip(ours, theirs, strict=False)
+            found += zip(count(), ours, theirs, strict=False)
     return found
 
 
