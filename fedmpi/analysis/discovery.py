@@ -52,12 +52,12 @@ def folder_of(path: Path) -> Path:
     raise BadInput(f"{path}: no such file or folder, and no suite's runs in {RUNS}")
 
 
-def run_places(paths: Sequence[Path], complaints: list[str]) -> dict[Path, Path]:
-    """Return the runs that `paths` stand for, each once: where it really lies, and as it was reached.
+def run_places(paths: Sequence[Path], complaints: list[str]) -> Iterator[tuple[Path, Path]]:
+    """Yield the runs that `paths` stand for, each once: where it really lies, and as it was reached.
 
     A line about each path that stands for none is added to `complaints`.
     """
-    places: dict[Path, Path] = {}
+    seen: set[Path] = set()
     for path in paths:
         try:
             found = run_paths(path)
@@ -66,8 +66,10 @@ def run_places(paths: Sequence[Path], complaints: list[str]) -> dict[Path, Path]
             continue
         for item in found:
             real = Path(os.path.realpath(item))
-            places.setdefault(real.parent if real.name == runfile.NAME else real, item)
-    return places
+            place = real.parent if real.name == runfile.NAME else real
+            if place not in seen:
+                seen.add(place)
+                yield place, item
 
 
 def read_or_complain(place: Path, complaints: list[str]) -> Run | None:
@@ -84,7 +86,7 @@ def each_run(paths: Sequence[Path], complaints: list[str]) -> Iterator[Run]:
 
     What cannot be read is left out, and a line about it is added to `complaints`.
     """
-    for place in run_places(paths, complaints).values():
+    for _, place in run_places(paths, complaints):
         run = read_or_complain(place, complaints)
         if run is not None:
             yield run

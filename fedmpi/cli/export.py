@@ -38,7 +38,7 @@ def export(
         raise BadInput("export: say --tensorboard FOLDER, --mllog FOLDER, or both")
     complaints: list[str] = []
     count = 0
-    places = run_places(runs, complaints)
+    places = dict(run_places(runs, complaints))
     for name, place in zip(_names(places), places.values(), strict=True):
         run = read_or_complain(place, complaints)
         if run is None:
