@@ -139,6 +139,7 @@ def _section(question: str, members: Sequence[Comparison], results: Results) -> 
 
 
 def _unless_constructed(answer: str, constructed: bool) -> str:
+    """Return the answer of a test, or that there is nothing to test."""
     return BY_CONSTRUCTION if constructed and answer in (BETTER, WORSE, ALIKE) else answer
 
 
@@ -178,7 +179,7 @@ def in_words(answers: Sequence[str]) -> str:
     better, worse = counts[BETTER], counts[WORSE]
     asked = better + worse + counts[ALIKE]
     if counts[BY_CONSTRUCTION]:
-        return "never lower, as a maximum; by how much says the table"
+        return "never lower: it is a maximum; the table has the sizes"
     if not asked:
         return "there is none" if counts[NO_CHOICE] else "too few runs"
     if not better and not worse:

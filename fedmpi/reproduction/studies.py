@@ -103,7 +103,7 @@ def _spreads(cell: Cell, column: str) -> str:
 
 
 def domain_table(cells: Sequence[Cell]) -> str:
-    """Return how well clusters follow domains, mean over rounds, of all runs and of each; maybe empty."""
+    """Return how well clusters follow domains, by configuration; empty where no row says it."""
     known = [(cell, values) for cell in cells if len(values := _known(measures.averages(cell, AGREEMENT)))]
     rows = [
         [

@@ -101,6 +101,6 @@ def test_a_maximum_that_includes_the_last_round_is_not_tested_against_it(make_ro
     )
     (section,) = lessons.sections(Results(rows))
     assert (section["last"], section["best"]) == (
-        "never lower, as a maximum; by how much says the table", "**better** in 1 of 1",
+        "never lower: it is a maximum; the table has the sizes", "**better** in 1 of 1",
     )  # fmt: skip
     assert "| +0.1071 ± 0.0002 | never lower | +0.1071 ± 0.0002 | better |" in section["table"]
