@@ -10,6 +10,7 @@ import tarfile
 import h5py
 import pytest
 
+from fedmpi.comm.launch import mpiexec
 from fedmpi.store.record import RunRecord
 from tests.analysis.tasks import FIELDS
 
@@ -254,8 +255,8 @@ def scaling(fedmpi, tmp_path):
     suite = SUITE.replace('["fedavg", "fedprox", "self-train"]', '["fedavg"]')
     (tmp_path / "small.toml").write_text(f'mode = "strong"\nranks = [1, 2]\n{suite}')
     for ranks in (1, 2):
-        command = ["mpiexec", "-n", ranks, sys.executable, "-m", "fedmpi", "run", "small.toml"]
-        done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True)
+        command = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "fedmpi", "run", "small.toml"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     return fedmpi
 
