@@ -91,7 +91,11 @@ def run(
 
 
 def compare(
-    *runs: str | Path, target: float | None = None, by: str | None = None, reference: str | None = None
+    *runs: str | Path,
+    target: float | None = None,
+    by: str | None = None,
+    reference: str | None = None,
+    any_ranks: bool = False,
 ) -> DataFrame:
     """Return the figures of merit of runs beside those of a reference, paired by case and seed.
 
@@ -105,6 +109,8 @@ def compare(
         Compare the values of this setting in the runs, such as ``algorithm``.
     reference : str, optional
         With `by`: the value that others are set against.
+    any_ranks : bool, optional
+        Another number of ranks spoils no figure.
 
     Returns
     -------
@@ -126,7 +132,7 @@ def compare(
     first, *sides = given if by is None else split(given, by, reference)
     rows = []
     for side in sides:
-        found = compare_sides(first, side, Limits(target), by)
+        found = compare_sides(first, side, Limits(target), by, any_ranks)
         left_out += found.left_out
         for case in found.cases:
             names = {"other": side.label, "dataset": case.dataset, "algorithm": case.algorithm}

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from fedmpi.analysis import rows
 
-_OF_THE_RUN = ("train_cpu_seconds", "train_wall_seconds", "run_wall_seconds", "commit", "case", "suite")
+_OF_THE_RUN = (
+    *("train_cpu_seconds", "train_wall_seconds", "run_wall_seconds", "run_ranks", "run_joules"),
+    *("commit", "case", "suite"),
+)
 """What another run of the same case may have otherwise."""
 
 

@@ -30,8 +30,8 @@ COLUMNS = (
 )
 """Columns in file order; `metric` names the run's headline, whose values the scores are, see docs/metrics.md.
 Examples of nodes and edges are counted as graphs are.
-What begins with ``run_`` is of the whole run and stands in each of its rows. Behind stand further metrics,
-means over clients, and `domain_agreement` of the whole run, in columns of their own names."""
+What begins with ``run_`` is of the whole run and stands in each of its rows. Behind stand, in columns of
+their own names, `run_ranks`, `run_joules`, further metrics, means over clients, and `domain_agreement`."""
 
 ALL = "all clients"
 """Client of the one row of a run whose headline is over all clients' held-out examples."""
@@ -84,6 +84,7 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
         {
             **_figures(run, whole | row),
             **_common(run, whole),
+            **_of_the_machine(whole),
             **({AGREEMENT: whole[AGREEMENT]} if AGREEMENT in whole else {}),
             **{name: round(values[place].item(), 3) for name, values in columns.items()},
             "parameters": parameters[place],
@@ -129,6 +130,16 @@ def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
         "commit": provenance.get("source", {}).get("commit", ""),
         "numerics_version": run.numerics_version,
         "config_digest": run.config_digest,
+    }
+
+
+def _of_the_machine(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ranks of a run, unless they changed on the way, and its joules where they were counted."""
+    ranks = set(whole["ranks"])
+    counted = not math.isnan(whole.get("joules", math.nan))
+    return {
+        "run_ranks": ranks.pop() if len(ranks) == 1 else "",
+        **({"run_joules": round(whole["joules"], 3)} if counted else {}),
     }
 
 

@@ -127,6 +127,11 @@ def num_clients(case: Case) -> int:
     return case.partition.num_clients(num_datasets(case.dataset))
 
 
+def most_ranks(case: Case) -> int:
+    """Return how many ranks have work: one per client, and the server's own unless it hosts clients too."""
+    return num_clients(case) + (not case.shared)
+
+
 def datasets(items: Sequence[Item]) -> list[str]:
     """Return the datasets with files that cases need, each once."""
     found: dict[str, None] = {}

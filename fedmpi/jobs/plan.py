@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedmpi.errors import BadInput
-from fedmpi.jobs.cases import Item, num_clients
+from fedmpi.jobs.cases import Item, most_ranks
 from fedmpi.jobs.estimate import Estimate, Paces
 from fedmpi.jobs.systems import System
 
@@ -80,8 +80,8 @@ class Batch:
         return max(free_at)
 
     def idle(self) -> list[Item]:
-        """Return the cases that have more ranks than clients and a server."""
-        return [item for item in self.items if self.ranks > num_clients(item.case) + 1]
+        """Return the cases of which some ranks have no work."""
+        return [item for item in self.items if self.ranks > most_ranks(item.case)]
 
     def known_seconds(self) -> float:
         """Return the estimated seconds of all cases of which they are known."""
@@ -122,7 +122,7 @@ def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) ->
     for item in left:
         threads = item.case.threads
         most = max(1, system.node.cores // threads)
-        ranks = item.on or wishes.ranks or min(num_clients(item.case) + 1, most)
+        ranks = item.on or wishes.ranks or min(most_ranks(item.case), most)
         shapes.setdefault((ranks, threads, item.case.device == "cuda"), []).append(item)
     batches = []
     for (ranks, threads, cuda), members in shapes.items():

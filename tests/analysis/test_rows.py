@@ -3,13 +3,14 @@
 import csv
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
-from fedmpi.analysis import rows
+from fedmpi.analysis import energy, rows
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
 from tests.analysis.tasks import FIELDS, METRICS
@@ -163,3 +164,21 @@ def test_rows_of_the_runs_of_every_scope(tmp_path, make_run, make_scored, make_j
         ("b", "clustering_accuracy", 0.75, None, "", 4),
     ]
     assert found[2]["test_mae"] == 0.75 and found[3]["clustering_f1"] == 0.5
+
+
+def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run, monkeypatch):
+    first, other = (
+        load_run(
+            make_run(tmp_path / str(ranks), [[0.5, 0.75]], ranks=ranks, partition=SIZES, settings=SETTINGS)
+        )
+        for ranks in (1, 3)
+    )
+    assert [row["run_ranks"] for row in rows.client_rows(first)] == [1, 1]
+    monkeypatch.setattr(energy, "figures", lambda run: {"joules": 12.3456 if run is first else np.nan})
+    assert [row.get("run_joules") for run in (first, other) for row in rows.client_rows(run)] == [
+        *[12.346, 12.346],
+        *[None, None],
+    ]
+    (attempt,) = other.attempts
+    changed = replace(other, attempts=[attempt, replace(attempt, ranks=2)])
+    assert {row["run_ranks"] for row in rows.client_rows(changed)} == {""}

@@ -49,6 +49,13 @@ def test_short_cases_share_tasks(make):
     assert batch.minutes == math.ceil(1.5 * batch.task_seconds()[0] / 60) + 5
 
 
+def test_a_server_that_hosts_clients_needs_no_rank_of_its_own(make):
+    (batch,) = make(SUITE.replace("rounds = 100", 'rounds = 100\nserver = "shared"')).batches
+    assert (batch.ranks, batch.idle()) == (3, [])
+    (batch,) = make(SUITE.replace("rounds = 100", 'rounds = 100\nserver = "shared"'), ranks=4).batches
+    assert len(batch.idle()) == 8
+
+
 def test_task_t_of_T_has_the_cases_t_and_t_plus_T(make):
     (batch,) = make(tasks=3).batches
     order = [item.number for item in batch.items]

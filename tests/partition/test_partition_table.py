@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedmpi.partition.partition import ClientSplit, Partition
+from fedmpi.partition.options import DirichletLabel
+from fedmpi.partition.partition import ClientSplit, Partition, make
 from fedmpi.partition.table import COLUMNS, describe
 
 
@@ -26,6 +27,16 @@ def test_emd_of_a_hand_made_case(table):
     # p = (0.6, 0.4); |1 - 0.6| + |0 - 0.4| = 0.8; |1/3 - 0.6| + |2/3 - 0.4| = 8/15
     assert table.emd == pytest.approx([0.8, 8 / 15])
     assert table.total_emd == pytest.approx(0.4 * 0.8 + 0.6 * 8 / 15)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_emd_is_added_in_the_clients_order_on_any_processor(labelled, seed):
+    raws = [labelled([170, 250, 260])]
+    table = describe(make(DirichletLabel(clients=12, alpha=1, seed=seed), raws), raws)
+    total = 0.0
+    for held, emd in zip(table.class_counts.sum(axis=1).tolist(), table.emd.tolist(), strict=True):
+        total += held * emd
+    assert table.total_emd == total / 680
 
 
 def test_sizes_and_classes(table):
