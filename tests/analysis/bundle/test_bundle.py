@@ -249,15 +249,23 @@ def test_a_run_that_has_diverged_is_packed_without_a_row(here, place, tmp_path):
     assert "ok: tables/clients.csv: 4 rows follow from the records" in done.stdout
 
 
-@pytest.fixture
-def scaling(fedmpi, tmp_path):
-    """The suite above, of one case, on one rank and on two; its runs are in results/runs."""
+@pytest.fixture(scope="module")
+def scaled(tmp_path_factory):
+    """A folder with the suite above, of one case, and its runs on one rank and on two in results/runs."""
+    folder = tmp_path_factory.mktemp("scaled")
     suite = SUITE.replace('["fedavg", "fedprox", "self-train"]', '["fedavg"]')
-    (tmp_path / "small.toml").write_text(f'mode = "strong"\nranks = [1, 2]\n{suite}')
+    (folder / "small.toml").write_text(f'mode = "strong"\nranks = [1, 2]\n{suite}')
     for ranks in (1, 2):
         command = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "fedmpi", "run", "small.toml"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def scaling(scaled, fedmpi, tmp_path):
+    """The same in the folder of the test."""
+    shutil.copytree(scaled, tmp_path, dirs_exist_ok=True)
     return fedmpi
 
 
