@@ -15,7 +15,7 @@ from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.config import locations
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.rounds import RoundReport
+from fedmpi.engine.reporting import RoundReport
 from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import Checked
 

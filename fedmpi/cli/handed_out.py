@@ -92,7 +92,7 @@ def _run(
     """Run a case; return 0, or the exit code of one that was refused or has diverged."""
     from fedmpi.cli.progress import Console
     from fedmpi.cli.run import run_case
-    from fedmpi.engine.rounds import RoundReport
+    from fedmpi.engine.reporting import RoundReport
     from fedmpi.engine.run import Job
     from fedmpi.engine.start import refuse_unequal
 

@@ -15,7 +15,7 @@ import typer
 from fedmpi.cli.options import Json, Plugin
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json, say
-from fedmpi.config import suite as suites
+from fedmpi.config.names import refuse_no_name
 from fedmpi.errors import BadInput
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.registry.reference import Axis, Entry, Setting, axes, find
@@ -85,7 +85,7 @@ def new(file: Annotated[Path, typer.Argument(help="The suite to write; its name 
     """
     if file.suffix != ".toml":
         raise BadInput(f"{file}: a suite is a TOML file: name it {file.name}.toml")
-    suites.refuse_no_name(file, file.stem)
+    refuse_no_name(file, file.stem)
     text = _STARTER.read_text().replace("NAME", file.stem).replace("FILE", visible(file))
     try:
         with file.open("x") as stream:

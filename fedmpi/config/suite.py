@@ -12,38 +12,23 @@ they vary, slowest first. A rule sets `set` in the cases that match `when`, by s
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fedmpi.config import matrix
 from fedmpi.config.documents import load_toml
-from fedmpi.config.modes import Ranks, combine, read_mode, table_ranks
-from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override, toml_text
+from fedmpi.config.matrix import Choice
+from fedmpi.config.modes import Ranks, combine, read_mode
+from fedmpi.config.names import case_name, readable, refuse_no_name
+from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
 from fedmpi.errors import BadInput
-
-_PART = r"[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*"
-_NAME = re.compile(rf"{_PART}(/{_PART})*")
-"""Names become folders below the output folder: no part may be `.`, `..` or empty."""
-
-MOST_NAME_CHARACTERS = 255
-"""Of one folder; file systems count bytes, and names are ASCII."""
-_KEPT_CHARACTERS = 160
-"""Of a name that is too long: room for what analyses append."""
-
-MOST_CASES = 20_000
-"""Of a suite."""
 
 _UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints"})
 """Settings that decide no result: a case that is given another goes on under its name."""
 
-_LONGEST_EXAMPLE = 100
-"""Characters of a user's own table in a message."""
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
 
 
@@ -81,15 +66,6 @@ _Rule = tuple[Settings, Settings | None]
 """When it applies, and what it sets; None where it leaves a case out."""
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """One value of an axis."""
-
-    label: str
-    change: Settings
-    ranks: Ranks = ()
-
-
 def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     """Read a suite and apply ``--set`` overrides.
 
@@ -104,22 +80,22 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     text = load_toml(path, "suite")
     _refuse_unknown(path, text, _KEYS)
     mode, ranks = read_mode(path, text)
-    whole = _axes(path, text, mode)
+    whole = matrix.axes(path, _table(path, text, "matrix"), _list(path, text, "priority"), mode)
     axes = dict(whole)
     base = _table(path, text, "case")
     suffixes: list[str] = []
     settings: list[Settings] = []
     for override in overrides:
         key, value = parse_override(override)
-        _refuse_no_choice(path, whole, axes, key, value)
-        if not _reduce(axes, key, value):
+        matrix.refuse_no_choice(path, whole, axes, key, value)
+        if not matrix.reduce(axes, key, value):
             _refuse_loss(path, override, value, settings)
             if key not in _UNNAMED:
-                suffixes.append(_readable(override))
+                suffixes.append(readable(override))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
     _refuse_idle(path, rules, base, {key: [*whole[key], *axes[key]] for key in whole})
-    _refuse_too_many(path, axes)
+    matrix.refuse_too_many(path, axes)
     cases = []
     for choices in itertools.product(*axes.values()):
         case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
@@ -136,14 +112,6 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     name, description = text.get("name", path.stem), str(text.get("description", ""))
     refuse_no_name(path, name)
     return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
-
-
-def refuse_no_name(path: Path, name: Any) -> None:
-    """Raise BadInput for what can be no suite's name, because it can be no folder's."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise BadInput(f"{path}: name: letters, digits, . _ + = - and / between parts, such as gcfl/proteins")
-    if max(map(len, name.split("/"))) > MOST_NAME_CHARACTERS:
-        raise BadInput(f"{path}: name: a part has more than {MOST_NAME_CHARACTERS} characters")
 
 
 def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -175,61 +143,6 @@ def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
     return values
 
 
-def _axes(path: Path, text: Mapping[str, Any], mode: str) -> dict[str, list[_Choice]]:
-    matrix = _flat(path, _table(path, text, "matrix"))
-    for axis, values in matrix.items():
-        if not isinstance(values, list) or not values:
-            raise BadInput(f"{path}: matrix.{axis} must be a list with at least one value")
-    priority = _list(path, text, "priority")
-    for axis in priority:
-        if not isinstance(axis, str):
-            raise BadInput(f"{path}: priority: names axes, not {axis!r}")
-        if axis not in matrix:
-            raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, matrix)}")
-    order = [*priority, *(axis for axis in matrix if axis not in priority)]
-    choices = {axis: [_choice(path, axis, value, mode) for value in matrix[axis]] for axis in order}
-    for axis, listed in choices.items():
-        label, count = Counter(each.label for each in listed).most_common(1)[0]
-        if count > 1:
-            raise BadInput(f"{path}: matrix.{axis}: {label} stands {count} times; labels differ on an axis")
-    return choices
-
-
-def _flat(path: Path, table: Settings) -> Settings:
-    """Return a table whose keys are dotted: TOML reads ``partition.seed = [1, 2]`` as a table in a table."""
-    found: Settings = {}
-    for key, value in table.items():
-        inner = _flat(path, value) if isinstance(value, dict) and value else {"": value}
-        for name, each in inner.items():
-            axis = f"{key}.{name}" if name else key
-            if axis in found:
-                raise BadInput(f"{path}: matrix.{axis} is given twice")
-            found[axis] = each
-    return found
-
-
-def _choice(path: Path, axis: str, value: Any, mode: str) -> _Choice:
-    if not isinstance(value, dict):
-        return _Choice(_label(axis, value), nested(axis, value))
-    ranks = table_ranks(path, mode, value)
-    change = {
-        key: setting for key, setting in value.items() if key != "label" and not (ranks and key == "ranks")
-    }
-    if "label" not in value or not change:
-        example = '{ label = "a", rounds = 5 }'
-        if "name" in value:
-            own = toml_text({"label": str(value["name"]), axis: value})
-            example = own if len(own) <= _LONGEST_EXAMPLE else example
-        raise BadInput(f"{path}: matrix.{axis}: a table needs a label and settings, such as {example}")
-    return _Choice(str(value["label"]), change, ranks)
-
-
-def _label(axis: str, value: Any) -> str:
-    text = _readable(toml_text(value)) if isinstance(value, Mapping) else str(value)
-    last = axis.rpartition(".")[2]
-    return (axis if last == "seed" else last) + text if isinstance(value, int | float) else text
-
-
 def _rule(path: Path, rule: Any) -> _Rule:
     if isinstance(rule, dict) and isinstance(rule.get("when"), dict):
         if set(rule) == {"when", "set"} and isinstance(rule["set"], dict):
@@ -240,7 +153,7 @@ def _rule(path: Path, rule: Any) -> _Rule:
 
 
 def _refuse_idle(
-    path: Path, rules: Sequence[_Rule], base: Settings, axes: Mapping[str, list[_Choice]]
+    path: Path, rules: Sequence[_Rule], base: Settings, axes: Mapping[str, list[Choice]]
 ) -> None:
     """Refuse a rule that can match no case of the file: no case has its key, or none has its value there."""
     changes = [choice.change for choices in axes.values() for choice in choices]
@@ -257,34 +170,6 @@ def _refuse_idle(
                 hint = f"{closest(str(value), valid)} (valid: {', '.join(valid)})"
                 several = "; a rule takes one value: write one for each" if isinstance(value, list) else hint
                 raise BadInput(f"{path}: where: no case has {key} = {value!r}{several}")
-
-
-def _refuse_too_many(path: Path, axes: Mapping[str, list[_Choice]]) -> None:
-    """Refuse a matrix before it is written out that would fill the memory."""
-    digits = sum(math.log10(len(choices)) for choices in axes.values())
-    if digits > math.log10(MOST_CASES):
-        count = math.prod(map(len, axes.values())) if digits < 18 else 0
-        shown = f"{count:,}" if count else f"about 10^{digits:.0f}"
-        raise BadInput(
-            f"{path}: matrix: {shown} cases, at most {MOST_CASES:,} are run as one suite: "
-            "leave values out, or choose some with --set"
-        )
-
-
-def _refuse_no_choice(
-    path: Path, whole: Mapping[str, list[_Choice]], axes: Mapping[str, list[_Choice]], key: str, value: Any
-) -> None:
-    """Refuse a value that an axis of names does not list; an axis that is a setting takes others, too."""
-    if any(look_up(choice.change, key) is not None for choice in whole.get(key, [])):
-        return
-    for choices, problem in (
-        (whole, "the axis has no such value"),
-        (axes, "an earlier --set chose otherwise"),
-    ):
-        labels = [choice.label for choice in choices.get(key, [])]
-        if labels and str(value) not in labels and _label(key, value) not in labels:
-            valid = f"{closest(str(value), labels)} (valid: {', '.join(labels)})"
-            raise BadInput(f"{path}: --set {key}={value}: {problem}{valid}")
 
 
 def _refuse_loss(path: Path, override: str, value: Any, settings: Sequence[Settings]) -> None:
@@ -306,22 +191,7 @@ def _part(settings: Settings, dotted: str) -> Any:
     return value
 
 
-def _reduce(axes: dict[str, list[_Choice]], key: str, value: Any) -> bool:
-    """Keep of an axis what agrees with an override; False when the axes do not set its key."""
-    if key in axes:
-        kept = [choice for choice in axes[key] if choice.label in (str(value), _label(key, value))]
-        plain = nested(key, value)
-        axes[key] = kept or [_Choice(_label(key, value), plain)]
-        return True
-    for axis, choices in axes.items():
-        kept = [choice for choice in choices if look_up(choice.change, key) == value]
-        if kept and all(look_up(choice.change, key) is not None for choice in choices):
-            axes[axis] = kept
-            return True
-    return False
-
-
-def _agrees(key: str, value: Any, choices: Mapping[str, _Choice], settings: Settings) -> bool:
+def _agrees(key: str, value: Any, choices: Mapping[str, Choice], settings: Settings) -> bool:
     """Return whether a case has an axis at the label `value`, or a setting of that value."""
     if key in choices and choices[key].label == value:
         return True
@@ -330,7 +200,7 @@ def _agrees(key: str, value: Any, choices: Mapping[str, _Choice], settings: Sett
 
 def _case(
     base: Settings,
-    choices: Mapping[str, _Choice],
+    choices: Mapping[str, Choice],
     rules: Sequence[_Rule],
     overrides: Sequence[Settings],
     suffixes: Sequence[str],
@@ -348,20 +218,3 @@ def _case(
         settings = merge(settings, change)
     labels = {axis: choice.label for axis, choice in choices.items()}
     return CaseSettings(case_name([*labels.values(), *suffixes]), settings, labels=labels)
-
-
-def case_name(parts: Sequence[str]) -> str:
-    """Return the name of the case with these labels, in the order of the axes: a folder's name."""
-    return _shortened(re.sub(r"[^A-Za-z0-9._=+-]", "_", "-".join(parts)).lstrip(".") or "case")
-
-
-def _readable(override: str) -> str:
-    """Return an override as a part of a name: without blanks, quotes and brackets."""
-    return re.sub(r"[\s\"'{}\[\]]", "", override).replace(",", "+")
-
-
-def _shortened(name: str) -> str:
-    """Return a case's name; of one that no folder can have its begin, and a digest that keeps it unique."""
-    if len(name) <= MOST_NAME_CHARACTERS:
-        return name
-    return f"{name[:_KEPT_CHARACTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import Fixed32Options, ReductionOptions
+from fedmpi.case.reductions import Fixed32Options, ReductionOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.engine.buffers import Buffers, Delta, Row, on_host

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.case.schema import Case, SecureOptions
+from fedmpi.case.reductions import SecureOptions
+from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.engine.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.engine.buffers import Buffers

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import ReductionOptions
+from fedmpi.case.reductions import ReductionOptions
 
 Row = npt.NDArray[np.float32]
 Delta = Row | Tensor

@@ -11,12 +11,14 @@ import torch
 
 from fedmpi.algorithms.capabilities import NodeOutputs, Trained
 from fedmpi.case.schema import Case
+from fedmpi.engine.compiled_passes import CompiledPasses
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.node_outputs import Counted, mean_state_of, nodes_of
-from fedmpi.engine.passes import CompiledPasses, Embedded, Embedding, Pass, TorchPasses
+from fedmpi.engine.passes import Embedded, Embedding, Pass
 from fedmpi.engine.prototypes import PrototypeShape, judged
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.errors import RankFailed
 from fedmpi.graphs.packed import Topology
 

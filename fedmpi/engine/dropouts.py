@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi import seeds
-from fedmpi.case.schema import DropoutOptions
+from fedmpi.case.reductions import DropoutOptions
 from fedmpi.errors import BadInput
 from fedmpi.store.schema import Field
 

@@ -10,8 +10,10 @@ from torch import Tensor
 
 from fedmpi.algorithms.capabilities import Embeddings
 from fedmpi.engine.capability_hooks import EmbeddingLoss
+from fedmpi.engine.compiled_passes import CompiledPasses
 from fedmpi.engine.kept import PROTOTYPES
-from fedmpi.engine.passes import CompiledPasses, Embedded, Pass, TorchPasses
+from fedmpi.engine.passes import Embedded, Pass
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.graphs.packed import Int
 from fedmpi.kernels.pooled_network import EmbeddingTerm
 from fedmpi.models.dropout import DropoutStreams

@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import AnyAdam
+from fedmpi.case.optimizers import AnyAdam
 from fedmpi.engine.optimizer import AdamState, rate_and_correction
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import Case, SgdOptions
+from fedmpi.case.optimizers import SgdOptions
+from fedmpi.case.schema import Case
 from fedmpi.engine.capability_hooks import LocalPenalty
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Evaluation, Training

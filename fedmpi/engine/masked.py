@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.case.schema import LightSecAggOptions, SecAggPlusOptions, SecureOptions
+from fedmpi.case.reductions import LightSecAggOptions, SecAggPlusOptions, SecureOptions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.aggregation import Floats, Groups, Ints, Shares, Weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import OptimizerOptions
+from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.engine.capability_hooks import MaskedModel
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.models.flat import FlatModel, SharedPart

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from fedmpi.case.schema import AdamOptions
+from fedmpi.case.optimizers import AdamOptions
 from fedmpi.engine.optimizer import AdamState, adam_step
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.mended import Generated, Impaired, impaired

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import OptimizerOptions
+from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.engine.capability_hooks import MixedModel
 from fedmpi.engine.optimizer import descend
 from fedmpi.engine.passes import Pass, Passes

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.case.schema import OptimizerOptions
+from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.engine.optimizer import AdamState, steps_ahead
 from fedmpi.engine.passes import LARGEST_EVALUATION, Embedding, Pass, Supervised
 from fedmpi.graphs.packed import GraphSet, Int

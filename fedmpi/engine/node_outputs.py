@@ -10,7 +10,8 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.capabilities import NodeOutputs
-from fedmpi.engine.passes import Embedding, TorchPasses
+from fedmpi.engine.passes import Embedding
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.errors import RankFailed
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology

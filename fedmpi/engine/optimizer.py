@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import AnyAdam, OptimizerOptions, SgdOptions
+from fedmpi.case.optimizers import AnyAdam, OptimizerOptions, SgdOptions
 from fedmpi.kernels.vectors import Descent, adam
 
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.case.privacy import Clipped, Private
-from fedmpi.case.schema import Case, ClippedOptions
+from fedmpi.case.reductions import ClippedOptions
+from fedmpi.case.schema import Case
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.engine.accountant import Accountant
 from fedmpi.engine.client_state import two_norm

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.case.schema import Case, SecureOptions
+from fedmpi.case.reductions import SecureOptions
+from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.engine import dropouts, evaluation, training
-from fedmpi.engine import rows as record_rows
 from fedmpi.engine.attacks import Attackers
 from fedmpi.engine.averaging import Averaging
 from fedmpi.engine.buffers import Delta, on_host
@@ -33,29 +33,15 @@ from fedmpi.engine.meter import Meter
 from fedmpi.engine.planning import Planner
 from fedmpi.engine.privacy import Privacy
 from fedmpi.engine.prototypes import PrototypeShape, renewed
+from fedmpi.engine.reporting import Found, Reporter, RoundReport
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings
 from fedmpi.engine.states import States
 from fedmpi.engine.updates import Updates
 from fedmpi.errors import Diverged, TooFewLeft
-from fedmpi.heterogeneity.agreement import domains_of
-from fedmpi.store.schema import CLIENT_ID, SECURE_STEPS
+from fedmpi.store.schema import SECURE_STEPS
 
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class RoundReport:
-    """What rank 0 knows at the end of a round; arrays by field name, ready for the record.
-
-    `embeddings` are kept beside it, in rounds that ask for them; `notes` are lines for the user.
-    """
-
-    round: int
-    results: dict[str, npt.NDArray[Any]]
-    measurements: dict[str, npt.NDArray[Any]]
-    embeddings: dict[str, npt.NDArray[Any]]
-    notes: tuple[str, ...] = ()
 
 
 class Rounds:
@@ -88,8 +74,6 @@ class Rounds:
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
         algorithm.begin(states.trained, federation.num_clients)
-        datasets = [federation.raws[split.dataset].name for split in federation.partition.clients]
-        self._domains = domains_of(datasets)
         algorithm.where.names = self.names
         steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
         self.meter = Meter(world.collectives, algorithm.where, steps, energy)
@@ -112,6 +96,17 @@ class Rounds:
         self._figures = averaging.figures(training.FIGURES)
         scored = averaging.figures(evaluation.FIGURES)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
+        self._reporter = Reporter(
+            case,
+            algorithm,
+            federation,
+            states,
+            averaging,
+            self._evaluator,
+            self._attackers,
+            self._privacy,
+            self.meter,
+        )
         self._totals: list[int] | None = None
         self._mended: Mended | None = None
         self._sampled: Ints | None = None
@@ -211,11 +206,20 @@ class Rounds:
             self._refuse_lost_scores(round)
         report = None
         if gathered is not None and closing is not None and self._evaluator.lost < 0:
-            own = self._own_fields(before, gathered, findings)
-            if steps is not None:
-                own |= dropouts.rows(steps, participants, self.group, self.exchange.survivors)
-            report = self._report(round, working, gathered, closing, own, steps)
-            report = replace(report, notes=notes)
+            found = Found(
+                participants=participants,
+                working=working,
+                before=before,
+                after=self.group,
+                trained=gathered,
+                closing=closing,
+                findings=findings,
+                steps=steps,
+                totals=self._totals,
+                sampled=self._sampled,
+                notes=notes,
+            )
+            report = self._reporter.report(round, found, self._mended)
         return plan, report
 
     def _train(self, round: int, working: Ints) -> training.Trained:
@@ -268,19 +272,6 @@ class Rounds:
         with self.meter.phase("communicate"):  # attackers may wait for each other
             self._attackers.strike(round, participants, updates)
         self._privacy.clip(round, updates)
-
-    def _own_fields(self, before: Ints, trained: Gathered, findings: Findings) -> record_rows.Rows:
-        """Return the values of the algorithm's own fields; `before` are the groups before the round."""
-        records = self.algorithm.records
-        if records is None:
-            return {}
-        fields = records.fields()
-        values = record_rows.findings(fields, before, trained["delta_norm"], findings)
-        if self._client_means is not None:
-            values |= self._client_means.fields(fields, len(self.names))
-        values |= records.field_values() | record_rows.agreement(fields, self.group, self._domains)
-        records.check_fields(values)
-        return values
 
     def _diverged(self, round: int, client: int) -> Diverged:
         return Diverged(
@@ -369,39 +360,6 @@ class Rounds:
         for client in self.clients.values():
             kept = client.kept[PROTOTYPES]
             kept.copy_(renewed(kept, torch.from_numpy(message.reshape(-1)).to(kept.device)))
-
-    def _report(
-        self,
-        round: int,
-        participants: Ints,
-        trained: Gathered,
-        closing: Gathered,
-        found: record_rows.Rows,
-        steps: Ints | None,
-    ) -> RoundReport:
-        """Return the round as the record has it; `found` holds fields beyond the common ones."""
-        task = self._evaluator.task
-        sent, down = self.exchange.client_bytes if self.algorithm.communicates else (0, 0)
-        prototypes = self.states.prototypes
-        traffic = sent + self.states.report_bytes, down + (prototypes.down_bytes if prototypes else 0)
-        results = record_rows.results(trained, closing, self.group, participants, traffic)
-        if steps is not None:
-            results["client_bytes_up"][participants[steps[participants] <= Step.UPLOAD]] -= sent
-        if self._figures is None:
-            results |= record_rows.by_client(task.fields, trained, closing)
-        else:
-            results |= record_rows.together(self._totals, self._evaluator.totals)
-        with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
-            results |= task.rows(closing.flags)
-        results |= self._attackers.rows() | self._privacy.rows(round)
-        results |= {} if self._sampled is None else {CLIENT_ID.name: self._sampled}
-        if self._mended is not None:
-            self._mended.add_to(results, round)
-        measured = record_rows.measurements(trained, self.case.link, traffic)
-        kept = round + 1 in self.case.evaluation.embeddings
-        embeddings = task.embeddings(closing.flags) if kept else {}
-        measured |= self.meter.table(closing.headers)
-        return RoundReport(round, {**results, **found}, measured, embeddings)
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""

@@ -26,7 +26,8 @@ from fedmpi.engine.facts import digests_of, facts_of, fields_of, stored_partitio
 from fedmpi.engine.federation import Federation, assemble, deal, load
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.notices import notices_of, remarks_of
-from fedmpi.engine.rounds import RoundReport, Rounds
+from fedmpi.engine.reporting import RoundReport
+from fedmpi.engine.rounds import Rounds
 from fedmpi.engine.run_folder import Opening, RunFolder
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.start import check_start

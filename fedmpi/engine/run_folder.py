@@ -18,7 +18,8 @@ from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
 from fedmpi.engine.checkpoints import Checkpoints, Saved
 from fedmpi.engine.hold import HeldFolder, taken_over
-from fedmpi.engine.rounds import RoundReport, Rounds
+from fedmpi.engine.reporting import RoundReport
+from fedmpi.engine.rounds import Rounds
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed, RunFailed
 from fedmpi.metrics.metric import Metric

@@ -15,6 +15,7 @@ from fedmpi.comm.world import World
 from fedmpi.engine.client_reports import Classifying
 from fedmpi.engine.client_state import state_size
 from fedmpi.engine.clients import Client
+from fedmpi.engine.compiled_passes import CompiledPasses
 from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.fitting import StateLayout
@@ -25,9 +26,10 @@ from fedmpi.engine.kept import kept_at_start, merged_part
 from fedmpi.engine.masking import masked_part
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
-from fedmpi.engine.passes import CompiledPasses, Passes, TorchPasses
+from fedmpi.engine.passes import Passes
 from fedmpi.engine.personal import Personal
 from fedmpi.engine.prototypes import PrototypeShape
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.graphs.mended import Generated, mended

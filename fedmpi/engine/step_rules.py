@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from fedmpi.case.schema import OptimizerOptions
+from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.engine.capability_hooks import TrainingPhases
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.models.flat import FlatModel, SharedPart

@@ -14,8 +14,10 @@ from pydantic_core import ErrorDetails
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import KERNELS
 from fedmpi.case.attacks import ATTACKS
+from fedmpi.case.optimizers import OPTIMIZERS
 from fedmpi.case.privacy import PRIVACY
-from fedmpi.case.schema import OPTIMIZERS, REDUCTIONS, Case
+from fedmpi.case.reductions import REDUCTIONS
+from fedmpi.case.schema import Case
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest

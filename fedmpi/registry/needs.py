@@ -24,7 +24,8 @@ from fedmpi.algorithms.capabilities import (
     kernels_of,
 )
 from fedmpi.case.privacy import Private
-from fedmpi.case.schema import Case, ClippedOptions, LightSecAggOptions, SecAggPlusOptions, SecureOptions
+from fedmpi.case.reductions import ClippedOptions, LightSecAggOptions, SecAggPlusOptions, SecureOptions
+from fedmpi.case.schema import Case
 from fedmpi.datasets.loading import num_datasets
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY

@@ -19,7 +19,8 @@ from fedmpi.algorithms.capabilities import (
     WeightsFromLosses,
 )
 from fedmpi.case.attacks import NoAttack
-from fedmpi.case.schema import Case, SecureOptions
+from fedmpi.case.reductions import SecureOptions
+from fedmpi.case.schema import Case
 from fedmpi.partition.options import PopulationOptions
 
 _KEEPS = (

@@ -16,7 +16,8 @@ from fedmpi.algorithms.capabilities import (
 )
 from fedmpi.case.attacks import LabelFlip, NoAttack, UpdateAttack
 from fedmpi.case.privacy import Clipped, Private
-from fedmpi.case.schema import Case, ClippedOptions
+from fedmpi.case.reductions import ClippedOptions
+from fedmpi.case.schema import Case
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.known import classifies
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from fedmpi.algorithms.clustered import minimum_cut
 from fedmpi.algorithms.gcfl import Gcfl, GcflOptions, cosine
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
-from fedmpi.case.schema import ExactOptions
+from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.aggregation import Plain, Rows

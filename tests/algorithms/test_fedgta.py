@@ -12,8 +12,8 @@ from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
 from fedmpi.config.suite import CaseSettings
 from fedmpi.engine import rounds as engine_rounds
 from fedmpi.engine.node_outputs import nodes_of
-from fedmpi.engine.passes import counts_of
 from fedmpi.engine.signals import StopRequest
+from fedmpi.engine.torch_passes import counts_of
 from fedmpi.errors import RankFailed
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape

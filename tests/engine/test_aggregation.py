@@ -6,7 +6,7 @@ import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import RowAggregate
-from fedmpi.case.schema import ExactOptions
+from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine.aggregation import Groups, Plain, RowMeans, Rows

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.case.schema import DropoutOptions, Fixed32Options, ScheduledDropout
+from fedmpi.case.reductions import DropoutOptions, Fixed32Options, ScheduledDropout
 from fedmpi.comm.world import World
 from fedmpi.engine import masked
 from fedmpi.engine.aggregation import Groups, Plain

@@ -6,7 +6,7 @@ import pytest
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
-from fedmpi.case.schema import REDUCTIONS
+from fedmpi.case.reductions import REDUCTIONS
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.world import World

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.case.schema import AdamOptions, AdamWOptions
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.engine import group_steps

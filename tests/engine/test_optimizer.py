@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fedmpi.case.schema import AdamOptions, AdamWOptions
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions
 from fedmpi.engine.optimizer import AdamState, adam_step
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.engine.passes import CompiledPasses, TorchPasses
+from fedmpi.engine.compiled_passes import CompiledPasses
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel

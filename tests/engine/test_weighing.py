@@ -5,7 +5,7 @@ import pytest
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import RoundWeights, WeightsFromReports
-from fedmpi.case.schema import ExactOptions
+from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.engine import hook_checks as checks

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.case.schema import AdamOptions, AdamWOptions, SgdOptions
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState, descend
-from fedmpi.engine.passes import TorchPasses
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.models.dropout import DropoutStreams

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from fedmpi.case.schema import AdamOptions
+from fedmpi.case.optimizers import AdamOptions
 from fedmpi.engine.optimizer import AdamState, descend
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.encodings import structure_encoding

@@ -10,7 +10,8 @@ from typing import Any
 
 from fedmpi.analysis.winners import winners
 from fedmpi.config.documents import load_toml
-from fedmpi.config.suite import CaseSettings, Suite, case_name, read
+from fedmpi.config.names import case_name
+from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.config.tables import look_up, merge, toml_text
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run

@@ -1,0 +1,66 @@
+"""The clients' optimizers (imports without torch)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from fedmpi.config.options import Options
+
+
+class _AdamLike(Options):
+    lr: float = Field(1e-3, gt=0)
+    """Step length."""
+    beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay of the first moment."""
+    beta2: float = Field(0.999, ge=0, lt=1)
+    """Decay of the second moment."""
+    eps: float = Field(1e-8, gt=0)
+    """Added to the root of the second moment, against division by zero."""
+    state: Literal["kept", "reset"] = "kept"
+    """Whether moments and step count survive from round to round, as in the released GCFL code."""
+
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
+    """Kernels that can take its steps."""
+
+
+class AdamOptions(_AdamLike):
+    """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
+
+    paper: ClassVar[str] = "Kingma and Ba, ICLR 2015"
+    name: Literal["adam"] = "adam"
+    weight_decay: float = Field(5e-4, ge=0)
+    """Weight of the L2 penalty, whose gradient is added to the loss's."""
+
+
+class AdamWOptions(_AdamLike):
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), by default as torch's AdamW."""
+
+    paper: ClassVar[str] = "Loshchilov and Hutter, ICLR 2019"
+    name: Literal["adamw"] = "adamw"
+    weight_decay: float = Field(1e-2, ge=0)
+    """Share by which weights shrink in a step, times `lr`."""
+
+
+class SgdOptions(Options):
+    """Plain gradient descent with L2 weight decay inside, as SCAFFOLD needs it."""
+
+    name: Literal["sgd"] = "sgd"
+    lr: float = Field(0.01, gt=0)
+    """Step length."""
+    weight_decay: float = Field(0.0, ge=0)
+    """Weight of the L2 penalty, whose gradient is added to the loss's."""
+
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+
+    @property
+    def state(self) -> str:
+        """Return that nothing is kept."""
+        return "reset"
+
+
+AnyAdam = AdamOptions | AdamWOptions
+OptimizerOptions = Annotated[AdamOptions | AdamWOptions | SgdOptions, Field(discriminator="name")]
+OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOptions, "sgd": SgdOptions}
+"""Option classes by name."""
