@@ -116,8 +116,22 @@ def by_client(run: Run, metric: Metric) -> Float | None:
     return None if own is None else selection.at_rounds(own, selection.last_rounds(own))
 
 
+def constant_by_client(run: Run, metric: Metric) -> Float | None:
+    """Return what predicting the same for all its examples scores at each client [n], NaN where unknown."""
+    found = run.attempts[-1].provenance.get("constants") if run.attempts else None
+    listed = found.get(metric.name) if isinstance(found, dict) else None
+    if not isinstance(listed, list) or len(listed) != len(run.clients):
+        return None
+    return np.array([each if isinstance(each, int | float) else math.nan for each in listed], np.float64)
+
+
 def constant(run: Run, metric: Metric) -> float:
-    """Return what predicting the same for every example scores; NaN where that is not known."""
+    """Return what predicting the same for every example scores; NaN where that is not known.
+
+    Where clients have scores of their own it is the same prediction for every example of a client.
+    """
+    if metric.scope == "client" and (own := constant_by_client(run, metric)) is not None:
+        return clients.mean(own)
     stored = run.partition.get(f"constant_{metric.name}")
     if not math.isnan(metric.constant) or stored is None:
         return metric.constant

@@ -155,6 +155,8 @@ def _client_metrics(run: Run) -> dict[str, Array]:
                 found[f"{field}_without_twins{suffix}"] = scores.without_twins(run, rule)
         if twins:
             found["test_graphs_without_twins"] = scores.num_without_twins(run)
+        if (constant := scores.constant_by_client(run, run.headline)) is not None:
+            found["constant"] = constant
     return found
 
 

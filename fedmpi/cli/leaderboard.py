@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -14,18 +15,22 @@ import typer
 
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import track as tracks
-from fedmpi.analysis.leaderboard.board import board
-from fedmpi.analysis.leaderboard.page import pages
+from fedmpi.analysis.leaderboard.floors import Floor
+from fedmpi.analysis.leaderboard.floors import as_csv as floors_as_csv
+from fedmpi.analysis.leaderboard.floors import file_beside as floor_file
+from fedmpi.analysis.leaderboard.floors import read as read_floors
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row, differences, merged, rows_of
 from fedmpi.analysis.leaderboard.track import Pair, Settings, Track
 from fedmpi.case.folders import holds_run
-from fedmpi.cli.options import Anew, Budget, SweepOptions
+from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions
 from fedmpi.cli.plan import Planned, plan_suite
 from fedmpi.cli.sweep import run_missing
 from fedmpi.cli.terminal import refuse_no_file, say, write
 from fedmpi.config import locations
 from fedmpi.config.suite import read
+from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput, Diverged, Interrupted
+from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store import disk
 from fedmpi.store.reader import Run, load_run
@@ -33,8 +38,6 @@ from fedmpi.store.reader import Run, load_run
 TRACKS = ("graphs", "nodes")
 ROWS = Path("results/reference/leaderboard")
 """Folder of the committed rows, a file per track."""
-
-_PAGE = Path("docs/leaderboard.md")
 
 TrackName = Annotated[str, typer.Argument(help="graphs, nodes, or the suite of a track's tuning.")]
 Rows = Annotated[
@@ -65,7 +68,7 @@ def run(
     fedmpi leaderboard run nodes --set algorithm=fedgta
     """
     load_plugins(options.plugins)
-    path = _suite(track)
+    path = suite_of(track)
     whole = tracks.track(path)
     target = rows or ROWS / f"{whole.name}.csv"
     earlier = _refuse_places(whole, target)
@@ -82,6 +85,7 @@ def run(
     final = _final(some, _below(options.out, FINAL), options.ranks)
     code = max(code, run_missing(final, whole.tuned_file, _without_set(_at(options, FINAL)), budget=budget))
     _add_rows(some, target, {TUNING: found, FINAL: _ended(final)})
+    _add_floors(whole, some.federations, target, options.source())
     return 0 if code == Diverged.exit_code else code
 
 
@@ -145,7 +149,7 @@ def _names(found: Track, pair: Pair) -> list[str]:
     return [case.name for case in found.candidates.get(pair, ())]
 
 
-def _suite(track: str) -> Path:
+def suite_of(track: str) -> Path:
     """Return the suite of a track's tuning."""
     return locations.find(f"leaderboard/{track}" if track in TRACKS else track)
 
@@ -198,6 +202,43 @@ def _page_command(some: Track, target: Path) -> str:
     return shlex.join(words)
 
 
+def floors(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin = None) -> int:
+    """Write what the same prediction for all examples of a client scores on a track's federations.
+
+    Nothing is trained; `run` does it, too. The file is floors/TRACK.csv beside the rows; the page shows it.
+
+    Examples
+    --------
+    fedmpi leaderboard floors graphs
+
+    fedmpi leaderboard floors mine.toml --plugin half.py
+    """
+    load_plugins(plugin or [])
+    found = tracks.track(suite_of(track))
+    _add_floors(found, found.federations, rows or ROWS / f"{found.name}.csv", options.source())
+    return 0
+
+
+def _add_floors(whole: Track, federations: Sequence[str], target: Path, source: DataSource) -> None:
+    """Put the floors of some federations into the file beside the rows, in the place of earlier ones."""
+    from fedmpi.engine.floor import floor
+
+    path, new = floor_file(target), dict[tuple[str, int], list[Floor]]()
+    for checked in check_suite(read(whole.tuned_file)):
+        case = checked.case
+        data, _ = whole.final_cases.get(case.name, ("", ""))
+        if data in federations and (data, case.seed) not in new and not checked.algorithm.pools:
+            source.prepare(case.dataset.name)
+            scores = floor(case, source).means().items()
+            new[data, case.seed] = [Floor(whole.name, data, case.seed, *score) for score in scores]
+    with disk.alone(path.parent):
+        kept = [each for each in read_floors(path) if (each.data, each.seed) not in new]
+        listed = [each for each in (*kept, *chain(*new.values())) if each.data in whole.federations]
+        listed.sort(key=lambda each: (whole.federations.index(each.data), each.seed, each.metric))
+        write(path, floors_as_csv(listed))
+    say(f"wrote {path}: floors of {len(new)} federations and seeds")
+
+
 def check(
     track: TrackName,
     options: Anew,
@@ -217,7 +258,7 @@ def check(
     fedmpi leaderboard check graphs --every 10 --workers 2
     """
     load_plugins(options.plugin or [])
-    found = tracks.track(_suite(track))
+    found = tracks.track(suite_of(track))
     path = rows or ROWS / f"{found.name}.csv"
     listed = row_files.read(path)
     row_files.refuse_other_tracks(path, listed, found.name)
@@ -263,49 +304,3 @@ def _compare(committed: Sequence[Row], computed: Sequence[Row]) -> int:
 
 def _count(listed: Sequence[Row]) -> str:
     return f"{len(listed)} case{'s' * (len(listed) != 1)}"
-
-
-def page(
-    rows: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files of rows; default results/reference/leaderboard/TRACK.csv of each track."),
-    ] = None,
-    track: Annotated[
-        list[str] | None,
-        typer.Option(help="Track to show, as run takes it; may be repeated; default graphs and nodes."),
-    ] = None,
-    document: Annotated[Path, typer.Option(help="The page; its pictures go into images beside it.")] = _PAGE,
-) -> int:
-    """Write the page of tracks from stored rows: ranks, scores, costs and settings.
-
-    Examples
-    --------
-    fedmpi leaderboard page
-
-    fedmpi leaderboard page --track mine.toml --document mine.md
-    """
-    found = [tracks.track(_suite(name)) for name in dict.fromkeys(track or TRACKS)]
-    names = [each.name for each in found]
-    if len(set(names)) < len(names):
-        raise BadInput(
-            f"--track: two tracks of the name {max(names, key=names.count)}; a page has one of them"
-        )
-    if track and document == _PAGE:
-        raise BadInput(f"--document: {_PAGE} is for {' and '.join(TRACKS)}; name another page")
-    stored = [ROWS / f"{name}.csv" for name in names]
-    listed = row_files.read(*(rows or (path for path in stored if path.exists() or track)))
-    if not listed:
-        where = ", ".join(map(str, rows or stored))
-        run_first = f"fedmpi leaderboard run {shlex.quote((track or TRACKS)[0])}"
-        raise BadInput(f"no rows in {where}: start it in fedmpi's checkout, or first run {run_first}")
-    if stray := sorted({row.track for row in listed} - set(names)):
-        raise BadInput(f"rows of {', '.join(stray)}, which --track does not name (shown: {', '.join(names)})")
-    for each in found:
-        strange = {row.data for row in listed if row.track == each.name} - set(each.federations)
-        if strange:
-            raise BadInput(f"rows of {', '.join(sorted(strange))}: {each.suite.name} has no such federation")
-    boards = [board(each, [row for row in listed if row.track == each.name]) for each in found]
-    for path, text in pages(boards, document.name).items():
-        write(document.parent / path, text)
-        say(f"wrote {document.parent / path}")
-    return 0

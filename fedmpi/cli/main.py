@@ -78,7 +78,12 @@ paper_app = commands(
     help="Tables of the papers: winners of a sweep, FedGraphNN's costs, what was confirmed.",
 )
 leaderboard_app = commands(
-    {name: f"leaderboard.{name}" for name in ("run", "check", "page")},
+    {
+        "run": "leaderboard.run",
+        "check": "leaderboard.check",
+        "floors": "leaderboard.floors",
+        "page": "leaderboard_page.page",
+    },
     help="Methods under one rule: tune and run them, check their rows, write the page.",
 )
 jobs_app = commands(

@@ -17,7 +17,7 @@ Row = TypeVar("Row")
 _HINT = "a wider terminal, `| less -S` or --html FILE shows them"
 _MOST_TASKS = 30
 _INTERVALS = "±: 95 % interval over seeds (Student's t)."
-_EXPLAINED = ("best by validation", "as published", "without twins")
+_EXPLAINED = ("best by validation", "as published", "constant", "without twins")
 """Headings that are explained below the table."""
 _ONE_SEED = "One seed each, so no interval."
 _LEADS = "A lead is paired by seed, + is better; decided where p < 0.05 after Holm over the dataset's leads."

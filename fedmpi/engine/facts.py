@@ -66,7 +66,9 @@ def stored_partition(
     }
 
 
-def facts_of(world: World, federation: Federation, states: States, hooks: Hooks) -> dict[str, Any]:
+def facts_of(
+    case: Case, world: World, federation: Federation, states: States, hooks: Hooks
+) -> dict[str, Any]:
     """Return what the provenance says beside the environment: ranks, placement, sizes, device."""
     return {
         "mpi": world.describe(describe(states.device)),
@@ -78,7 +80,18 @@ def facts_of(world: World, federation: Federation, states: States, hooks: Hooks)
         "model_flops": COUNTED if _counted(federation) else BY_FORMULA,
         "torch_threads": torch.get_num_threads(),
         "device": describe(states.device),
+        "constants": _constants(case, federation),
     }
+
+
+def _constants(case: Case, federation: Federation) -> dict[str, list[float | None]]:
+    """Return what a constant prediction scores by client, where clients stay and have scores of their own.
+
+    It is no part of the results: they are those of the run, whichever floor they are held against.
+    """
+    if case.record != "full" or federation.partition.population is not None:
+        return {}
+    return federation.task.constants(federation.raws, federation.partition.clients)
 
 
 def _counted(federation: Federation) -> bool:

@@ -150,7 +150,8 @@ def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     return replace(built, structure=structure_encoding(built.topology, case.model.walks, case.model.degrees))
 
 
-def _task_of(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
+def task_of_case(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
+    """Return the task of a case on these datasets."""
     raw = raws[0]
     return task_of(case.task, raw.examples, raw.task, supervised=case.objective.supervised)
 
@@ -158,7 +159,7 @@ def _task_of(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
 def load(case: Case, source: DataSource) -> tuple[RawGraphs, ...]:
     """Return the datasets of a case, with the labels that its task predicts."""
     raws = load_all(case.dataset, source)
-    return tuple(examples_of(_task_of(case, raws), raw) for raw in raws)
+    return tuple(examples_of(task_of_case(case, raws), raw) for raw in raws)
 
 
 def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partition:
@@ -182,7 +183,7 @@ def assemble(case: Case, raws: tuple[RawGraphs, ...], partition: Partition, cach
         Where views of datasets are kept.
     """
     view = None if case.objective.supervised else _view(case, raws, partition, cache)
-    task = _task_of(case, raws)(case, raws, partition.clients)
+    task = task_of_case(case, raws)(case, raws, partition.clients)
     shapes = tuple(_shape(case, raws[split.dataset], split) for split in partition.clients)
     if task.supervised:
         split = partition.clients[0]

@@ -174,7 +174,7 @@ def _run(
             task.warm_up()
         remarks = remarks_of(case, hooks, table) if world.is_root else []
         known = {"energy": energy.describe(), "datasets": digests, "remarks": remarks}
-        facts = {**facts_of(world, federation, states, hooks), **mended, **known}
+        facts = {**facts_of(case, world, federation, states, hooks), **mended, **known}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.reproduction.cells import Compared
 from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, REFUTED
 from fedmpi.reproduction.published import GAINS
-from fedmpi.reproduction.tables import markdown, refused
+from fedmpi.reproduction.tables import constant, markdown, refused
 
 _MARKS = {CONFIRMED: " ✓", REFUTED: " ✗", NOT_REACHED: " ✗"}
 
@@ -30,7 +31,12 @@ def grids(found: Sequence[Compared], rules: Sequence[str]) -> list[tuple[str, st
 def legend(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what a cell of the grids says."""
     ours = " / ".join(rules)
-    return f"Each cell: paper → ours, {ours}. ✓: confirmed. ✗: {refused(found)}. Without a mark: undecided."
+    return (
+        f"Each cell: paper → ours, {ours}. ✓: confirmed. ✗: {refused(found)}. Without a mark: undecided.\n"
+        "*The same for every example*: a prediction without training. For accuracy it is each client's most "
+        "frequent class of training,\n"
+        "for F1 that of all, for errors the mean training label, for clusters one cluster with all graphs."
+    )
 
 
 def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -41,8 +47,23 @@ def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
         for name in dict.fromkeys(name for name, _ in cells)
     ]
     seeds = [[len(each.cell.runs) for (_, place), each in cells.items() if place == name] for name in columns]
+    floors = [
+        _floor([each for (_, place), each in cells.items() if place == name and each.cell.runs])
+        for name in columns
+    ]
+    if any(floors):
+        rows.append(["*the same for every example*", *(each or "-" for each in floors)])
     rows.append(["*runs*", *(f"*{_span(counts)}*" for counts in seeds)])
     return markdown(["method", *columns], rows)
+
+
+def _floor(members: Sequence[Compared]) -> str:
+    """Return what a constant prediction scores in a column, mean over clients and runs; "" if unknown.
+
+    Each client's own, where clients have scores of their own. Methods of a column have the same clients.
+    """
+    means = [found for each in members if not math.isnan(found := constant(each))]
+    return f"{max(means):.3f}" if means else ""
 
 
 def _cell(each: Compared | None, rules: Sequence[str]) -> str:

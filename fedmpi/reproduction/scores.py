@@ -11,12 +11,12 @@ import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
-from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared, compare
-from fedmpi.reproduction.published import BY_CLIENT
+from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared, compare
 from fedmpi.reproduction.results import Cell, Results, Row
 from fedmpi.reproduction.tables import (
     answered,
     by_rule,
+    constant,
     judged_headings,
     markdown,
     notes,
@@ -78,22 +78,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
 
 
 def _row(each: Compared) -> list[str]:
-    return row(each, [*by_rule(each), _text(_constant(each.cell, each))], JUDGED)
-
-
-def _constant(cell: Cell, each: Compared) -> float:
-    """Return what no learning scores by a figure's metric; NaN where that is not known."""
-    metric, published = each.published.score, each.published
-    assert metric is not None
-    by_client = published.metric in BY_CLIENT
-    if not by_client and cell.column(metric, HEADLINE).startswith("score"):
-        return _mean(cell, "constant_score")
-    return _mean(cell, f"constant_{'client_' if by_client else ''}{metric.name}")
-
-
-def _mean(cell: Cell, column: str) -> float:
-    values = cell.values(column)
-    return float(np.nanmean(values)) if values.size and not np.isnan(values).all() else math.nan
+    return row(each, [*by_rule(each), _text(constant(each))], JUDGED)
 
 
 def _text(value: float) -> str:
@@ -124,10 +109,8 @@ def _honest_row(each: Compared, honest: Compared) -> list[str]:
     for one in (each, honest):
         estimate = one.ours[BY_VALIDATION]
         scored.append(math.nan if estimate is None else estimate.value)
-        constants.append(_constant(one.cell, one))
-    gained = [
-        published.score.sign * (score - constant) for score, constant in zip(scored, constants, strict=True)
-    ]
+        constants.append(constant(one))
+    gained = [published.score.sign * (score - floor) for score, floor in zip(scored, constants, strict=True)]
     return [
         *(published.place, published.column, published.row, published.metric, _leaked(each.cell)),
         *(_text(scored[0]), _text(_without_leaked(each.cell)), _text(constants[0])),

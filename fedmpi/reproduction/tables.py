@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.analysis.rows import RULES
+from fedmpi.metrics.metric import METRICS
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
 from fedmpi.reproduction.judgement import counts, in_words, refusal
-from fedmpi.reproduction.results import Key
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING
+from fedmpi.reproduction.results import Cell, Key
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS, Estimate
 
 _ASKED = {
@@ -119,6 +123,20 @@ def judged_headings(rules: Sequence[str]) -> list[str]:
 def by_rule(each: Compared) -> list[str]:
     """Return our figure under each selection rule."""
     return [number(each.ours[rule]) for rule in RULES]
+
+
+def constant(each: Compared) -> float:
+    """Return what no learning scores by a figure's metric; NaN where that is not known."""
+    published, by_client = each.published, each.published.metric in BY_CLIENT
+    metric = published.score or METRICS.get(CLUSTERING.get(published.metric, ""))
+    if metric is None or (not by_client and each.cell.column(metric, HEADLINE).startswith("score")):
+        return _mean(each.cell, "constant_score")
+    return _mean(each.cell, f"constant_{'client_' if by_client else ''}{metric.name}")
+
+
+def _mean(cell: Cell, column: str) -> float:
+    values = cell.values(column)
+    return float(np.nanmean(values)) if values.size and not np.isnan(values).all() else math.nan
 
 
 def row(each: Compared, values: Sequence[str], rules: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Bytes = npt.NDArray[np.uint8]
 Rows = dict[str, npt.NDArray[Any]]
-
+Constants = dict[str, list[float | None]]
 
 TORCH_KERNELS = frozenset({"csr", "reference"})
 """Kernels that call a task's own loss; the others bring that of fedmpi's tasks themselves."""
@@ -133,6 +133,13 @@ class Task(ABC):
 
     def partition(self) -> Rows:
         """Return what the record holds of the labels, as arrays under /partition."""
+        return {}
+
+    def constants(self, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> Constants:
+        """Return what each client scores with the same prediction for all its examples, by metric.
+
+        None where a client has no test examples. What all clients together score is in `partition`.
+        """
         return {}
 
     def warm_up(self) -> None:  # noqa: B027 - few tasks have something to do

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fedmpi.analysis.leaderboard import floors, tables
 from fedmpi.analysis.leaderboard import row_files as files
-from fedmpi.analysis.leaderboard.board import board, cost, leads, tally
+from fedmpi.analysis.leaderboard.board import above_floor, at_floor, board, cost, leads, rank_off_floor, tally
 from fedmpi.analysis.leaderboard.page import pages
 from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row, differences
 from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
@@ -188,6 +189,54 @@ def test_leads_are_paired_by_seed(demo):
     assert tally(found, "fedprox", "fedavg") == (1, 0)
 
 
+def floors_of(data, mean, **other):
+    """Return ten floors."""
+    return [floors.Floor("graphs", data, seed, "accuracy", mean) for seed in range(1, 11)]
+
+
+def test_methods_are_held_against_a_constant_prediction(demo):
+    rows = [each for data in ("one", "two") for each in runs(data, "fedavg", mean=0.5)]
+    rows += runs("one", "fedprox", mean=0.7, spread=0.01) + runs("two", "fedprox", mean=0.4, spread=0.01)
+    rows += runs("one", "self-train", mean=0.5, spread=0.1)
+    found = board(demo, rows, [*floors_of("one", 0.6), *floors_of("two", 0.3)])
+    assert above_floor(found, "one") == {"fedavg": "no spread", "self-train": "worse", "fedprox": "better"}
+    assert above_floor(found, "two") == {"fedavg": "no spread", "fedprox": "better"}  # self-train has no case
+    assert at_floor(found) == {"one": (1, 3)}
+    text = pages([found], "board.md")["board.md"]
+    assert "| *the same for every example* | 60.00 ± 0.00 | 30.00 ± 0.00 |" in text
+    assert "| methods better than that | 1 of 3 | 1 of 2 |" in text
+    assert "examples of a client on one (1 of 3). Ranks there say little" in text
+
+
+def test_ranks_off_the_floor_leave_out_federations_where_few_are_better(demo):
+    rows = []
+    for name, one, two in (("fedavg", 0.7, 0.5), ("fedprox", 0.8, 0.4), ("self-train", 0.75, math.nan)):
+        rows += runs("one", name, mean=one, spread=0.01)
+        rows += [] if math.isnan(two) else runs("two", name, mean=two, spread=0.01)
+    found = board(demo, rows, [*floors_of("one", 0.6), *floors_of("two", 0.9)])
+    assert at_floor(found) == {"two": (0, 2)}
+    assert [rank_off_floor(found, name) for name in ("fedprox", "self-train", "fedavg")] == [1, 2, 3]
+    text = pages([found], "board.md")["board.md"]
+    assert (
+        "On the other one FedProx (1.0), self-train (2.0) and FedAvg (3.0) have the best average ranks"
+        in text
+    )
+    assert "off the floor" not in tables.ranks(board(demo, rows))
+
+
+def test_floors_survive_their_file_and_a_damaged_one_is_refused(tmp_path):
+    path = floors.file_beside(tmp_path / "graphs.csv")
+    assert floors.read(path) == []
+    listed = floors_of("one", 1 / 3)
+    path.parent.mkdir()
+    path.write_text(floors.as_csv(listed))
+    assert floors.read(path) == listed
+    for old, new in ((",1,", ",11,"), ("0.33", "x"), ("seed", "sed"), (",accuracy,", ",")):
+        path.write_text(floors.as_csv(listed).replace(old, new, 1))
+        with pytest.raises(BadInput, match=r"damaged|columns differ"):
+            floors.read(path)
+
+
 def test_costs_are_in_those_of_fedavg(demo):
     rows = runs("one", "fedavg", mean=0.5, rounds_to_target=2.0, cpu_seconds_to_target=4.0)
     rows += runs("one", "fedprox", mean=0.5, model_gflop=3000.0, bytes_per_client=5000.0)
@@ -326,8 +375,12 @@ def test_labels_may_have_characters_that_names_of_cases_have_not(tmp_path):
 
 
 def test_the_committed_page_follows_from_the_committed_rows():
-    listed = files.read(*sorted((ROOT / ROWS).glob("*.csv")))
+    places = [ROOT / ROWS / f"{name}.csv" for name in TRACKS]
     found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
-    boards = [board(each, [row for row in listed if row.track == each.name]) for each in found]
+    known = [floors.read(floors.file_beside(path)) for path in places]
+    assert [len(listed) for listed in known] == [len(each.federations) * 10 for each in found]
+    boards = [
+        board(each, files.read(path), listed) for each, path, listed in zip(found, places, known, strict=True)
+    ]
     for path, text in pages(boards, "leaderboard.md").items():
         assert (ROOT / "docs" / path).read_text() == text, "run: fedmpi leaderboard page"

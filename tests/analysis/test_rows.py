@@ -11,7 +11,12 @@ import pytest
 
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.analysis import energy, rows
+from fedmpi.config.locations import find
+from fedmpi.config.suite import read
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.floor import floor
 from fedmpi.errors import BadInput
+from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import load_run
 from tests.analysis.tasks import FIELDS, METRICS
 
@@ -182,3 +187,25 @@ def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run,
     (attempt,) = other.attempts
     changed = replace(other, attempts=[attempt, replace(attempt, ranks=2)])
     assert {row["run_ranks"] for row in rows.client_rows(changed)} == {""}
+
+
+def test_floors_of_runs_that_did_not_record_them_are_filled_in_by_a_script(tmp_path):
+    path = tmp_path / "rows.csv"
+    first, *_ = check_suite(read(find("synthetic/quick")))
+    known = floor(first.case, DataSource.from_environment())
+    clients = list(known.by_client["accuracy"])
+    made = [
+        {**WHOLE, "suite": "synthetic/quick", "client": client, "config_digest": first.case.digest()}
+        for client in clients
+    ]
+    made.append({**made[0], "config_digest": "0" * 64})
+    with path.open("w", newline="") as stream:
+        rows.write(made, stream)
+    command = [sys.executable, ROOT / "results" / "add_floors.py", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f": {len(clients)} of {len(made)} blank cells filled\n")
+    found = [row["constant_score"] for row in rows.read(path)]
+    assert found == [*(str(each) for each in known.by_client["accuracy"].values()), ""]
+    assert known.means()["accuracy"] == pytest.approx(np.mean([float(each) for each in found[:-1]]))
+    assert (known.of("other", clients[0]), known.of("accuracy", "nobody")) == (None, None)

@@ -32,3 +32,12 @@ def test_a_mark_says_what_is_surely_so(make_rows):
 
 def test_what_was_not_run_has_no_figure():
     assert "| FedAvg | 0.700 → - |" in grids(compare([FEDAVG], Results([])), RULES)[0][1]
+
+
+def test_a_line_says_what_takes_no_training(make_rows):
+    known = make_rows("fedavg", {10: [0.7, 0.5], 42: [0.7, 0.5]})
+    for row, floor in zip(known, ("0.25", "0.5", "0.25", "0.5"), strict=True):
+        row["constant_score"] = floor
+    rows = [*make_rows("self-train", {10: [0.5, 0.6]}, rounds="50"), *known]
+    text = grids(compare([ALONE, FEDAVG], Results(rows)), RULES)[0][1]
+    assert text.splitlines()[-2] == "| *the same for every example* | 0.375 |"

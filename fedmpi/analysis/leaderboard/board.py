@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.estimates import Estimate, estimate, holm
+from fedmpi.analysis.leaderboard.floors import Floor
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.analysis.ranking import Ranking, ranking
@@ -88,6 +89,8 @@ class Board:
         Of each ranked method by federation, in the order of `ranked`; 1 is the best.
     ranking : Ranking or None
         Over `ranked`, of the methods in the order of `ranks`; None with fewer than two.
+    floors : dict
+        What the same prediction for all examples of a client scores, by seed, of each federation.
     """
 
     name: str
@@ -100,6 +103,7 @@ class Board:
     ranked: tuple[str, ...]
     ranks: dict[str, list[float]]
     ranking: Ranking | None
+    floors: dict[str, dict[int, float]]
 
     @property
     def competitors(self) -> list[str]:
@@ -134,7 +138,7 @@ class Board:
         return float(np.mean(ranks)) if ranks else math.nan
 
 
-def board(found: Track, rows: Sequence[Row]) -> Board:
+def board(found: Track, rows: Sequence[Row], floors: Iterable[Floor] = ()) -> Board:
     """Return the board of a track.
 
     Parameters
@@ -142,6 +146,8 @@ def board(found: Track, rows: Sequence[Row]) -> Board:
     found : Track
     rows : sequence of Row
         Of this track; methods that are not in its suite come last.
+    floors : iterable of Floor, optional
+        Of this track.
 
     Raises
     ------
@@ -169,6 +175,12 @@ def board(found: Track, rows: Sequence[Row]) -> Board:
         tuple(whole),
         {method: [row[place] for row in by_federation] for place, method in enumerate(competing)},
         ranking(table) if len(whole) > 1 and len(competing) > 2 else None,
+        {
+            data: {each.seed: each.constant for each in listed}
+            for data, listed in grouped(
+                [each for each in floors if each.metric == metric.name], lambda each: each.data
+            ).items()
+        },
     )
 
 
@@ -212,11 +224,43 @@ def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]
     Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
     """
     other = found.entry(data, reference)
-    base = {row.seed: row.test for row in other.rows}
+    base = {} if other.state else {row.seed: row.test for row in other.rows}
+    return _verdicts(found, data, base, but=reference)
+
+
+def above_floor(found: Board, data: str) -> dict[str, str]:
+    """Return the same against the floor of a federation; nothing where it is not known."""
+    return _verdicts(found, data, found.floors.get(data, {}))
+
+
+def at_floor(found: Board) -> dict[str, tuple[int, int]]:
+    """Return the federations on which fewer than half of the methods are better than their floor.
+
+    For each, how many methods are better, and how many there are.
+    """
+    listed = {}
+    for data in found.federations:
+        verdicts = list(above_floor(found, data).values())
+        if 2 * verdicts.count("better") < len(verdicts):
+            listed[data] = verdicts.count("better"), len(verdicts)
+    return listed
+
+
+def rank_off_floor(found: Board, method: str) -> float:
+    """Return a method's average rank over the federations that are not at their floor; NaN without floors."""
+    if found.ranking is None or not found.floors or method not in found.ranks:
+        return math.nan
+    low = at_floor(found)
+    ranks = [rank for data, rank in zip(found.ranked, found.ranks[method], strict=True) if data not in low]
+    return float(np.mean(ranks)) if ranks else math.nan
+
+
+def _verdicts(found: Board, data: str, base: Mapping[int, float], but: str = "") -> dict[str, str]:
+    """Return what each ranked method is against scores by seed, but for one method."""
     differences: dict[str, Estimate] = {}
     for method in found.competitors:
         entry = found.entries[data, method]
-        if method != reference and not entry.state and not other.state:
+        if method != but and base and not entry.state:
             differences[method] = estimate(
                 [row.test - base[row.seed] for row in entry.rows if row.seed in base]
             )

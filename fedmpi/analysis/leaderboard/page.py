@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from fedmpi.analysis.leaderboard import tables
-from fedmpi.analysis.leaderboard.board import Board, names
+from fedmpi.analysis.leaderboard.board import Board, at_floor, names, rank_off_floor
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.analysis.names import algorithm_name
 
@@ -58,6 +58,8 @@ def _track(found: Board) -> dict[str, Any]:
         "argument": found.argument,
         "title": found.name.capitalize(),
         "answer": answer(found),
+        "near_floor": near_floor(found),
+        "floors": bool(found.floors),
         "open": ", ".join(f"{data} {count}" for data, count in open_.items()),
         "begun": any(entry.rows for entry in found.entries.values()),
         "ranks": tables.ranks(found),
@@ -86,6 +88,28 @@ def answer(found: Board) -> str:
     are = "is" if len(behind) == 1 else "are"
     others = "; the test tells no other method apart from it" if alike[1:] else ""
     return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}."
+
+
+def near_floor(found: Board) -> str:
+    """Return which federations are at their floor, and who is ahead on the others."""
+    low = at_floor(found)
+    if not low:
+        return ""
+    listed = names([f"{data} ({better} of {count})" for data, (better, count) in low.items()])
+    text = (
+        "fewer than half of the methods are better than the same prediction for all examples of a client on "
+        f"{listed}. Ranks there say little about learning."
+    )
+    ranked = {method: rank_off_floor(found, method) for method in found.competitors}
+    best = sorted(
+        (method for method in ranked if not math.isnan(ranked[method])), key=lambda each: ranked[each]
+    )
+    if not best:
+        return text
+    count = len([data for data in found.ranked if data not in low])
+    first = names([f"{algorithm_name(each)} ({ranked[each]:.1f})" for each in best[:3]])
+    others = f"the other {count} federations" if count > 1 else "the other one"
+    return f"{text} On {others} {first} have the best average ranks."
 
 
 def _picture(found: Board) -> dict[str, Any]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
+from fedmpi.analysis.estimates import estimate
+from fedmpi.analysis.leaderboard.board import (
+    OPEN,
+    UNRANKED,
+    Board,
+    above_floor,
+    cost,
+    leads,
+    rank_off_floor,
+    tally,
+)
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.visible import visible
@@ -18,7 +28,12 @@ _MARKS = {"better": " ▲", "worse": " ▼"}
 def ranks(found: Board) -> str:
     """Return a line per method: average rank, mean score, leads and costs."""
     headings = (
-        *("", "average rank", f"mean score{' %' if found.metric.percent else ''}"),
+        *(
+            "",
+            "average rank",
+            *_off_floor(found, "off the floor"),
+            f"mean score{' %' if found.metric.percent else ''}",
+        ),
         *("against FedAvg", "against self-train", "kB per client and round"),
         *("FLOP", "reach the target", "time to target"),
     )
@@ -32,6 +47,7 @@ def _rank_line(found: Board, method: str) -> list[str]:
     return [
         _name(method),
         _number(found.average(method), ".1f"),
+        *_off_floor(found, _number(rank_off_floor(found, method), ".1f")),
         _NONE if math.isnan(mean) else found.metric.shown(mean),
         _tally(found, method, REFERENCE),
         _tally(found, method, ALONE),
@@ -40,6 +56,11 @@ def _rank_line(found: Board, method: str) -> list[str]:
         _number(spent.reached, ".0%"),
         _number(spent.seconds, ".2f"),
     ]
+
+
+def _off_floor(found: Board, cell: str) -> list[str]:
+    """Return a cell of the column that only tracks with floors have."""
+    return [cell] if found.floors else []
 
 
 def _tally(found: Board, method: str, reference: str) -> str:
@@ -57,7 +78,23 @@ def scores(found: Board) -> str:
         [_name(each), *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations)]
         for each in _methods(found)
     )
-    return _table(("", *found.federations), lines)
+    return _table(("", *found.federations), [*lines, *_floors(found)])
+
+
+def _floors(found: Board) -> list[list[str]]:
+    """Return a line of what a constant prediction scores, and one of how many methods are better."""
+    if not found.floors:
+        return []
+    scored = [estimate(list(found.floors.get(data, {}).values())) for data in found.federations]
+    shown = [
+        _NONE if math.isnan(each.mean) else " ± ".join(map(found.metric.shown, (each.mean, each.half)))
+        for each in scored
+    ]
+    counts = []
+    for data in found.federations:
+        verdicts = list(above_floor(found, data).values())
+        counts.append(f"{verdicts.count('better')} of {len(verdicts)}" if verdicts else _NONE)
+    return [["*the same for every example*", *shown], ["methods better than that", *counts]]
 
 
 def _best(found: Board, data: str) -> str:

@@ -104,7 +104,8 @@ def _constant(cell: Cell) -> str:
     value = cell.mean("constant")
     if math.isnan(value):
         return ""
-    return f" The same prediction for every example would score {_figure(cell.metric, value)}."
+    of = " of a client" if cell.metric.scope == "client" else ""
+    return f" The same prediction for every example{of} would score {_figure(cell.metric, value)}."
 
 
 def _where(each: Setting) -> str:

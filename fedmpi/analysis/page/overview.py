@@ -46,6 +46,13 @@ def overview(settings: Sequence[Setting]) -> Section:
     return Section("overview", "All scores", Markup("").join(parts))
 
 
+_CONSTANT = {
+    False: "of a prediction that is the same for every example",
+    True: "the same prediction for every example of a client: for accuracy its most frequent training class",
+}
+"""What a constant prediction is, by whether clients have scores of their own."""
+
+
 def note(metric: Metric) -> str:
     """Return what a reader of a table by a metric should know."""
     text = "★ the best of a dataset; of those that tie as printed, each."
@@ -63,7 +70,7 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     further = {each.name: each for setting in settings for each in setting.metrics if each != metric}
     field, rows = metric.field(), lines(settings)
     listed = [
-        _figure(metric, "constant", "constant", "of a prediction that is the same for every example", True),
+        _figure(metric, "constant", "constant", _CONSTANT[metric.scope == "client"], True),
         *(
             _figure(
                 each, each.field(), each.label(unit=True),

@@ -1,0 +1,80 @@
+"""The floors of a track: what the same prediction for all examples of a client scores on its federations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from fedmpi.analysis.leaderboard.track import SEEDS
+from fedmpi.config.documents import load_csv, short
+from fedmpi.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A federation with a seed.
+
+    Attributes
+    ----------
+    track, data, metric : str
+    seed : int
+        That draws partition and split.
+    constant : float
+        Mean over clients of the test score, in the metric's own scale.
+    """
+
+    track: str
+    data: str
+    seed: int
+    metric: str
+    constant: float
+
+
+_COLUMNS = tuple(each.name for each in fields(Floor))
+
+
+def file_beside(rows: Path) -> Path:
+    """Return the file of the floors of a track whose rows are in this file."""
+    return rows.parent / "floors" / rows.name
+
+
+def as_csv(listed: Iterable[Floor]) -> str:
+    """Return floors as a file; floats in full."""
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(asdict, listed))
+    return stream.getvalue()
+
+
+def read(path: Path) -> list[Floor]:
+    """Return the floors of a file that `as_csv` made; none where there is no file.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read, has other columns, or a cell that cannot be.
+    """
+
+    def check(columns: tuple[str, ...]) -> None:
+        if columns != _COLUMNS:
+            raise BadInput(f"{path}: no floors of a leaderboard: its columns differ")
+
+    if not path.exists():
+        return []
+    return [_read(cells, f"{path}, line {line}") for line, cells in load_csv(path, check)]
+
+
+def _read(cells: Any, place: str) -> Floor:
+    try:
+        found = Floor(**{**cells, "seed": int(cells["seed"]), "constant": float(cells["constant"])})
+    except (KeyError, TypeError, ValueError):
+        raise BadInput(f"{place}: {short(str(list(cells.values())))}; the file is damaged") from None
+    if found.seed not in SEEDS or not math.isfinite(found.constant):
+        raise BadInput(f"{place}: seed {found.seed}, constant {found.constant}; the file is damaged")
+    return found

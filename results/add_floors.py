@@ -1,0 +1,47 @@
+"""Fills blank `constant_score` in files of `fedmpi report --csv`, in place, for runs that did not record it.
+
+Nothing is trained. Rows whose settings are those of no case of their suite stay as they are.
+
+    python results/add_floors.py results/reference/gcfl-table3.csv
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fedmpi.analysis import rows
+from fedmpi.config import locations
+from fedmpi.config.suite import read
+from fedmpi.datasets.source import DataSource
+from fedmpi.engine.floor import Floor, floor
+from fedmpi.registry.check import check_suite
+
+
+def main(path: Path) -> None:
+    """Fill one file."""
+    source, found = DataSource.from_environment(), rows.read(path)
+    lacking = [row for row in found if not row["constant_score"]]
+    known: dict[tuple[str, str, str], Floor] = {}
+    filled = 0
+    for name in dict.fromkeys(row["suite"] for row in lacking):
+        cases = {each.case.digest(): each for each in check_suite(read(locations.find(name)))}
+        for row in lacking:
+            checked = cases.get(row["config_digest"]) if row["suite"] == name else None
+            if checked is None or checked.algorithm.pools:
+                continue
+            case = checked.case
+            place = str(case.dataset), str(case.partition), str(case.objective)
+            if place not in known:
+                source.prepare(case.dataset.name)
+                known[place] = floor(case, source)
+            score = known[place].of(row["metric"], row["client"])
+            if score is not None:
+                row["constant_score"], filled = str(score), filled + 1
+    with path.open("w", newline="") as stream:
+        rows.write(found, stream)
+    sys.stdout.write(f"{path}: {filled} of {len(lacking)} blank cells filled\n")
+
+
+for each in sys.argv[1:]:
+    main(Path(each))
