@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -15,12 +15,12 @@ import typer
 
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import track as tracks
-from fedmpi.analysis.leaderboard.floors import Floor
-from fedmpi.analysis.leaderboard.floors import as_csv as floors_as_csv
-from fedmpi.analysis.leaderboard.floors import file_beside as floor_file
-from fedmpi.analysis.leaderboard.floors import read as read_floors
+from fedmpi.analysis.leaderboard.constants import Constant
+from fedmpi.analysis.leaderboard.constants import as_csv as constants_as_csv
+from fedmpi.analysis.leaderboard.constants import file_beside as constants_file
+from fedmpi.analysis.leaderboard.constants import read as read_constants
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row, differences, merged, rows_of
-from fedmpi.analysis.leaderboard.track import Pair, Settings, Track
+from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Settings, Track
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions
 from fedmpi.cli.plan import Planned, plan_suite
@@ -85,7 +85,7 @@ def run(
     final = _final(some, _below(options.out, FINAL), options.ranks)
     code = max(code, run_missing(final, whole.tuned_file, _without_set(_at(options, FINAL)), budget=budget))
     _add_rows(some, target, {TUNING: found, FINAL: _ended(final)})
-    _add_floors(whole, some.federations, target, options.source())
+    _add_constants(whole, some.federations, target, options.source())
     return 0 if code == Diverged.exit_code else code
 
 
@@ -202,41 +202,49 @@ def _page_command(some: Track, target: Path) -> str:
     return shlex.join(words)
 
 
-def floors(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin = None) -> int:
-    """Write what the same prediction for all examples of a client scores on a track's federations.
+def constants(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin = None) -> int:
+    """Write what a constant prediction scores on a track's federations: each client's majority class.
 
-    Nothing is trained; `run` does it, too. The file is floors/TRACK.csv beside the rows; the page shows it.
+    Nothing is trained; `run` does it, too. The file is TRACK.csv in a folder constants beside the rows.
 
     Examples
     --------
-    fedmpi leaderboard floors graphs
+    fedmpi leaderboard constants graphs
 
-    fedmpi leaderboard floors mine.toml --plugin half.py
+    fedmpi leaderboard constants mine.toml --plugin half.py
     """
     load_plugins(plugin or [])
     found = tracks.track(suite_of(track))
-    _add_floors(found, found.federations, rows or ROWS / f"{found.name}.csv", options.source())
+    _add_constants(found, found.federations, rows or ROWS / f"{found.name}.csv", options.source())
     return 0
 
 
-def _add_floors(whole: Track, federations: Sequence[str], target: Path, source: DataSource) -> None:
-    """Put the floors of some federations into the file beside the rows, in the place of earlier ones."""
-    from fedmpi.engine.floor import floor
-
-    path, new = floor_file(target), dict[tuple[str, int], list[Floor]]()
-    for checked in check_suite(read(whole.tuned_file)):
-        case = checked.case
-        data, _ = whole.final_cases.get(case.name, ("", ""))
-        if data in federations and (data, case.seed) not in new and not checked.algorithm.pools:
-            source.prepare(case.dataset.name)
-            scores = floor(case, source).means().items()
-            new[data, case.seed] = [Floor(whole.name, data, case.seed, *score) for score in scores]
+def _add_constants(whole: Track, federations: Sequence[str], target: Path, source: DataSource) -> None:
+    """Put the constants of some federations into the file beside the rows, in the place of earlier ones."""
+    path, new = constants_file(target), _constants(whole, federations, SEEDS, source)
     with disk.alone(path.parent):
-        kept = [each for each in read_floors(path) if (each.data, each.seed) not in new]
+        kept = [each for each in read_constants(path) if (each.data, each.seed) not in new]
         listed = [each for each in (*kept, *chain(*new.values())) if each.data in whole.federations]
         listed.sort(key=lambda each: (whole.federations.index(each.data), each.seed, each.metric))
-        write(path, floors_as_csv(listed))
-    say(f"wrote {path}: floors of {len(new)} federations and seeds")
+        write(path, constants_as_csv(listed))
+    say(f"wrote {path}: {len(new)} federations with a seed")
+
+
+def _constants(
+    whole: Track, federations: Container[str], seeds: Container[int], source: DataSource
+) -> dict[tuple[str, int], list[Constant]]:
+    """Return the constants of some federations with some seeds, of those that have winners."""
+    from fedmpi.engine.constant import constants as computed
+
+    found: dict[tuple[str, int], list[Constant]] = {}
+    for checked in check_suite(read(whole.tuned_file)):
+        case, (data, _) = checked.case, whole.final_cases.get(checked.case.name, ("", ""))
+        place = data, case.seed
+        if data in federations and case.seed in seeds and place not in found and not checked.algorithm.pools:
+            source.prepare(case.dataset.name)
+            scores = computed(case, source).means().items()
+            found[place] = [Constant(whole.name, *place, *score) for score in scores]
+    return found
 
 
 def check(
@@ -271,7 +279,7 @@ def check(
         kept = f"; the same command goes on in {options.out}" if options.out else "; --out would keep them"
         say(f"{len(computed)} of {_count(committed)} computed again, none compared{kept}")
         return code
-    return _compare(committed, computed)
+    return max(_compare(committed, computed), _compare_constants(found, path, committed, options.source()))
 
 
 def _computed(found: Track, committed: Sequence[Row], options: SweepOptions) -> tuple[int, list[Row]]:
@@ -300,6 +308,20 @@ def _compare(committed: Sequence[Row], computed: Sequence[Row]) -> int:
         say(f"DIFFERS: {line}")
     say(f"{_count(committed)} computed again: {f'{len(lines)} differ' if lines else 'the same bits'}")
     return 1 if lines else 0
+
+
+def _compare_constants(found: Track, path: Path, committed: Sequence[Row], source: DataSource) -> int:
+    """Compute the stored constants of these rows again and print what differs; return the exit code."""
+    places = {(row.data, row.seed) for row in committed if row.stage == FINAL}
+    stored = [each for each in read_constants(constants_file(path)) if (each.data, each.seed) in places]
+    if not stored:
+        return 0
+    again = _constants(found, [data for data, _ in places], [seed for _, seed in places], source)
+    missing = set(stored) - set(chain(*again.values()))
+    for each in sorted(missing, key=lambda each: (each.data, each.seed)):
+        say(f"DIFFERS: constant prediction on {each.data}, seed {each.seed}: stored is {each.constant}")
+    say(f"{len(stored)} constants computed again: {f'{len(missing)} differ' if missing else 'the same'}")
+    return 1 if missing else 0
 
 
 def _count(listed: Sequence[Row]) -> str:

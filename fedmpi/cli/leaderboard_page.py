@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.analysis.leaderboard import floors, row_files
+from fedmpi.analysis.leaderboard import constants, row_files
 from fedmpi.analysis.leaderboard import track as tracks
 from fedmpi.analysis.leaderboard.board import board
 from fedmpi.analysis.leaderboard.page import pages
@@ -59,12 +59,12 @@ def page(
         if strange:
             raise BadInput(f"rows of {', '.join(sorted(strange))}: {each.suite.name} has no such federation")
     places = rows or stored
-    known = [floor for path in places for floor in floors.read(floors.file_beside(path))]
+    known = [each for path in places for each in constants.read(constants.file_beside(path))]
     boards = [
         board(
             each,
             [row for row in listed if row.track == each.name],
-            [floor for floor in known if floor.track == each.name],
+            [one for one in known if one.track == each.name],
         )
         for each in found
     ]

@@ -81,7 +81,7 @@ leaderboard_app = commands(
     {
         "run": "leaderboard.run",
         "check": "leaderboard.check",
-        "floors": "leaderboard.floors",
+        "constants": "leaderboard.constants",
         "page": "leaderboard_page.page",
     },
     help="Methods under one rule: tune and run them, check their rows, write the page.",

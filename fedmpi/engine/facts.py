@@ -15,6 +15,7 @@ from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine import attacks, mending, privacy
+from fedmpi.engine.constant import by_client
 from fedmpi.engine.counted import is_counted
 from fedmpi.engine.dropouts import Dropouts
 from fedmpi.engine.federation import Federation
@@ -80,18 +81,11 @@ def facts_of(
         "model_flops": COUNTED if _counted(federation) else BY_FORMULA,
         "torch_threads": torch.get_num_threads(),
         "device": describe(states.device),
-        "constants": _constants(case, federation),
+        # No part of the results: they are the same, whatever they are held against.
+        "constants": by_client(case, federation.task, federation.raws, federation.partition)
+        if world.is_root
+        else {},
     }
-
-
-def _constants(case: Case, federation: Federation) -> dict[str, list[float | None]]:
-    """Return what a constant prediction scores by client, where clients stay and have scores of their own.
-
-    It is no part of the results: they are those of the run, whichever floor they are held against.
-    """
-    if case.record != "full" or federation.partition.population is not None:
-        return {}
-    return federation.task.constants(federation.raws, federation.partition.clients)
 
 
 def _counted(federation: Federation) -> bool:

@@ -28,15 +28,23 @@ def grids(found: Sequence[Compared], rules: Sequence[str]) -> list[tuple[str, st
     return [(metric, _grid(members, rules)) for metric, members in families.items() if metric not in GAINS]
 
 
+_CONSTANTS = {
+    "average": "each client's most frequent class of training (average accuracy)",
+    "clustering accuracy": "one cluster with all graphs (clustering accuracy)",
+    "ROC-AUC": "0.5 whatever it is (ROC-AUC)",
+    "micro F1": "the most frequent class of all clients' training nodes (micro F1)",
+    **dict.fromkeys(("RMSE", "MAE"), "the mean training label (errors)"),
+}
+"""What a constant prediction is, by metric."""
+
+
 def legend(found: Sequence[Compared], rules: Sequence[str]) -> str:
-    """Return what a cell of the grids says."""
+    """Return what a cell of the grids says, and what a constant prediction is."""
     ours = " / ".join(rules)
-    return (
-        f"Each cell: paper → ours, {ours}. ✓: confirmed. ✗: {refused(found)}. Without a mark: undecided.\n"
-        "*The same for every example*: a prediction without training. For accuracy it is each client's most "
-        "frequent class of training,\n"
-        "for F1 that of all, for errors the mean training label, for clusters one cluster with all graphs."
-    )
+    text = f"Each cell: paper → ours, {ours}. ✓: confirmed. ✗: {refused(found)}. Without a mark: undecided."
+    metrics = dict.fromkeys(each.published.metric for each in found if not math.isnan(constant(each)))
+    said = list(dict.fromkeys(_CONSTANTS[metric] for metric in metrics if metric in _CONSTANTS))
+    return f"{text}\n*Constant prediction*, which takes no training: {'; '.join(said)}." if said else text
 
 
 def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -47,23 +55,26 @@ def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
         for name in dict.fromkeys(name for name, _ in cells)
     ]
     seeds = [[len(each.cell.runs) for (_, place), each in cells.items() if place == name] for name in columns]
-    floors = [
-        _floor([each for (_, place), each in cells.items() if place == name and each.cell.runs])
+    constants = [
+        _constant([each for (_, place), each in cells.items() if place == name and each.cell.runs])
         for name in columns
     ]
-    if any(floors):
-        rows.append(["*the same for every example*", *(each or "-" for each in floors)])
+    if any(constants):
+        rows.append(["*constant prediction*", *(each or "-" for each in constants)])
     rows.append(["*runs*", *(f"*{_span(counts)}*" for counts in seeds)])
     return markdown(["method", *columns], rows)
 
 
-def _floor(members: Sequence[Compared]) -> str:
-    """Return what a constant prediction scores in a column, mean over clients and runs; "" if unknown.
+def _constant(members: Sequence[Compared]) -> str:
+    """Return what a constant prediction scores in a column, "" if unknown; a span where methods differ.
 
-    Each client's own, where clients have scores of their own. Methods of a column have the same clients.
+    It is taken of those with the most runs. Centralised training has one client, so its own is another one.
     """
-    means = [found for each in members if not math.isnan(found := constant(each))]
-    return f"{max(means):.3f}" if means else ""
+    federated = [each for each in members if "centralised" not in each.published.row]
+    most = max((len(each.cell.runs) for each in federated), default=0)
+    found = [constant(each) for each in federated if len(each.cell.runs) == most]
+    shown = sorted({f"{each:.3f}" for each in found if not math.isnan(each)})
+    return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else ""
 
 
 def _cell(each: Compared | None, rules: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,13 @@ import numpy as np
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput, FedmpiError, RankFailed
 from fedmpi.kinds import file_of
-from fedmpi.tasks.base import KINDS, Task
+from fedmpi.tasks.base import KINDS, Constants, Task
 from fedmpi.tasks.pooled import PooledTask, filled
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from fedmpi.partition.partition import ClientSplit
 
 
 _OF_LABELS = ("labels", "class_names", "task")
@@ -102,6 +105,27 @@ def try_out(task: Task, outputs: int, labels: np.ndarray) -> None:
     losses = getattr(found, "losses", None)
     if not isinstance(losses, np.ndarray) or losses.shape != (len(labels),):
         raise _wrong(kind, "outcome", found, f"an Outcome with losses [{len(labels)}] is needed")
+
+
+def constants_of(task: Task, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> Constants:
+    """Return `Task.constants`, checked.
+
+    Raises
+    ------
+    BadInput
+        It fails, or returns something else than a score or None for every client by metric.
+    """
+    kind = type(task)
+    found = _call(kind, "constants", task.constants, raws, splits)
+    needed = f"a dict of metrics, of each a list of {len(splits)} floats or None, one for each client"
+    if not isinstance(found, dict):
+        raise _wrong(kind, "constants", found, needed)
+    for name, listed in found.items():
+        whole = isinstance(name, str) and isinstance(listed, list) and len(listed) == len(splits)
+        numbers = [each for each in listed if each is not None] if whole else [math.nan]
+        if not all(isinstance(each, float) and math.isfinite(each) for each in numbers):
+            raise _wrong(kind, "constants", found, needed)
+    return found
 
 
 def guard(task: Task) -> None:

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from fedmpi.analysis.leaderboard import floors, tables
+from fedmpi.analysis.leaderboard import constants, tables
 from fedmpi.analysis.leaderboard import row_files as files
-from fedmpi.analysis.leaderboard.board import above_floor, at_floor, board, cost, leads, rank_off_floor, tally
+from fedmpi.analysis.leaderboard.board import board, cost, leads, tally
+from fedmpi.analysis.leaderboard.learned import (
+    Standing,
+    leads_where_learned,
+    learned,
+    not_learned,
+    rank_where_learned,
+    standing,
+)
 from fedmpi.analysis.leaderboard.page import pages
 from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row, differences
 from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
@@ -189,52 +197,72 @@ def test_leads_are_paired_by_seed(demo):
     assert tally(found, "fedprox", "fedavg") == (1, 0)
 
 
-def floors_of(data, mean, **other):
-    """Return ten floors."""
-    return [floors.Floor("graphs", data, seed, "accuracy", mean) for seed in range(1, 11)]
+def constants_of(data, mean):
+    """Return ten constants."""
+    return [constants.Constant("graphs", data, seed, "accuracy", mean) for seed in range(1, 11)]
 
 
-def test_methods_are_held_against_a_constant_prediction(demo):
-    rows = [each for data in ("one", "two") for each in runs(data, "fedavg", mean=0.5)]
-    rows += runs("one", "fedprox", mean=0.7, spread=0.01) + runs("two", "fedprox", mean=0.4, spread=0.01)
-    rows += runs("one", "self-train", mean=0.5, spread=0.1)
-    found = board(demo, rows, [*floors_of("one", 0.6), *floors_of("two", 0.3)])
-    assert above_floor(found, "one") == {"fedavg": "no spread", "self-train": "worse", "fedprox": "better"}
-    assert above_floor(found, "two") == {"fedavg": "no spread", "fedprox": "better"}  # self-train has no case
-    assert at_floor(found) == {"one": (1, 3)}
-    text = pages([found], "board.md")["board.md"]
-    assert "| *the same for every example* | 60.00 ± 0.00 | 30.00 ± 0.00 |" in text
-    assert "| methods better than that | 1 of 3 | 1 of 2 |" in text
-    assert "examples of a client on one (1 of 3). Ranks there say little" in text
+@pytest.fixture
+def wide(tmp_path):
+    """Return a track of three federations on which all three methods run."""
+    path = tmp_path / "graphs.toml"
+    two = next(line for line in SUITE.splitlines() if 'label = "two"' in line)
+    three = two.replace('"two"', '"three"').replace("seed = 0", "seed = 20")
+    whole = SUITE.replace(two, f"{two}\n{three}")
+    path.write_text("\n".join(line for line in whole.splitlines() if "skip = true" not in line))
+    return track(path)
 
 
-def test_ranks_off_the_floor_leave_out_federations_where_few_are_better(demo):
-    rows = []
-    for name, one, two in (("fedavg", 0.7, 0.5), ("fedprox", 0.8, 0.4), ("self-train", 0.75, math.nan)):
-        rows += runs("one", name, mean=one, spread=0.01)
-        rows += [] if math.isnan(two) else runs("two", name, mean=two, spread=0.01)
-    found = board(demo, rows, [*floors_of("one", 0.6), *floors_of("two", 0.9)])
-    assert at_floor(found) == {"two": (0, 2)}
-    assert [rank_off_floor(found, name) for name in ("fedprox", "self-train", "fedavg")] == [1, 2, 3]
+def test_methods_are_held_against_a_constant_prediction(wide):
+    methods, rows = ("fedavg", "fedprox", "self-train"), []
+    for data, scores in {"one": (0.7, 0.8, 0.5), "two": (0.7, 0.6, 0.9), "three": (0.5, 0.2, 0.6)}.items():
+        for method, mean, spread in zip(methods, scores, (0.01, -0.01, 0.02), strict=True):
+            rows += runs(data, method, mean=mean, spread=spread)
+    known = [*constants_of("one", 0.6), *constants_of("two", 0.4), *constants_of("three", 0.55)]
+    found = board(wide, rows, known)
+    assert {data: standing(found, data) for data in found.federations} == {
+        "one": Standing(2, 1, 3),
+        "two": Standing(3, 0, 3),
+        "three": Standing(1, 2, 3),
+    }
+    assert (learned(found), list(not_learned(found))) == (["one", "two"], ["three"])
+    assert [rank_where_learned(found, name) for name in methods] == [2.0, 2.0, 2.0]
+    assert [leads_where_learned(found, name) for name in methods] == [(0, 0), (1, 1), (1, 1)]
     text = pages([found], "board.md")["board.md"]
     assert (
-        "On the other one FedProx (1.0), self-train (2.0) and FedAvg (3.0) have the best average ranks"
-        in text
+        "graphs.** On one and two methods learn more than a constant prediction. Better than FedAvg" in text
     )
-    assert "off the floor" not in tables.ranks(board(demo, rows))
+    assert "on at least one of them: self-train and FedProx; worse: self-train and FedProx." in text
+    assert "The best average ranks there: self-train (2.0), FedAvg (2.0) and FedProx (2.0). Behind" in text
+    assert "at most one method is significantly better than a constant prediction" in text
+    assert "three (1 better, 2 worse of 3)." in text
+    assert "| *constant prediction* | 60.00 ± 0.00 | 40.00 ± 0.00 | 55.00 ± 0.00 |" in text
+    assert "| better / worse than that | 2 / 1 of 3 | 3 / 0 of 3 | 1 / 2 of 3 |" in text
 
 
-def test_floors_survive_their_file_and_a_damaged_one_is_refused(tmp_path):
-    path = floors.file_beside(tmp_path / "graphs.csv")
-    assert floors.read(path) == []
-    listed = floors_of("one", 1 / 3)
+def test_where_constants_or_runs_are_missing_nothing_is_said(demo):
+    rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "fedprox", mean=0.5, spread=0.01)
+    unfinished = board(demo, rows, constants_of("one", 0.6))
+    assert (standing(unfinished, "one"), not_learned(unfinished)) == (None, {})
+    rows += runs("one", "self-train", mean=0.5, spread=0.01)
+    assert standing(board(demo, rows, constants_of("one", 0.6)[:9]), "one") is None
+    whole = board(demo, rows, constants_of("one", 0.6))
+    assert standing(whole, "one") == Standing(0, 3, 3)
+    assert rank_where_learned(whole, "fedavg") != rank_where_learned(whole, "fedavg")  # NaN: nowhere
+    assert "where learned" not in tables.ranks(board(demo, rows))
+
+
+def test_constants_survive_their_file_and_a_damaged_one_is_refused(tmp_path):
+    path = constants.file_beside(tmp_path / "graphs.csv")
+    assert constants.read(path) == []
+    listed = constants_of("one", 1 / 3)
     path.parent.mkdir()
-    path.write_text(floors.as_csv(listed))
-    assert floors.read(path) == listed
+    path.write_text(constants.as_csv(listed))
+    assert constants.read(path) == listed
     for old, new in ((",1,", ",11,"), ("0.33", "x"), ("seed", "sed"), (",accuracy,", ",")):
-        path.write_text(floors.as_csv(listed).replace(old, new, 1))
+        path.write_text(constants.as_csv(listed).replace(old, new, 1))
         with pytest.raises(BadInput, match=r"damaged|columns differ"):
-            floors.read(path)
+            constants.read(path)
 
 
 def test_costs_are_in_those_of_fedavg(demo):
@@ -377,7 +405,7 @@ def test_labels_may_have_characters_that_names_of_cases_have_not(tmp_path):
 def test_the_committed_page_follows_from_the_committed_rows():
     places = [ROOT / ROWS / f"{name}.csv" for name in TRACKS]
     found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
-    known = [floors.read(floors.file_beside(path)) for path in places]
+    known = [constants.read(constants.file_beside(path)) for path in places]
     assert [len(listed) for listed in known] == [len(each.federations) * 10 for each in found]
     boards = [
         board(each, files.read(path), listed) for each, path, listed in zip(found, places, known, strict=True)

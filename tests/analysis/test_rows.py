@@ -14,7 +14,7 @@ from fedmpi.analysis import energy, rows
 from fedmpi.config.locations import find
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.floor import floor
+from fedmpi.engine.constant import constants
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import load_run
@@ -189,10 +189,10 @@ def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run,
     assert {row["run_ranks"] for row in rows.client_rows(changed)} == {""}
 
 
-def test_floors_of_runs_that_did_not_record_them_are_filled_in_by_a_script(tmp_path):
+def test_constants_of_runs_that_did_not_record_them_are_filled_in_by_a_script(tmp_path):
     path = tmp_path / "rows.csv"
     first, *_ = check_suite(read(find("synthetic/quick")))
-    known = floor(first.case, DataSource.from_environment())
+    known = constants(first.case, DataSource.from_environment())
     clients = list(known.by_client["accuracy"])
     made = [
         {**WHOLE, "suite": "synthetic/quick", "client": client, "config_digest": first.case.digest()}
@@ -201,7 +201,7 @@ def test_floors_of_runs_that_did_not_record_them_are_filled_in_by_a_script(tmp_p
     made.append({**made[0], "config_digest": "0" * 64})
     with path.open("w", newline="") as stream:
         rows.write(made, stream)
-    command = [sys.executable, ROOT / "results" / "add_floors.py", path]
+    command = [sys.executable, ROOT / "results" / "add_constants.py", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(f": {len(clients)} of {len(made)} blank cells filled\n")

@@ -13,11 +13,12 @@ from fedmpi.cli.main import app
 from tests.fuzz import nasty
 
 LEFT_OUT = {"sweep", "paper system", "bench train", "bench cores", "bench ranks", "bench comm", "bench record",
-            "bench data", "bench peers"}  # fmt: skip
+            "bench data", "bench peers", "bench start", "bench sums"}  # fmt: skip
 """Commands that start MPI or train."""
 
 ALWAYS = {
     "run": ("--list",), "plot": ("losses",), "watch": ("--once",), "bench gpu": ("--from", "rows.csv"),
+    "bench secure": ("--from", "rows.csv"),
 }  # fmt: skip
 """Options without which a command would train or never end."""
 

@@ -40,4 +40,6 @@ def test_a_line_says_what_takes_no_training(make_rows):
         row["constant_score"] = floor
     rows = [*make_rows("self-train", {10: [0.5, 0.6]}, rounds="50"), *known]
     text = grids(compare([ALONE, FEDAVG], Results(rows)), RULES)[0][1]
-    assert text.splitlines()[-2] == "| *the same for every example* | 0.375 |"
+    assert text.splitlines()[-2] == "| *constant prediction* | 0.375 |"
+    assert "each client's most frequent class" in legend(compare([FEDAVG], Results(known)), RULES)
+    assert "Constant" not in legend(compare([ALONE], Results(rows)), RULES)

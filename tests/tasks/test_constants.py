@@ -39,7 +39,9 @@ def client(train, test):
 def test_by_hand(train, test, expected):
     topology = Topology(np.arange(10), np.zeros(10, np.int64), np.zeros(0, np.int64))
     raw = RawGraphs("TOY", topology, None, (), None, LABELS, ("0", "1", "2"))
-    assert GraphClassification.constants(None, [raw], [client(train, test)]) == {"accuracy": [expected]}
+    assert GraphClassification.constants(GraphClassification, [raw], [client(train, test)]) == {
+        "accuracy": [expected]
+    }
 
 
 SUITE = {

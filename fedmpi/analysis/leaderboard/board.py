@@ -10,7 +10,7 @@ import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.estimates import Estimate, estimate, holm
-from fedmpi.analysis.leaderboard.floors import Floor
+from fedmpi.analysis.leaderboard.constants import Constant
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.analysis.ranking import Ranking, ranking
@@ -89,8 +89,8 @@ class Board:
         Of each ranked method by federation, in the order of `ranked`; 1 is the best.
     ranking : Ranking or None
         Over `ranked`, of the methods in the order of `ranks`; None with fewer than two.
-    floors : dict
-        What the same prediction for all examples of a client scores, by seed, of each federation.
+    constants : dict
+        What a constant prediction scores on each federation, by seed.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Board:
     ranked: tuple[str, ...]
     ranks: dict[str, list[float]]
     ranking: Ranking | None
-    floors: dict[str, dict[int, float]]
+    constants: dict[str, dict[int, float]]
 
     @property
     def competitors(self) -> list[str]:
@@ -138,7 +138,7 @@ class Board:
         return float(np.mean(ranks)) if ranks else math.nan
 
 
-def board(found: Track, rows: Sequence[Row], floors: Iterable[Floor] = ()) -> Board:
+def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ()) -> Board:
     """Return the board of a track.
 
     Parameters
@@ -146,7 +146,7 @@ def board(found: Track, rows: Sequence[Row], floors: Iterable[Floor] = ()) -> Bo
     found : Track
     rows : sequence of Row
         Of this track; methods that are not in its suite come last.
-    floors : iterable of Floor, optional
+    constants : iterable of Constant, optional
         Of this track.
 
     Raises
@@ -178,7 +178,7 @@ def board(found: Track, rows: Sequence[Row], floors: Iterable[Floor] = ()) -> Bo
         {
             data: {each.seed: each.constant for each in listed}
             for data, listed in grouped(
-                [each for each in floors if each.metric == metric.name], lambda each: each.data
+                [each for each in constants if each.metric == metric.name], lambda each: each.data
             ).items()
         },
     )
@@ -225,37 +225,10 @@ def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]
     """
     other = found.entry(data, reference)
     base = {} if other.state else {row.seed: row.test for row in other.rows}
-    return _verdicts(found, data, base, but=reference)
+    return verdicts(found, data, base, but=reference)
 
 
-def above_floor(found: Board, data: str) -> dict[str, str]:
-    """Return the same against the floor of a federation; nothing where it is not known."""
-    return _verdicts(found, data, found.floors.get(data, {}))
-
-
-def at_floor(found: Board) -> dict[str, tuple[int, int]]:
-    """Return the federations on which fewer than half of the methods are better than their floor.
-
-    For each, how many methods are better, and how many there are.
-    """
-    listed = {}
-    for data in found.federations:
-        verdicts = list(above_floor(found, data).values())
-        if 2 * verdicts.count("better") < len(verdicts):
-            listed[data] = verdicts.count("better"), len(verdicts)
-    return listed
-
-
-def rank_off_floor(found: Board, method: str) -> float:
-    """Return a method's average rank over the federations that are not at their floor; NaN without floors."""
-    if found.ranking is None or not found.floors or method not in found.ranks:
-        return math.nan
-    low = at_floor(found)
-    ranks = [rank for data, rank in zip(found.ranked, found.ranks[method], strict=True) if data not in low]
-    return float(np.mean(ranks)) if ranks else math.nan
-
-
-def _verdicts(found: Board, data: str, base: Mapping[int, float], but: str = "") -> dict[str, str]:
+def verdicts(found: Board, data: str, base: Mapping[int, float], but: str = "") -> dict[str, str]:
     """Return what each ranked method is against scores by seed, but for one method."""
     differences: dict[str, Estimate] = {}
     for method in found.competitors:

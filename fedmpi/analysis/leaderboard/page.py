@@ -10,9 +10,17 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from fedmpi.analysis.leaderboard import tables
-from fedmpi.analysis.leaderboard.board import Board, at_floor, names, rank_off_floor
+from fedmpi.analysis.leaderboard.board import Board, names
+from fedmpi.analysis.leaderboard.learned import (
+    leads_where_learned,
+    learned,
+    not_learned,
+    rank_where_learned,
+    ranking_where_learned,
+)
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.analysis.names import algorithm_name
+from fedmpi.metrics.metric import Metric
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _STEP = 760, 110, 40, 62, 20
 
@@ -58,8 +66,8 @@ def _track(found: Board) -> dict[str, Any]:
         "argument": found.argument,
         "title": found.name.capitalize(),
         "answer": answer(found),
-        "near_floor": near_floor(found),
-        "floors": bool(found.floors),
+        "learned": where_learned(found),
+        "constant": constant_of(found.metric) if found.constants else "",
         "open": ", ".join(f"{data} {count}" for data, count in open_.items()),
         "begun": any(entry.rows for entry in found.entries.values()),
         "ranks": tables.ranks(found),
@@ -90,26 +98,61 @@ def answer(found: Board) -> str:
     return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}."
 
 
-def near_floor(found: Board) -> str:
-    """Return which federations are at their floor, and who is ahead on the others."""
-    low = at_floor(found)
-    if not low:
+def constant_of(metric: Metric) -> str:
+    """Return what a constant prediction is for a metric."""
+    if metric.scope == "client":
+        return "each client's most frequent class of training, for all its test examples"
+    return "one prediction for all test examples"
+
+
+def where_learned(found: Board) -> list[str]:
+    """Return what is to be known first where methods do not learn on every federation; the best first."""
+    without, rest = not_learned(found), learned(found)
+    if not without:
+        return []
+    counts = {
+        data: f"{each.better} better, {each.worse} worse of {each.count}" for data, each in without.items()
+    }
+    listed = names([f"{data} ({count})" for data, count in counts.items()])
+    said = (
+        f"On {len(without)} of {len(found.ranked)} federations at most one method is significantly better "
+        f"than a constant prediction ({constant_of(found.metric)}): {listed}."
+    )
+    if not rest:
+        return [said]
+    first = f"On {names(rest)} methods learn more than a constant prediction."
+    return [f"{first} {_against_fedavg(found)}{_best_there(found)}", said]
+
+
+def _against_fedavg(found: Board) -> str:
+    """Return which methods are better and worse than FedAvg where methods learn."""
+    tallies = {method: leads_where_learned(found, method) for method in found.competitors}
+    said = [
+        (
+            names([algorithm_name(method) for method, each in tallies.items() if each[place]])
+            if any(each[place] for each in tallies.values())
+            else "no method"
+        )
+        for place in (0, 1)
+    ]
+    return f"Better than FedAvg on at least one of them: {said[0]}; worse: {said[1]}."
+
+
+def _best_there(found: Board) -> str:
+    """Return who has the best average ranks where methods learn, three and those that tie with the third."""
+    over = ranking_where_learned(found)
+    if over is None:
         return ""
-    listed = names([f"{data} ({better} of {count})" for data, (better, count) in low.items()])
-    text = (
-        "fewer than half of the methods are better than the same prediction for all examples of a client on "
-        f"{listed}. Ranks there say little about learning."
+    ranks = {method: rank_where_learned(found, method) for method in found.competitors}
+    order = sorted(ranks, key=lambda method: ranks[method])
+    last = ranks[order[min(3, len(order)) - 1]]
+    best = [f"{algorithm_name(method)} ({ranks[method]:.1f})" for method in order if ranks[method] <= last]
+    behind = [method for method in order if ranks[method] - ranks[order[0]] >= over.critical_difference]
+    others = names([algorithm_name(method) for method in behind]) if behind else "no method"
+    return (
+        f" The best average ranks there: {names(best)}. Behind the first by more than the critical "
+        f"difference ({over.critical_difference:.1f}): {others}."
     )
-    ranked = {method: rank_off_floor(found, method) for method in found.competitors}
-    best = sorted(
-        (method for method in ranked if not math.isnan(ranked[method])), key=lambda each: ranked[each]
-    )
-    if not best:
-        return text
-    count = len([data for data in found.ranked if data not in low])
-    first = names([f"{algorithm_name(each)} ({ranked[each]:.1f})" for each in best[:3]])
-    others = f"the other {count} federations" if count > 1 else "the other one"
-    return f"{text} On {others} {first} have the best average ranks."
 
 
 def _picture(found: Board) -> dict[str, Any]:

@@ -6,16 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from fedmpi.analysis.estimates import estimate
-from fedmpi.analysis.leaderboard.board import (
-    OPEN,
-    UNRANKED,
-    Board,
-    above_floor,
-    cost,
-    leads,
-    rank_off_floor,
-    tally,
-)
+from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
+from fedmpi.analysis.leaderboard.learned import leads_where_learned, not_learned, rank_where_learned, standing
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.visible import visible
@@ -31,10 +23,12 @@ def ranks(found: Board) -> str:
         *(
             "",
             "average rank",
-            *_off_floor(found, "off the floor"),
+            *_where_learned(found, "rank where learned"),
             f"mean score{' %' if found.metric.percent else ''}",
         ),
-        *("against FedAvg", "against self-train", "kB per client and round"),
+        "against FedAvg",
+        *_where_learned(found, "where learned"),
+        *("against self-train", "kB per client and round"),
         *("FLOP", "reach the target", "time to target"),
     )
     return _table(headings, (_rank_line(found, method) for method in _methods(found)))
@@ -47,9 +41,10 @@ def _rank_line(found: Board, method: str) -> list[str]:
     return [
         _name(method),
         _number(found.average(method), ".1f"),
-        *_off_floor(found, _number(rank_off_floor(found, method), ".1f")),
+        *_where_learned(found, _number(rank_where_learned(found, method), ".1f")),
         _NONE if math.isnan(mean) else found.metric.shown(mean),
         _tally(found, method, REFERENCE),
+        *_where_learned(found, _learned_tally(found, method)),
         _tally(found, method, ALONE),
         _number(spent.kilobytes, ",.0f"),
         _number(spent.flops, ".2f"),
@@ -58,15 +53,22 @@ def _rank_line(found: Board, method: str) -> list[str]:
     ]
 
 
-def _off_floor(found: Board, cell: str) -> list[str]:
-    """Return a cell of the column that only tracks with floors have."""
-    return [cell] if found.floors else []
+def _where_learned(found: Board, *cells: str) -> list[str]:
+    """Return cells of the columns that only tracks have where methods do not learn on every federation."""
+    return list(cells) if not_learned(found) else []
 
 
 def _tally(found: Board, method: str, reference: str) -> str:
     if method == reference or method in UNRANKED or reference not in found.methods:
         return _NONE
     better, worse = tally(found, method, reference)
+    return f"{better} better, {worse} worse"
+
+
+def _learned_tally(found: Board, method: str) -> str:
+    if method == REFERENCE or method in UNRANKED or REFERENCE not in found.methods:
+        return _NONE
+    better, worse = leads_where_learned(found, method)
     return f"{better} better, {worse} worse"
 
 
@@ -78,23 +80,21 @@ def scores(found: Board) -> str:
         [_name(each), *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations)]
         for each in _methods(found)
     )
-    return _table(("", *found.federations), [*lines, *_floors(found)])
+    return _table(("", *found.federations), [*lines, *_constants(found)])
 
 
-def _floors(found: Board) -> list[list[str]]:
-    """Return a line of what a constant prediction scores, and one of how many methods are better."""
-    if not found.floors:
+def _constants(found: Board) -> list[list[str]]:
+    """Return what a constant prediction scores, and how many methods are better and worse."""
+    if not found.constants:
         return []
-    scored = [estimate(list(found.floors.get(data, {}).values())) for data in found.federations]
-    shown = [
-        _NONE if math.isnan(each.mean) else " ± ".join(map(found.metric.shown, (each.mean, each.half)))
-        for each in scored
-    ]
-    counts = []
+    scored, counts = [], []
     for data in found.federations:
-        verdicts = list(above_floor(found, data).values())
-        counts.append(f"{verdicts.count('better')} of {len(verdicts)}" if verdicts else _NONE)
-    return [["*the same for every example*", *shown], ["methods better than that", *counts]]
+        each = estimate(list(found.constants.get(data, {}).values()))
+        shown = " ± ".join(map(found.metric.shown, (each.mean, each.half)))
+        scored.append(_NONE if math.isnan(each.mean) else shown)
+        place = standing(found, data)
+        counts.append(_NONE if place is None else f"{place.better} / {place.worse} of {place.count}")
+    return [["*constant prediction*", *scored], ["better / worse than that", *counts]]
 
 
 def _best(found: Board, data: str) -> str:

@@ -1,4 +1,4 @@
-"""The floors of a track: what the same prediction for all examples of a client scores on its federations."""
+"""What a constant prediction scores on a track's federations: for accuracy each client's majority class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedmpi.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Floor:
+class Constant:
     """A federation with a seed.
 
     Attributes
@@ -35,16 +35,16 @@ class Floor:
     constant: float
 
 
-_COLUMNS = tuple(each.name for each in fields(Floor))
+_COLUMNS = tuple(each.name for each in fields(Constant))
 
 
 def file_beside(rows: Path) -> Path:
-    """Return the file of the floors of a track whose rows are in this file."""
-    return rows.parent / "floors" / rows.name
+    """Return the file of the constants of a track whose rows are in this file."""
+    return rows.parent / "constants" / rows.name
 
 
-def as_csv(listed: Iterable[Floor]) -> str:
-    """Return floors as a file; floats in full."""
+def as_csv(listed: Iterable[Constant]) -> str:
+    """Return constants as a file; floats in full."""
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -52,8 +52,8 @@ def as_csv(listed: Iterable[Floor]) -> str:
     return stream.getvalue()
 
 
-def read(path: Path) -> list[Floor]:
-    """Return the floors of a file that `as_csv` made; none where there is no file.
+def read(path: Path) -> list[Constant]:
+    """Return the constants of a file that `as_csv` made; none where there is no file.
 
     Raises
     ------
@@ -63,16 +63,16 @@ def read(path: Path) -> list[Floor]:
 
     def check(columns: tuple[str, ...]) -> None:
         if columns != _COLUMNS:
-            raise BadInput(f"{path}: no floors of a leaderboard: its columns differ")
+            raise BadInput(f"{path}: no constants of a leaderboard: its columns differ")
 
     if not path.exists():
         return []
     return [_read(cells, f"{path}, line {line}") for line, cells in load_csv(path, check)]
 
 
-def _read(cells: Any, place: str) -> Floor:
+def _read(cells: Any, place: str) -> Constant:
     try:
-        found = Floor(**{**cells, "seed": int(cells["seed"]), "constant": float(cells["constant"])})
+        found = Constant(**{**cells, "seed": int(cells["seed"]), "constant": float(cells["constant"])})
     except (KeyError, TypeError, ValueError):
         raise BadInput(f"{place}: {short(str(list(cells.values())))}; the file is damaged") from None
     if found.seed not in SEEDS or not math.isfinite(found.constant):

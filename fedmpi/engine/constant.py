@@ -1,23 +1,27 @@
-"""What a case scores without training: the same prediction for every example."""
+"""What a constant prediction scores on a case, without training."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedmpi.case.schema import Case
+from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.federation import load, task_of_case
-from fedmpi.partition.partition import make
+from fedmpi.partition.partition import Partition, make
+from fedmpi.tasks.base import Constants, Task
+from fedmpi.tasks.trial import constants_of, guard
 
 _STORED = "constant_"
 """Begins the names under which the record's partition has scores of all clients together."""
 
 
 @dataclass(frozen=True)
-class Floor:
+class Scores:
     """What constant predictions score, by metric.
 
     Attributes
@@ -42,21 +46,29 @@ class Floor:
         return self.together | own
 
 
-def floor(case: Case, source: DataSource) -> Floor:
-    """Return the floor of a case, as far as its task knows it; clients without test examples have none.
+def by_client(case: Case, task: Task, raws: Sequence[RawGraphs], partition: Partition) -> Constants:
+    """Return `Task.constants`; nothing where no single client is recorded, or clients change by round."""
+    if case.record != "full" or partition.population is not None:
+        return {}
+    return constants_of(task, raws, partition.clients)
+
+
+def constants(case: Case, source: DataSource) -> Scores:
+    """Return the scores of a case, as far as its task knows them; clients without test examples have none.
 
     Raises
     ------
     BadInput
-        A dataset is not prepared, or the partition does not fit it.
+        A dataset is not prepared, the partition does not fit it, or a plug-in's task fails.
     """
     raws = load(case, source)
-    splits = make(case.partition, raws).clients
-    task = task_of_case(case, raws)(case, raws, splits)
-    names = [split.name for split in splits]
-    by_client = {
+    partition = make(case.partition, raws)
+    task = task_of_case(case, raws)(case, raws, partition.clients)
+    guard(task)
+    names = [split.name for split in partition.clients]
+    own = {
         metric: {name: each for name, each in zip(names, listed, strict=True) if each is not None}
-        for metric, listed in task.constants(raws, splits).items()
+        for metric, listed in by_client(case, task, raws, partition).items()
     }
     known = {each.name: each.constant for each in task.metrics if not math.isnan(each.constant)}
     stored = {
@@ -64,4 +76,4 @@ def floor(case: Case, source: DataSource) -> Floor:
         for name, values in task.partition().items()
         if name.startswith(_STORED)
     }
-    return Floor(by_client, known | stored)
+    return Scores(own, known | stored)

@@ -2,11 +2,12 @@
 
 Nothing is trained. Rows whose settings are those of no case of their suite stay as they are.
 
-    python results/add_floors.py results/reference/gcfl-table3.csv
+    python results/add_constants.py results/reference/gcfl-table3.csv
 """
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -14,15 +15,16 @@ from fedmpi.analysis import rows
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.floor import Floor, floor
+from fedmpi.engine.constant import Scores, constants
 from fedmpi.registry.check import check_suite
+from fedmpi.store import disk
 
 
 def main(path: Path) -> None:
     """Fill one file."""
     source, found = DataSource.from_environment(), rows.read(path)
     lacking = [row for row in found if not row["constant_score"]]
-    known: dict[tuple[str, str, str], Floor] = {}
+    known: dict[tuple[str, ...], Scores] = {}
     filled = 0
     for name in dict.fromkeys(row["suite"] for row in lacking):
         cases = {each.case.digest(): each for each in check_suite(read(locations.find(name)))}
@@ -31,15 +33,16 @@ def main(path: Path) -> None:
             if checked is None or checked.algorithm.pools:
                 continue
             case = checked.case
-            place = str(case.dataset), str(case.partition), str(case.objective)
+            place = tuple(map(str, (case.dataset, case.partition, case.objective, case.task, case.record)))
             if place not in known:
                 source.prepare(case.dataset.name)
-                known[place] = floor(case, source)
+                known[place] = constants(case, source)
             score = known[place].of(row["metric"], row["client"])
             if score is not None:
                 row["constant_score"], filled = str(score), filled + 1
-    with path.open("w", newline="") as stream:
-        rows.write(found, stream)
+    text = io.StringIO(newline="")
+    rows.write(found, text)
+    disk.write_whole(path, text.getvalue().encode())
     sys.stdout.write(f"{path}: {filled} of {len(lacking)} blank cells filled\n")
 
 
