@@ -7,7 +7,7 @@ from typing import Any
 
 from fedmpi.reproduction.overview import STATES, Tally
 
-WIDTH, LEFT, TOP = 760, 330, 34
+WIDTH, LEFT, TOP = 776, 346, 34
 _STEP, _GAP = 22, 8
 _LOOKS = (("#009E73", "#ffffff"), ("#D55E00", "#ffffff"), ("#c9c9c9", "#222222"), ("#f4f4f4", "#222222"))
 """Colours of `STATES`: of a bar, and of the number on it."""

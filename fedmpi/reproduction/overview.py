@@ -21,6 +21,9 @@ _SURE, _DENIED, _OPEN, _NOT_RUN = STATES
 _OF_ANSWERS = {CONFIRMED: _SURE, REFUTED: _DENIED, NOT_REACHED: _DENIED, NOT_RUN: _NOT_RUN}
 
 
+AT_EQUAL_WORK = "claims of the text at equal work"
+"""Claims that the lists of names have even where none is in a state, in the last round."""
+
 _MOST_NAMED = 5
 """Figures or claims of a state that the first page names; the papers' pages have all."""
 
@@ -51,6 +54,11 @@ class Tally:
         """How many answers are in each of `STATES`; what depends on the reading is undecided."""
         states = [_OF_ANSWERS.get(answer, _OPEN) for _, answer in self.answers]
         return [states.count(state) for state in STATES]
+
+    @property
+    def shown(self) -> bool:
+        """Whether the lists of names say so where there is none."""
+        return self.what == AT_EQUAL_WORK and self.rule == HEADLINE
 
     @property
     def confirmed(self) -> list[str]:
@@ -87,7 +95,7 @@ def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
     by_source = grouped(judged, lambda each: each.first.source)
     kinds = {
         "claims of the text": [each for each in by_source.get("text", ()) if each.first.reading == first],
-        "of these at equal work": by_source.get("equal work", ()),
+        AT_EQUAL_WORK: by_source.get("equal work", ()),
         "orderings of its tables": [
             each for each in by_source.get("table", ()) if each.first.kind == "above"
         ],
@@ -151,7 +159,7 @@ def _claims(found: Sequence[Verdict], rule: str, reading: str, name: str) -> Tal
     members = [each for each in found if not reading or reading in each.alone[rule]]
     answers = answers_of(members, rule, reading)
     names = (each.first.claim for each in members)
-    what = f"of these {reading}" if reading else name
+    what = f"claims read {reading}" if reading else name
     return Tally(what, rule, tuple(zip(names, answers, strict=True)), bool(reading))
 
 

@@ -149,7 +149,7 @@ def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(make_r
     ]
     tallies = of_claims([found], ["last round"])
     assert [(each.what, each.counts) for each in tallies] == [
-        ("claims of the text", [0, 0, 1, 0]), ("of these one", [1, 0, 0, 0]), ("of these other", [0, 1, 0, 0]),
+        ("claims of the text", [0, 0, 1, 0]), ("claims read one", [1, 0, 0, 0]), ("claims read other", [0, 1, 0, 0]),
     ]  # fmt: skip
     assert [each.confirmed + each.denied for each in tallies] == [[], [], []]
 
