@@ -92,9 +92,9 @@ def answer(found: Board) -> str:
     lead = f"{algorithm_name(first)} has the best average rank: {found.average(first):.1f}"
     begin = f"{lead} among {len(found.competitors)} methods on {len(found.ranked)} federations."
     if not behind:
-        return f"{begin} The test tells no method apart from it."
+        return f"{begin} No method differs from it significantly."
     are = "is" if len(behind) == 1 else "are"
-    others = "; the test tells no other method apart from it" if alike[1:] else ""
+    others = "; no other method differs from it significantly" if alike[1:] else ""
     return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}."
 
 

@@ -29,7 +29,7 @@ def ranks(found: Board) -> str:
         "against FedAvg",
         *_where_learned(found, "where learned"),
         *("against self-train", "kB per client and round"),
-        *("FLOP", "reach the target", "time to target"),
+        *("FLOP, times FedAvg's", "reach the target", "time to target, times FedAvg's"),
     )
     return _table(headings, (_rank_line(found, method) for method in _methods(found)))
 

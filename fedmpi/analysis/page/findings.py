@@ -50,7 +50,7 @@ def _ahead(each: Setting) -> Markup:
         text = names[0] + f" has the best {metric.label()} in the last round, {figure}"
         if lead is not None and lead.gap.count and lead.verdict != "the same":
             text += f", {figure_of(metric, lead)}{metric.points} against {lead.over.label}: {lead.verdict}"
-    return text + "." + _constant(first[0])
+    return text + "." + _constant(each, first[0])
 
 
 _VERDICTS = {
@@ -100,12 +100,15 @@ def _figure(metric: Metric, value: float, half: float = math.nan) -> str:
     return f"{metric.shown(value)}{spread}{unit}" + ("" if metric.higher else f" ({direction(metric)})")
 
 
-def _constant(cell: Cell) -> str:
-    value = cell.mean("constant")
+def _constant(each: Setting, first: Cell) -> str:
+    """Say what a constant prediction scores, and which cells are not above it."""
+    metric, value = each.metric, first.mean("constant")
     if math.isnan(value):
         return ""
-    of = " of a client" if cell.metric.scope == "client" else ""
-    return f" The same prediction for every example{of} would score {_figure(cell.metric, value)}."
+    of = " of a client" if metric.scope == "client" else ""
+    low = [cell.label for cell in each.cells if metric.sign * (cell.score().mean - value) <= 0]
+    said = f" {_listed(low)} {'is' if len(low) == 1 else 'are'} not better than that." if low else ""
+    return f" The same prediction for every example{of} would score {_figure(metric, value)}.{said}"
 
 
 def _where(each: Setting) -> str:

@@ -123,6 +123,16 @@ def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run
     assert overview.count("★") == 4  # of two algorithms, by two rules
 
 
+def test_who_is_not_better_than_a_constant_prediction_is_named(tmp_path, make_run):
+    page = Page()
+    known = {"constants": {"accuracy": [0.7, 0.8]}}
+    for name, scores in {"fedavg": [0.9, 0.8], "fedprox": [0.7, 0.8], "self-train": [0.5, 0.6]}.items():
+        folder = make_run(tmp_path / name, [scores], settings={"algorithm": name}, provenance=known)
+        page.digests.append(digest(load_run(folder), None))
+    said = "The same prediction for every example of a client would score 75.00 %."
+    assert f"{said} FedProx and self-train are not better than that." in page.html("page", [])
+
+
 def test_what_is_the_same_as_printed_ties(tmp_path, make_run):
     page = Page()
     runs = [
