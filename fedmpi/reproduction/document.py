@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.reproduction.chart import chart
-from fedmpi.reproduction.grid import grids, legend
+from fedmpi.reproduction.grid import at_constant, grids, legend
 from fedmpi.reproduction.judgement import FEWEST_SEEDS
 from fedmpi.reproduction.papers import PAPERS, Paper
 from fedmpi.reproduction.results import Cell, Results
@@ -154,7 +154,7 @@ def _whole(
     return {
         "in_short": kind.in_short(found) + verdicts.in_short(listed, paper.rules),
         "verdicts": verdicts.verdict_tables(listed, paper.rules),
-        "tables": [{**kind.table(found, name), "grids": _grids(paper, found, name)} for name in names],
+        "tables": [{**kind.table(found, name), **_grids(paper, found, name)} for name in names],
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "honest": scores.honest_table(results, found),
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
@@ -166,7 +166,7 @@ def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]
     members = [each for each in found if each.published.place == name]
     noted = {each.published.cell: each for each in members if each.published.note}.values()
     return {
-        "grids": _grids(paper, found, name),
+        **_grids(paper, found, name),
         "name": name,
         "suite": members[0].published.suite,
         "accuracies": tables.accuracy_table(members, paper.rules),
@@ -176,6 +176,6 @@ def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]
     }
 
 
-def _grids(paper: Paper, found: Sequence[Compared], name: str) -> list[tuple[str, str]]:
+def _grids(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
     members = [each for each in found if each.published.place == name and not each.published.lacks]
-    return grids(members, paper.rules)
+    return {"grids": grids(members, paper.rules), "at_constant": at_constant(members)}

@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from fedmpi.analysis.cells import grouped
-from fedmpi.reproduction.cells import Compared
+from fedmpi.analysis.rows import RULES
+from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, REFUTED
 from fedmpi.reproduction.published import GAINS
 from fedmpi.reproduction.tables import constant, markdown, refused
+
+_EQUAL = 1e-9
+"""Scores that differ by less are the same share of right predictions."""
 
 _MARKS = {CONFIRMED: " ✓", REFUTED: " ✗", NOT_REACHED: " ✗"}
 
@@ -36,6 +42,29 @@ _CONSTANTS = {
     **dict.fromkeys(("RMSE", "MAE"), "the mean training label (errors)"),
 }
 """What a constant prediction is, by metric."""
+
+
+def at_constant(found: Sequence[Compared]) -> str:
+    """Return how many clients score no more than a constant prediction, of average accuracies; or "".
+
+    In the last round, of all clients and runs of a cell.
+    """
+    members = [each for each in found if each.published.metric == "average"]
+    cells = {(each.published.row, each.published.column): _at_constant(each) for each in members}
+    if not any(cells.values()):
+        return ""
+    columns, names = (list(dict.fromkeys(place[axis] for place in cells)) for axis in (1, 0))
+    return markdown(
+        ["method", *columns],
+        [[name, *(cells.get((name, column)) or "-" for column in columns)] for name in names],
+    )
+
+
+def _at_constant(each: Compared) -> str:
+    known = each.cell.values("constant_score") if each.cell.runs else np.zeros((0, 0))
+    scores = each.cell.values(RULES[HEADLINE]) if each.cell.runs else known
+    count = int(np.isfinite(known).sum())
+    return f"{int((scores <= known + _EQUAL).sum())} of {count}" if count else ""
 
 
 def legend(found: Sequence[Compared], rules: Sequence[str]) -> str:

@@ -1,5 +1,5 @@
 from fedmpi.reproduction.cells import compare
-from fedmpi.reproduction.grid import grids, legend
+from fedmpi.reproduction.grid import at_constant, grids, legend
 from fedmpi.reproduction.results import Results
 from tests.reproduction.test_cells import ALONE, FEDAVG, figure
 
@@ -43,3 +43,9 @@ def test_a_line_says_what_takes_no_training(make_rows):
     assert text.splitlines()[-2] == "| *constant prediction* | 0.375 |"
     assert "each client's most frequent class" in legend(compare([FEDAVG], Results(known)), RULES)
     assert "Constant" not in legend(compare([ALONE], Results(rows)), RULES)
+    known[1]["constant_score"] = ""
+    found = compare(
+        [ALONE, FEDAVG], Results([*make_rows("self-train", {10: [0.5, 0.6]}, rounds="50"), *known])
+    )
+    assert at_constant(found).splitlines()[2:] == ["| self-train | - |", "| FedAvg | 1 of 3 |"]
+    assert at_constant(compare([ALONE], Results(rows))) == ""
