@@ -320,7 +320,8 @@ def _compare_constants(found: Track, path: Path, committed: Sequence[Row], sourc
     missing = set(stored) - set(chain(*again.values()))
     for each in sorted(missing, key=lambda each: (each.data, each.seed)):
         say(f"DIFFERS: constant prediction on {each.data}, seed {each.seed}: stored is {each.constant}")
-    say(f"{len(stored)} constants computed again: {f'{len(missing)} differ' if missing else 'the same'}")
+    counted = f"{len(stored)} constant prediction{'s' * (len(stored) != 1)}"
+    say(f"{counted} computed again: {f'{len(missing)} differ' if missing else 'the same'}")
     return 1 if missing else 0
 
 

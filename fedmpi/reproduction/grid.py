@@ -45,7 +45,7 @@ _CONSTANTS = {
 
 
 def at_constant(found: Sequence[Compared]) -> str:
-    """Return how many clients score no more than a constant prediction, of average accuracies; or "".
+    """Return how many clients score no more than a constant prediction; "" where it is not known.
 
     In the last round, of all clients and runs of a cell.
     """

@@ -226,6 +226,7 @@ def test_methods_are_held_against_a_constant_prediction(wide):
         "three": Standing(1, 2, 3),
     }
     assert (learned(found), list(not_learned(found))) == (["one", "two"], ["three"])
+    assert learned(board(wide, rows, [each for each in known if each.data != "two"])) == ["one"]
     assert [rank_where_learned(found, name) for name in methods] == [2.0, 2.0, 2.0]
     assert [leads_where_learned(found, name) for name in methods] == [(0, 0), (1, 1), (1, 1)]
     text = pages([found], "board.md")["board.md"]

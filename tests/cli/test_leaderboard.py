@@ -56,7 +56,7 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     assert path.read_text() == before
     same = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
     assert (same.returncode, "1 case computed again: the same bits" in same.stdout) == (0, True)
-    assert "1 constants computed again: the same" in same.stdout
+    assert "1 constant prediction computed again: the same" in same.stdout
     place = constants.file_beside(path)
     place.write_text(place.read_text().replace(str(found[3].constant), "0.125"))
     other = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")

@@ -43,9 +43,9 @@ def not_learned(found: Board) -> dict[str, Standing]:
 
 
 def learned(found: Board) -> list[str]:
-    """Return the other ranked federations; those whose constants are not known are among them."""
-    without = not_learned(found)
-    return [data for data in found.ranked if data not in without]
+    """Return the federations on which more are; neither list has those whose constants are not known."""
+    known = {data: standing(found, data) for data in found.federations}
+    return [data for data, each in known.items() if each is not None and each.better > _MOST]
 
 
 def rank_where_learned(found: Board, method: str) -> float:
