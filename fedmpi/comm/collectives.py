@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +14,9 @@ from mpi4py import MPI
 
 from fedmpi.comm import alarm
 from fedmpi.comm.audit import Listener
+from fedmpi.comm.bells import Bells
 from fedmpi.comm.seals import SEAL, sealed, unsealed
-from fedmpi.comm.waiting import Waits
+from fedmpi.comm.waiting import Partners, Waits
 
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
 """Order of the collectives in every count."""
@@ -46,15 +48,18 @@ class Collectives:
     comm : communicator
     crowded : bool
         Whether ranks have to share cores anywhere; the same on all.
+    bells : Bells, optional
+        Of this node's ranks, where there are several.
     """
 
-    def __init__(self, comm: MPI.Intracomm, crowded: bool = False) -> None:
+    def __init__(self, comm: MPI.Intracomm, crowded: bool = False, bells: Bells | None = None) -> None:
         self._comm, self.crowded = comm, crowded
         self.calls = np.zeros(len(NAMES), np.int64)
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
         self.listener: Listener | None = None
-        self._waits = Waits()
+        self._waits = Waits(bells)
+        self._partners = _partners(comm.rank, comm.size)
 
     @property
     def is_root(self) -> bool:
@@ -107,7 +112,7 @@ class Collectives:
         self.note(place or kind, buffer, receiver=None)
         start = time.perf_counter()
         if (place or self.crowded) and not blocking:
-            self._sleep(self._comm.Ibcast(buffer, root=0), place)
+            self._sleep(self._comm.Ibcast(buffer, root=0), "from root", place)
         else:
             self._comm.Bcast(buffer, root=0)
         self._time("Bcast", start)
@@ -162,7 +167,7 @@ class Collectives:
         if place or self.crowded:
             size = part.nbytes if whole is None else whole.nbytes
             request = self._comm.Igatherv(source, target, root=0)
-            self._sleep(request, place, size, patient=patient and self.is_root)
+            self._sleep(request, "to root", place, size, patient=patient and self.is_root)
         else:
             self._comm.Gatherv(source, target, root=0)
         self._time("Gatherv", start)
@@ -170,8 +175,11 @@ class Collectives:
 
     def _opened(self, whole: Array, counts: Sequence[int], kind: str) -> list[Array]:
         """Return the parts that were gathered, without their seals."""
-        parts = np.split(whole, np.cumsum(counts)[:-1])
-        pieces = [unsealed(each, rank) for rank, each in enumerate(parts)]
+        ends = accumulate(counts)
+        pieces = [
+            unsealed(whole[end - count : end], rank)
+            for rank, (count, end) in enumerate(zip(counts, ends, strict=True))
+        ]
         for rank, piece in enumerate(pieces):
             self.note(kind, piece, rank)
         return pieces
@@ -218,7 +226,7 @@ class Collectives:
         source = [whole, (counts, _displacements(counts)), element] if self.is_root else None
         target = [part, len(part), element]
         if (place or self.crowded) and not blocking:
-            self._sleep(self._comm.Iscatterv(source, target, root=0), place, part.nbytes)
+            self._sleep(self._comm.Iscatterv(source, target, root=0), "from root", place, part.nbytes)
         else:
             self._comm.Scatterv(source, target, root=0)
         self._time("Scatterv", start)
@@ -241,7 +249,7 @@ class Collectives:
         if blocking or not (self.crowded or part.dtype.kind == "f"):
             self._comm.Reduce(part, total, op=MPI.SUM, root=0)
         elif self.crowded:
-            self._sleep(self._comm.Ireduce(part, total, op=MPI.SUM, root=0))
+            self._sleep(self._comm.Ireduce(part, total, op=MPI.SUM, root=0), "to root")
         else:
             self._comm.Ireduce(part, total, op=MPI.SUM, root=0).Wait()
         self._time("Reduce", start)
@@ -264,7 +272,7 @@ class Collectives:
         source = [np.concatenate(parts), (sizes, _displacements(sizes)), element]
         target = [whole, (list(counts), _displacements(counts)), element]
         if self.crowded:
-            self._sleep(self._comm.Ialltoallv(source, target))
+            self._sleep(self._comm.Ialltoallv(source, target), "to all")
         else:
             self._comm.Alltoallv(source, target)
         self._time("Alltoallv", start)
@@ -280,14 +288,34 @@ class Collectives:
         """Sleep until every rank is here; return the seconds waited."""
         self.count("Ibarrier", 0)
         start = time.perf_counter()
-        self._sleep(self._comm.Ibarrier(), place)
+        self._sleep(self._comm.Ibarrier(), "to all", place)
         self._time("Ibarrier", start)
         return time.perf_counter() - start
 
-    def _sleep(self, request: MPI.Request, place: str = "", size: int = 0, *, patient: bool = False) -> None:
+    def _sleep(
+        self, request: MPI.Request, way: str, place: str = "", size: int = 0, *, patient: bool = False
+    ) -> None:
         alarmed = partial(alarm.check, self._comm) if self.is_root else None
-        self._waits.sleep(request, place, size, patient=patient, crowded=self.crowded, alarmed=alarmed)
+        self._waits.sleep(
+            request,
+            place,
+            size,
+            partners=self._partners[way],
+            patient=patient,
+            crowded=self.crowded,
+            alarmed=alarmed,
+        )
+
+
+def _partners(rank: int, size: int) -> dict[str, Partners]:
+    """Return the ranks from which this one gets messages, and to which it sends some, by a call's way."""
+    others = [other for other in range(size) if other != rank]
+    if rank == 0:
+        ways = {"from root": Partners([], others), "to root": Partners(others, [])}
+    else:
+        ways = {"from root": Partners([0], []), "to root": Partners([], [0])}
+    return {**ways, "to all": Partners(others, others)}
 
 
 def _displacements(counts: Sequence[int]) -> list[int]:
-    return [sum(counts[:rank]) for rank in range(len(counts))]
+    return [0, *accumulate(counts)][:-1]

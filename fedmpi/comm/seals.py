@@ -21,7 +21,7 @@ def sealed(part: Array) -> Array:
     tail = SEAL // part.itemsize
     whole = np.empty(len(part) + tail, part.dtype)
     whole[:-tail] = part
-    whole[-tail:].view(np.uint8)[:] = _seal(whole[:-tail])
+    whole[-tail:].view(np.uint64)[0] = _seal(whole[:-tail])
     return whole
 
 
@@ -35,12 +35,12 @@ def unsealed(whole: Array, rank: int) -> Array:
     """
     tail = SEAL // whole.itemsize
     part = whole[:-tail]
-    if not np.array_equal(whole[-tail:].view(np.uint8), _seal(part)):
+    if whole[-tail:].view(np.uint64)[0] != _seal(part):
         raise RankFailed(
             f"the message of rank {rank} arrived damaged: the rank has died, or its network has failed"
         )
     return part
 
 
-def _seal(part: Array) -> Array:
-    return np.array([zlib.crc32(part.data) | 1 << 32], np.uint64).view(np.uint8)
+def _seal(part: Array) -> int:
+    return zlib.crc32(part.data) | 1 << 32

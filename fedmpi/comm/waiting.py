@@ -1,13 +1,16 @@
-"""How a rank waits for a call of MPI: asleep, with a look at it now and then."""
+"""How a rank waits for a call of MPI: asleep, until a bell rings or it is time to look at the call."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from mpi4py import MPI
+
+from fedmpi.comm.bells import Bells
 
 _SHORTEST_NAP_S = 50e-6
 """Shortest sleep between two looks at a pending call; a look and its sleep cost about as much CPU time."""
@@ -37,10 +40,27 @@ _PATIENCE_S = 0.25
 """Seconds that rank 0 waits before it tests whether a rank has sent a reason to end the job."""
 
 
-class Waits:
-    """Remembers how long calls took by place, to know when to look at the next one there."""
+class Partners(NamedTuple):
+    """Ranks whose messages a rank waits for in a call, and ranks that wait for its own."""
 
-    def __init__(self) -> None:
+    senders: Sequence[int]
+    receivers: Sequence[int]
+
+
+_NOBODY = Partners((), ())
+
+
+class Waits:
+    """Remembers how long calls took by place, to know when to look at the next one there.
+
+    Parameters
+    ----------
+    bells : Bells, optional
+        Of this node's ranks, where there are several.
+    """
+
+    def __init__(self, bells: Bells | None = None) -> None:
+        self._bells = bells
         self._earlier: dict[str, deque[float]] = {}
 
     def sleep(
@@ -49,6 +69,7 @@ class Waits:
         place: str = "",
         size: int = 0,
         *,
+        partners: Partners = _NOBODY,
         patient: bool = False,
         crowded: bool = False,
         alarmed: Callable[[], None] | None = None,
@@ -68,6 +89,8 @@ class Waits:
             Point of the round; without one nothing is remembered.
         size : int, optional
             Bytes of the call.
+        partners : Partners, optional
+            Ranks that ring for this one, and for which it rings; the call is due when all have rung.
         patient : bool, optional
             Nobody waits for the rank that sleeps.
         crowded : bool, optional
@@ -75,20 +98,30 @@ class Waits:
         alarmed : callable, optional
             Called in long waits; it may raise.
         """
-        start = time.perf_counter()
+        start = since = time.perf_counter()
         earlier = self._earlier.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected, least = min(earlier, default=0.0), _DUE_NAP_S if patient else _SHORTEST_NAP_S
         asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
-        while not any(request.Test() for _ in range(tests)):
-            elapsed = time.perf_counter() - start
-            if elapsed > _PATIENCE_S and alarmed is not None:
+        done = _look(request, tests)
+        if self._bells is not None:
+            self._bells.begin()
+            self._bells.ring(partners.receivers)
+        silent = not done and self._bells is not None and self._bells.silent(partners.senders)
+        while not done:
+            now = time.perf_counter()
+            elapsed, asleep = now - since, 0.0
+            if now - start > _PATIENCE_S and alarmed is not None:
                 alarmed()
-            brief = max(elapsed, expected) <= _BRIEF_S and not (patient or crowded)
-            asleep = 0.0 if brief else nap(elapsed, expected, least)
-            if asleep:
-                time.sleep(asleep)
-            else:
+            if max(elapsed, expected) <= _BRIEF_S and not (patient or crowded):
                 os.sched_yield()
+            elif silent and self._bells is not None:
+                silent = not self._bells.listen(partners.senders, _LONGEST_NAP_S)
+                if not silent:
+                    since, expected = time.perf_counter(), 0.0
+            else:
+                asleep = nap(elapsed, expected, least)
+                time.sleep(asleep)
+            done = _look(request, tests)
         waited = time.perf_counter() - start
         # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
         # for one that stood still would make each other wait for ever.
@@ -107,3 +140,7 @@ def nap(elapsed: float, expected: float, least: float = _SHORTEST_NAP_S) -> floa
         return min(left / 2, _LONGEST_NAP_S)
     late = elapsed - 2 * expected
     return min(max(late / 8, shortest), max(10 * least, elapsed / 100))
+
+
+def _look(request: MPI.Request, tests: int) -> bool:
+    return any(request.Test() for _ in range(tests))

@@ -44,10 +44,10 @@ def results(
         "client_bytes_up": took_part * np.int64(traffic[0]),
         "client_bytes_down": took_part * np.int64(traffic[1]),
         "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
-        "evaluation_flops": np.nan_to_num(closing["evaluation_flops"]).astype(np.int64),
+        "evaluation_flops": whole(closing["evaluation_flops"]),
     }
     for field in ("samples", "steps", "model_flops"):
-        rows[field] = np.nan_to_num(training[field]).astype(np.int64)
+        rows[field] = whole(training[field])
     for field in ("delta_norm", "gradient_norm"):
         rows[field] = training[field]
     return rows
@@ -129,6 +129,11 @@ def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:
     """Return what the round would take if each client had a machine and the stated link."""
     travel = num_bytes * 8 / (link.megabits * 1e6) + (2e-3 * link.latency_ms if num_bytes else 0.0)
     return float(np.nanmax(cpu_s)) + travel if np.isfinite(cpu_s).any() else np.nan
+
+
+def whole(values: Floats) -> Ints:
+    """Return counts as integers; 0 for NaN."""
+    return np.where(np.isnan(values), 0.0, values).astype(np.int64)
 
 
 def _join(high: Floats, low: Floats) -> npt.NDArray[np.uint64]:

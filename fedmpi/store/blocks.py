@@ -12,7 +12,7 @@ import numpy as np
 from fedmpi.store.events import Round
 from fedmpi.store.schema import Array
 
-HOLD_S = 1.0
+HOLD_S = 2.0
 """A round that ends sooner after the last block was written waits, in the log alone, for the next one.
 
 HDF5 takes about as long for a block of rounds as for one (0.1 ms a dataset and flush): 2 to 5 ms, which

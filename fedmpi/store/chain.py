@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 _BETWEEN, _END = b', "digest": "', b'"}'
 _HEX = 32
@@ -35,9 +32,15 @@ class Chain:
     lines: int = 0
     digest: bytes = b""
 
-    def seal(self, body: Mapping[str, Any]) -> tuple[bytes, Chain]:
-        """Return the next line, its end included, and where the log is after it."""
-        text = json.dumps({"line": self.lines + 1, **body}, allow_nan=False).encode()
+    def seal(self, body: bytes) -> tuple[bytes, Chain]:
+        """Return the next line, its end included, and where the log is after it.
+
+        Parameters
+        ----------
+        body : bytes
+            JSON of an object that has entries.
+        """
+        text = b'{"line": %d, %b' % (self.lines + 1, body[1:])
         after = self._after(text)
         return b"".join((text[:-1], _BETWEEN, after.digest.hex().encode(), _END, b"\n")), after
 

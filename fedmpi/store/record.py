@@ -41,6 +41,7 @@ class RunRecord:
         self._file = file
         self._results = result_fields(file.extra)
         self._measurements = measurement_fields(file.extra)
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._given_up = False
 
     @classmethod
@@ -166,6 +167,8 @@ class RunRecord:
         except OSError as error:
             self._give_up(error)
         self._write(attempt)
+        sizes, fields = self._file.sizes(), {**self._results, **self._measurements}
+        self._shapes = {name: field.shape(sizes) for name, field in fields.items()}
 
     def write_round(
         self,
@@ -192,13 +195,9 @@ class RunRecord:
         """
         self._refuse_gap(index)
         assert index >= self._file.first_round, "begin_attempt comes first"
-        sizes = self._file.sizes()
         assert set(results) == set(self._results), set(results) ^ set(self._results)
-        rows = {n: self._results[n].row(value, self._results[n].shape(sizes)) for n, value in results.items()}
-        measured = {
-            n: self._measurements[n].row(value, self._measurements[n].shape(sizes))
-            for n, value in measurements.items()
-        }
+        rows = {n: self._results[n].row(value, self._shapes[n]) for n, value in results.items()}
+        measured = {n: self._measurements[n].row(value, self._shapes[n]) for n, value in measurements.items()}
         if index < self._file.rounds_completed:
             self._refuse_difference(index, rows)
         self._write(Round(index, rows, measured, utc_stamp()))

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from fedmpi.comm import waiting
 from fedmpi.comm.collectives import NAMES, Collectives
 from fedmpi.comm.seals import SEAL
 from fedmpi.errors import BadInput
@@ -54,6 +55,25 @@ def check_nobody_waits_for_a_gather(world):
     if world.is_root:
         assert np.array_equal(np.concatenate(whole), np.repeat(np.arange(world.size), 3))
     assert waited > 0.5 if world.is_root and late else waited < 0.5
+    world.comm.Barrier()
+
+
+def check_ranks_of_a_node_wake_each_other(world):
+    """Rank 0 sleeps until the last part has left; it does not look at the call every few milliseconds."""
+    if world.rank == world.size - 1:
+        time.sleep(0.35)
+    looks, look = [], waiting._look
+
+    def counted(request, tests):
+        looks.append(tests)
+        return look(request, tests)
+
+    waiting._look = counted
+    try:
+        world.collectives.gatherv(np.zeros(3), [3] * world.size, "awaited", patient=True)
+    finally:
+        waiting._look = look
+    assert 1 <= len(looks) < 20
     world.comm.Barrier()
 
 

@@ -49,6 +49,7 @@ from tests.mpi.calls import (  # noqa: E402
     check_counts,
     check_errors_are_everybodys,
     check_nobody_waits_for_a_gather,
+    check_ranks_of_a_node_wake_each_other,
 )
 from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
@@ -367,6 +368,7 @@ def main(root: Path, mpi: str) -> None:
         check_collectives(world)
         check_counts(world, world.collectives.crowded)
     check_nobody_waits_for_a_gather(world)
+    check_ranks_of_a_node_wake_each_other(world)
     world.collectives.crowded = crowded
     check_a_hold_up_is_not_remembered(world)
     check_errors_are_everybodys(world)

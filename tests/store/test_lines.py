@@ -31,7 +31,7 @@ def reseal(log, events):
     """Write a log with right numbers and digests, whatever its events say."""
     chain, content = Chain(), b""
     for event in events:
-        line, chain = chain.seal(event)
+        line, chain = chain.seal(json.dumps(event).encode())
         content += line
     log.write_bytes(content)
 

@@ -4,7 +4,7 @@ import pytest
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store.chain import Chain
-from fedmpi.store.events import NAME, Attempt, EventLog, Start, Status, body_of
+from fedmpi.store.events import NAME, Attempt, EventLog, Start, Status, json_of
 from fedmpi.store.tail import Tail
 from fedmpi.tasks.graph_classification import FIELDS
 
@@ -17,7 +17,7 @@ def lines_of(*events):
     """Return the bytes of a log of these events, line by line."""
     chain, found = Chain(), []
     for event in events:
-        line, chain = chain.seal(body_of(event))
+        line, chain = chain.seal(json_of(event))
         found.append(line)
     return found
 
