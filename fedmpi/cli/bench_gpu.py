@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fedmpi.cli.bench import alone
-from fedmpi.cli.options import Data
+from fedmpi.cli.options import Data, refuse_beside
 from fedmpi.cli.terminal import refuse_no_file, say, write
 from fedmpi.config.documents import load_json, short
 from fedmpi.config.tables import closest
@@ -18,6 +18,7 @@ from fedmpi.errors import BadInput
 
 
 def gpu(
+    context: typer.Context,
     data: Data,
     device: Annotated[str, typer.Option(help="cuda, or cpu to try the commands without a GPU.")] = "cuda",
     settings: Annotated[
@@ -54,6 +55,8 @@ def gpu(
     """
     from fedmpi.cli.bench_gpu_tables import markdown, placed
 
+    if from_:
+        refuse_beside(context, "--from measures nothing", ("from_", "page"))
     text = "" if page is None else _read(page, "--page")
     if page is not None:
         placed(text, "")

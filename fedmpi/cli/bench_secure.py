@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedmpi.cli.bench import alone, finish
-from fedmpi.cli.options import Json, whole_numbers
+from fedmpi.cli.options import Json, refuse_beside, whole_numbers
 from fedmpi.cli.terminal import say
 from fedmpi.config.documents import short
 from fedmpi.config.tables import closest
@@ -30,6 +30,7 @@ _MOST_DROPOUT = 70
 
 
 def secure(
+    context: typer.Context,
     protocols: Annotated[str, typer.Option(help="Of secagg, secagg+, lightsecagg.")] = ",".join(_PROTOCOLS),
     parameters: Annotated[str, typer.Option(help="Sizes of a model, with commas.")] = "30000,280000",
     clients: Annotated[
@@ -59,9 +60,8 @@ def secure(
     --------
     fedmpi bench secure --parameters 30000 --clients 8,16,32 --image secure.png
     """
-    if from_ and (as_json or peer):
-        raise BadInput("--from prints fits: leave --json and --peer out")
     if from_:
+        refuse_beside(context, "--from prints fits", ("from_", "image"))
         return _summed_up(from_, image)
     asked = (
         _names(protocols),

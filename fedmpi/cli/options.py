@@ -7,7 +7,7 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -186,6 +186,29 @@ class Walks:
         return WalkOptions(self.length, self.walks, self.seed)
 
 
+def refuse_beside(context: typer.Context, why: str, allowed: Collection[str]) -> None:
+    """Refuse the options of a command that mean nothing beside another one.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    why : str
+        The other option, and what it does.
+    allowed : collection of str
+        Parameters that may be given.
+
+    Raises
+    ------
+    BadInput
+    """
+    others = [each for each in context.command.params if each.name not in allowed]
+    sources = {each.opts[0]: context.get_parameter_source(str(each.name)) for each in others}
+    given = [option for option, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if given:
+        raise BadInput(f"{why}: leave {' and '.join(given)} out")
+
+
 def whole_numbers(text: str, pattern: re.Pattern[str], option: str, advice: str) -> list[int]:
     """Return an option's "1,2,3" as numbers.
 
@@ -267,6 +290,8 @@ _METAVARS = {Path: "PATH", int: "N", float: "X", bool: " "}
 
 def _with_metavar(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return a parameter whose help has a word for its value: arguments in capitals, flags nothing."""
+    if parameter.annotation is typer.Context:
+        return parameter
     kind, info = get_args(parameter.annotation)
     while get_args(kind):
         kind = get_args(kind)[0]

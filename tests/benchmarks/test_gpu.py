@@ -229,6 +229,10 @@ def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
         (("--from", "none.json"), "--from none.json: cannot read this report"),
         (("--from", "deep.json"), "--from deep.json: brackets deeper than 32 levels"),
         (("--from", "huge.json"), "--from huge.json: "),
+        (
+            ("--from", "none.json", "--device", "cpu", "--offline"),
+            "--from measures nothing: leave --offline and --device out",
+        ),
         (("--page", "none.md"), "--page none.md: No such file"),
     ):
         done = fedmpi("bench", "gpu", *options)

@@ -62,7 +62,8 @@ if "FEDMPI_FLOWER" in os.environ:  # a Python with Flower, which is no dependenc
         (["--parameters", "0"], "--parameters 0: give whole numbers from 1 to 100000000 with commas"),
         (["--peer", "missing"], "--peer missing: name a Python that has Flower"),
         (["--image", "figure.gif"], "--image figure.gif: the name must end in one of"),
-        (["--from", "missing.json", "--json"], "--from prints fits: leave --json and --peer out"),
+        (["--from", "missing.json", "--json"], "--from prints fits: leave --json out"),
+        (["--from", "missing.json", "--warmup", "1"], "--from prints fits: leave --warmup out"),
         (["--from", "missing.json"], "--from missing.json: not what 'fedmpi bench secure --json' prints"),
     ],
 )
