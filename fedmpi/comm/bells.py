@@ -1,21 +1,31 @@
-"""A bell for each rank of a node: who has sent a message rings for the ranks that wait for it."""
+"""A bell for each rank of a node: a rank that has sent its part wakes the ranks that wait for it."""
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
-_RING = struct.Struct("=qq")
-"""Rank that rings, and number of its call."""
+from mpi4py import MPI
+
+_RING = struct.Struct("=q")
+"""Number of the sender's call."""
 
 _AGAIN_S = 1e-3
 """Seconds until a ring that found a full queue is sent again."""
 
-_TEST_S = 1.0
-"""Seconds for the first rings, with which ranks find out who can ring for whom."""
+_CONNECT_S = 1.0
+"""Longest time for the first rings, by which ranks learn who reaches whom."""
+
+_MOST_RINGS = 1000
+"""Rings that are taken at a time."""
+
+_MOST_MISSED = 3
+"""Calls of a rank that were done without its ring, after which nobody waits for its rings any more."""
 
 
 class Bells:
@@ -25,7 +35,8 @@ class Bells:
     call takes 0.1 ms of it, a ring 0.01 ms.
 
     Ranks make the same calls in the same order, so a ring says by a number for which call it is. It holds
-    nothing else, and no wait ends by it: a ring that is false or lost makes a rank look too early or late.
+    nothing else, and no wait ends by it: after a false ring a rank looks at its call too early, without the
+    right one 0.1 s too late at most.
 
     Parameters
     ----------
@@ -40,9 +51,11 @@ class Bells:
 
     def __init__(self, rank: int) -> None:
         self._rank, self._call = rank, 0
-        self._others: dict[int, bytes] = {}
-        self._heard: dict[int, int] = {}
-        self._unsent: dict[int, int] = {}
+        self._addresses: dict[int, bytes] = {}
+        self._ranks: dict[bytes, int] = {}
+        self._last_call_of: dict[int, int] = {}
+        self._calls_to_ring_again: dict[int, int] = {}
+        self._missed: Counter[int] = Counter()
         self.address = b""
         try:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -54,73 +67,118 @@ class Bells:
         except OSError:
             pass
 
-    def connect(self, addresses: Mapping[int, bytes]) -> None:
-        """Learn the addresses of this node's ranks, and ring for all as a test, as all do at this time."""
-        if self.address:
-            self._others = {rank: each for rank, each in addresses.items() if each and rank != self._rank}
-        self.begin()
-        self.ring(list(self._others))
-        until = time.monotonic() + _TEST_S
-        while (self.silent(list(self._others)) or self._unsent) and time.monotonic() < until:
-            self._send_again()
-            self._poll.poll(1e3 * _AGAIN_S)
+    def connect(self, addresses: Mapping[int, bytes]) -> set[int]:
+        """Ring every rank of the node once, as all of them do now; return those whose ring has come.
 
-    def test(self) -> None:
-        """Forget the ranks that have not rung, where all have called `connect` before."""
-        if self._others:
-            self._take()
-            self._others = {rank: each for rank, each in self._others.items() if rank in self._heard}
-            self._unsent = {}
+        Parameters
+        ----------
+        addresses : mapping
+            Of the node's bells by rank.
+        """
+        if not self.address:
+            return set()
+        known = {rank: address for rank, address in addresses.items() if address and rank != self._rank}
+        self._addresses, self._ranks = known, {address: rank for rank, address in known.items()}
+        self.begin()
+        self.ring(list(known))
+        until = time.monotonic() + _CONNECT_S
+        while self.awaits_ring(list(self._addresses)) or self._calls_to_ring_again:
+            if time.monotonic() > until:
+                break
+            self.listen(_AGAIN_S)
+        return set(self._last_call_of)
+
+    def keep(self, ranks: Collection[int]) -> None:
+        """Ring only these ranks from now on, and wait for rings of no other."""
+        self._addresses = {rank: self._addresses[rank] for rank in ranks if rank in self._addresses}
+        self._calls_to_ring_again = {}
 
     def begin(self) -> None:
         """Go on to the next call."""
         self._call += 1
+        if self._addresses:
+            self._take()
 
     def ring(self, ranks: Sequence[int]) -> None:
-        """Ring for the present call at those of `ranks` that are on this node."""
+        """Ring those of `ranks` that are on this node for the present call."""
         for rank in ranks:
-            if rank in self._others:
-                self._send(rank, self._call)
+            self._ring(rank, self._call)
+        until = time.monotonic() + _AGAIN_S
+        while self._calls_to_ring_again and time.monotonic() < until:
+            os.sched_yield()
+            self._ring_again()
 
-    def silent(self, ranks: Sequence[int]) -> bool:
-        """Return whether a ring for the present call is missing, where all of `ranks` can ring."""
-        if not ranks or any(rank not in self._others for rank in ranks):
+    def awaits_ring(self, ranks: Sequence[int]) -> bool:
+        """Return whether a ring of `ranks` for the present call is to come; False if one cannot ring."""
+        if not all(rank in self._addresses for rank in ranks):
             return False
-        self._take()
-        return any(self._heard.get(rank, 0) < self._call for rank in ranks)
+        return any(self._last_call_of.get(rank, 0) < self._call for rank in ranks)
 
-    def listen(self, ranks: Sequence[int], seconds: float) -> bool:
-        """Sleep until all of `ranks` have rung for the present call, for so many seconds at most.
-
-        Returns whether they have.
-        """
+    def listen(self, seconds: float) -> bool:
+        """Sleep until a rank rings, for so many seconds at most; return whether one has."""
         until = time.monotonic() + seconds
-        while self.silent(ranks):
+        while not self._take():
             left = until - time.monotonic()
             if left <= 0:
                 return False
-            self._send_again()
-            self._poll.poll(1e3 * min(left, _AGAIN_S if self._unsent else left))
+            self._ring_again()
+            self._poll.poll(1e3 * min(left, _AGAIN_S if self._calls_to_ring_again else left))
         return True
 
-    def _send_again(self) -> None:
-        for rank, call in list(self._unsent.items()):
-            self._send(rank, call)
+    def miss(self, ranks: Sequence[int]) -> None:
+        """Note that the present call was done without the rings of some of `ranks`."""
+        for rank in ranks:
+            if self._last_call_of.get(rank, 0) < self._call:
+                self._missed[rank] += 1
+                if self._missed[rank] == _MOST_MISSED:
+                    self._addresses.pop(rank, None)
 
-    def _send(self, rank: int, call: int) -> None:
-        self._unsent.pop(rank, None)
+    def _ring_again(self) -> None:
+        for rank, call in list(self._calls_to_ring_again.items()):
+            self._ring(rank, call)
+
+    def _ring(self, rank: int, call: int) -> None:
+        self._calls_to_ring_again.pop(rank, None)
+        address = self._addresses.get(rank)
+        if address is None:
+            return
         try:
-            self._socket.sendto(_RING.pack(self._rank, call), self._others[rank])
-        except BlockingIOError:
-            self._unsent[rank] = call
-        except OSError:
-            del self._others[rank]  # it has ended, or is out of reach
+            self._socket.sendto(_RING.pack(call), address)
+        except (ConnectionRefusedError, FileNotFoundError):
+            del self._addresses[rank]  # it has ended, or is out of reach
+        except OSError:  # mostly a full queue
+            self._calls_to_ring_again[rank] = call
 
-    def _take(self) -> None:
-        """Take the rings that have come."""
-        while self._poll.poll(0):
-            message = self._socket.recv(_RING.size)
-            if len(message) == _RING.size:
-                rank, call = _RING.unpack(message)
-                if rank in self._others:
-                    self._heard[rank] = max(call, self._heard.get(rank, 0))
+    def _take(self) -> bool:
+        """Take the rings that have come; return whether there were some."""
+        found = False
+        for _ in range(_MOST_RINGS):
+            if not self._poll.poll(0):
+                break
+            message, address = self._socket.recvfrom(_RING.size)
+            rank = self._ranks.get(address)
+            if rank is not None and len(message) == _RING.size:
+                (call,) = _RING.unpack(message)
+                self._last_call_of[rank] = max(call, self._last_call_of.get(rank, 0))
+                found = True
+        return found
+
+
+def of_node(node: MPI.Comm, rank: int) -> Bells | None:
+    """Return the bells of a node's ranks that reach each other; None for a rank alone (a collective call).
+
+    Parameters
+    ----------
+    node : communicator
+        Of the ranks of this node.
+    rank : int
+        Number of this rank in the run.
+    """
+    if node.size == 1:
+        return None
+    bells = Bells(rank)
+    addresses = dict(node.allgather((rank, bells.address)))
+    heard = bells.connect(addresses)
+    found = dict(node.allgather((rank, heard)))
+    bells.keep([other for other in heard if rank in found[other]])
+    return bells

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from fedmpi.comm.waiting import Partners, Waits
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
 """Order of the collectives in every count."""
 
+Way = Literal["from root", "to root", "to all"]
+"""Where the messages of a call go."""
+
 Array = npt.NDArray[Any]
 Buffer = TypeVar("Buffer", bound=Any)
 
@@ -34,10 +37,10 @@ class Collectives:
     to the collective or gets from it: Bcast, the message; Gatherv and Reduce, what
     the rank contributes, with the `SEAL` of a gathered part; Scatterv, what it receives; Ibarrier, nothing.
 
-    A call with a `place` is waited for asleep: who waits leaves the core to those that compute. How long the
-    last calls at that place took says when to look. Others are blocking MPI calls; where ranks are `crowded`
-    they are waited for asleep, too. ``blocking`` calls block there as well: not every MPI that knows GPUs
-    takes their memory without.
+    A call with a `place` is waited for asleep: a rank that waits leaves the core to those that compute. The
+    bells of the node say when to look; for other nodes it is how long the last calls at that place took.
+    Calls without one are blocking MPI calls; where ranks are `crowded` they are waited for asleep, too.
+    ``blocking`` calls block there as well: not every MPI that knows GPUs takes their memory without.
 
     The ``kind`` of a call, its `place` by default, names its messages in an audit. A listener on every rank
     makes all calls audited; rank 0's is told of what reaches rank 0 and of what it sends. Of a reduction an
@@ -49,7 +52,7 @@ class Collectives:
     crowded : bool
         Whether ranks have to share cores anywhere; the same on all.
     bells : Bells, optional
-        Of this node's ranks, where there are several.
+        Bells of this node's ranks; None if it has one rank.
     """
 
     def __init__(self, comm: MPI.Intracomm, crowded: bool = False, bells: Bells | None = None) -> None:
@@ -293,7 +296,7 @@ class Collectives:
         return time.perf_counter() - start
 
     def _sleep(
-        self, request: MPI.Request, way: str, place: str = "", size: int = 0, *, patient: bool = False
+        self, request: MPI.Request, way: Way, place: str = "", size: int = 0, *, patient: bool = False
     ) -> None:
         alarmed = partial(alarm.check, self._comm) if self.is_root else None
         self._waits.sleep(
@@ -307,9 +310,10 @@ class Collectives:
         )
 
 
-def _partners(rank: int, size: int) -> dict[str, Partners]:
+def _partners(rank: int, size: int) -> dict[Way, Partners]:
     """Return the ranks from which this one gets messages, and to which it sends some, by a call's way."""
     others = [other for other in range(size) if other != rank]
+    ways: dict[Way, Partners]
     if rank == 0:
         ways = {"from root": Partners([], others), "to root": Partners(others, [])}
     else:

@@ -56,7 +56,7 @@ class Waits:
     Parameters
     ----------
     bells : Bells, optional
-        Of this node's ranks, where there are several.
+        Bells of this node's ranks; None if it has one rank.
     """
 
     def __init__(self, bells: Bells | None = None) -> None:
@@ -90,7 +90,7 @@ class Waits:
         size : int, optional
             Bytes of the call.
         partners : Partners, optional
-            Ranks that ring for this one, and for which it rings; the call is due when all have rung.
+            Whose rings to wait for, and whom to ring. The call is due when all senders have rung.
         patient : bool, optional
             Nobody waits for the rank that sleeps.
         crowded : bool, optional
@@ -102,11 +102,12 @@ class Waits:
         earlier = self._earlier.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected, least = min(earlier, default=0.0), _DUE_NAP_S if patient else _SHORTEST_NAP_S
         asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
-        done = _look(request, tests)
         if self._bells is not None:
             self._bells.begin()
+        done = _look(request, tests)
+        if self._bells is not None:
             self._bells.ring(partners.receivers)
-        silent = not done and self._bells is not None and self._bells.silent(partners.senders)
+        awaited = not done and self._bells is not None and self._bells.awaits_ring(partners.senders)
         while not done:
             now = time.perf_counter()
             elapsed, asleep = now - since, 0.0
@@ -114,14 +115,18 @@ class Waits:
                 alarmed()
             if max(elapsed, expected) <= _BRIEF_S and not (patient or crowded):
                 os.sched_yield()
-            elif silent and self._bells is not None:
-                silent = not self._bells.listen(partners.senders, _LONGEST_NAP_S)
-                if not silent:
+            elif awaited and self._bells is not None:
+                # One look for each ring: a large part leaves its rank only when this one looks.
+                asleep = 0.0 if self._bells.listen(_LONGEST_NAP_S) else _LONGEST_NAP_S
+                awaited = self._bells.awaits_ring(partners.senders)
+                if not awaited:
                     since, expected = time.perf_counter(), 0.0
             else:
                 asleep = nap(elapsed, expected, least)
                 time.sleep(asleep)
             done = _look(request, tests)
+        if awaited and asleep and self._bells is not None:
+            self._bells.miss(partners.senders)
         waited = time.perf_counter() - start
         # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
         # for one that stood still would make each other wait for ever.

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from mpi4py import MPI
 
 from fedmpi.comm import alarm, launch
-from fedmpi.comm.bells import Bells
+from fedmpi.comm.bells import of_node
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.interrupt import Stopped, leave, release
 from fedmpi.comm.settings import crowded
@@ -42,16 +42,11 @@ class World:
         local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
         self.local_rank: int = local.rank
         threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
-        bells = Bells(self.rank) if local.size > 1 else None
-        mine = {"rank": self.rank, "host": "", "cores": sorted(os.sched_getaffinity(0))}
-        places = local.allgather({**mine, "bell": b"" if bells is None else bells.address})
+        places = local.allgather({"rank": self.rank, "host": "", "cores": sorted(os.sched_getaffinity(0))})
         self.node_ranks: list[int] = [place["rank"] for place in places]
+        bells = of_node(local, self.rank)
         local.Free()
-        if bells is not None:
-            bells.connect({place["rank"]: place["bell"] for place in places})
         shared = bool(self.comm.allreduce(int(bool(crowded(places, threads))), op=MPI.MAX))
-        if bells is not None:
-            bells.test()  # no rank leaves the reduction before all have rung
         self.collectives = Collectives(self.comm, shared, bells)
         release()
 

@@ -44,10 +44,10 @@ def results(
         "client_bytes_up": took_part * np.int64(traffic[0]),
         "client_bytes_down": took_part * np.int64(traffic[1]),
         "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
-        "evaluation_flops": whole(closing["evaluation_flops"]),
+        "evaluation_flops": _counts(closing["evaluation_flops"]),
     }
     for field in ("samples", "steps", "model_flops"):
-        rows[field] = whole(training[field])
+        rows[field] = _counts(training[field])
     for field in ("delta_norm", "gradient_norm"):
         rows[field] = training[field]
     return rows
@@ -131,7 +131,7 @@ def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:
     return float(np.nanmax(cpu_s)) + travel if np.isfinite(cpu_s).any() else np.nan
 
 
-def whole(values: Floats) -> Ints:
+def _counts(values: Floats) -> Ints:
     """Return counts as integers; 0 for NaN."""
     return np.where(np.isnan(values), 0.0, values).astype(np.int64)
 

@@ -92,7 +92,10 @@ def body_of(event: Event) -> dict[str, Any]:
 
 
 def json_of(event: Event) -> bytes:
-    """Return the event as JSON; the numbers of a round in a fifth of the time that `json` takes."""
+    """Return the event as JSON; the numbers of a round in a fifth of the time that `json` takes.
+
+    `exact.encode` leaves no NaN and no infinity among them, which `to_json` would write in its own way.
+    """
     body = body_of(event)
     numbers = {part: body.pop(part) for part in _NUMBERS} if isinstance(event, Round) else {}
     text = json.dumps(body, allow_nan=False).encode()

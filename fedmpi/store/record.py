@@ -194,7 +194,7 @@ class RunRecord:
             round before it is missing, or the disk is full.
         """
         self._refuse_gap(index)
-        assert index >= self._file.first_round, "begin_attempt comes first"
+        assert self._shapes and index >= self._file.first_round, "begin_attempt comes first"
         assert set(results) == set(self._results), set(results) ^ set(self._results)
         rows = {n: self._results[n].row(value, self._shapes[n]) for n, value in results.items()}
         measured = {n: self._measurements[n].row(value, self._shapes[n]) for n, value in measurements.items()}

@@ -11,16 +11,33 @@ import pytest
 from fedmpi.comm.bells import Bells
 from fedmpi.comm.waiting import Partners, Waits
 
+QUEUE = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
+
 
 def connected(count):
     """Return the bells of so many ranks that know each other."""
-    all = [Bells(rank) for rank in range(count)]
-    addresses = {rank: bells.address for rank, bells in enumerate(all)}
-    for bells in all:
-        bells.connect(addresses)
-    for bells in all:
-        bells.test()
-    return all
+    ranks = [Bells(rank) for rank in range(count)]
+    addresses = {rank: bells.address for rank, bells in enumerate(ranks)}
+    heard = [set() for _ in ranks]
+
+    def connect(rank):
+        heard[rank] = ranks[rank].connect(addresses)
+
+    threads = [threading.Thread(target=connect, args=[rank]) for rank in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for rank, bells in enumerate(ranks):
+        assert heard[rank] == set(range(count)) - {rank}
+        bells.keep(heard[rank])
+    return ranks
+
+
+def receive(bells):
+    """Take all rings that have come."""
+    while bells.listen(0.0):
+        pass
 
 
 class Request:
@@ -38,71 +55,74 @@ def test_a_call_is_due_when_all_have_rung_for_it():
     first, *others = connected(3)
     for bells in (first, *others):
         bells.begin()
-    assert first.silent([1, 2])
+    assert first.awaits_ring([1, 2])
     others[0].ring([0])
-    assert first.silent([1, 2]) and not first.silent([1])
+    assert first.listen(1.0)
+    assert first.awaits_ring([1, 2]) and not first.awaits_ring([1])
     others[1].ring([0])
-    assert not first.silent([1, 2])
+    assert first.listen(1.0)
+    assert not first.awaits_ring([1, 2])
 
 
-def test_a_ring_that_comes_early_is_kept_for_its_call_and_one_that_is_late_is_not_for_the_next():
+def test_an_early_ring_counts_for_its_call_and_a_late_one_not_for_the_next():
     first, second = connected(2)
     for _ in range(2):
         second.begin()
         second.ring([0])
     for _ in range(2):
         first.begin()
-        assert not first.silent([1])
+        assert not first.awaits_ring([1])
     first.begin()
-    assert first.silent([1])
+    assert first.awaits_ring([1])
 
 
-def test_who_listens_sleeps_until_the_last_ring():
-    first, *others = connected(3)
+def test_a_rank_that_listens_sleeps_until_a_ring():
+    first, second = connected(2)
     first.begin()
 
     def ring():
-        for bells in others:
-            time.sleep(0.1)
-            bells.begin()
-            bells.ring([0])
+        time.sleep(0.2)
+        second.begin()
+        second.ring([0])
 
     thread = threading.Thread(target=ring)
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.thread_time()
     thread.start()
-    before = time.thread_time()
-    assert first.listen([1, 2], 60)
-    used = time.thread_time() - before
-    thread.join()
+    assert first.listen(60.0)
+    assert time.thread_time() - used < 0.05
     assert 0.15 < time.perf_counter() - start < 30
-    assert used < 0.05
+    thread.join()
 
 
-def test_who_hears_nothing_listens_no_longer_than_it_is_told():
+def test_a_rank_that_hears_nothing_listens_no_longer_than_it_is_told():
     first, _ = connected(2)
-    first.begin()
     start = time.perf_counter()
-    assert not first.listen([1], 0.05)
+    assert not first.listen(0.05)
     assert time.perf_counter() - start >= 0.04
 
 
 def test_a_ring_that_finds_a_full_queue_is_sent_again():
     first, second = connected(2)
-    rings = 4 * int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
-    for _ in range(rings):
+    for _ in range(4 * QUEUE):
         second.begin()
         second.ring([0])
+    for _ in range(4 * QUEUE):
         first.begin()
-    assert first.silent([1])  # the first ones are there
-    second.begin()
-    assert not second.listen([0], 0.01)  # while it waits itself, it rings again
-    assert not first.silent([1])
+    assert first.awaits_ring([1])  # the first rings are there, the last are not
+    second.listen(0.01)  # while it waits itself, it rings again
+    receive(first)
+    assert not first.awaits_ring([1])
 
 
-def test_ranks_of_other_nodes_cannot_ring():
-    first, _ = connected(2)
-    first.begin()
-    assert not first.silent([1, 2])  # so that the wait looks at the call instead
+def test_rings_are_taken_also_where_a_rank_of_another_node_is_awaited():
+    first, second = connected(2)
+    for _ in range(4 * QUEUE):
+        for bells in (first, second):
+            bells.begin()
+        second.ring([0])
+        assert not first.awaits_ring([1, 2])  # so that the wait looks at the call now and then
+    receive(first)
+    assert not first.awaits_ring([1])
     first.ring([2])
 
 
@@ -111,15 +131,17 @@ def test_a_rank_that_has_ended_is_rung_no_more():
     second._socket.close()
     first.begin()
     first.ring([1])
-    assert not first.silent([1])
+    assert not first.awaits_ring([1])
 
 
-def test_bells_that_do_not_reach_each_other_are_given_up():
-    bells = Bells(0)
-    bells.connect({0: bells.address, 1: b"\0no such bell"})
-    bells.test()
+def test_ranks_that_do_not_reach_each_other_do_not_wait_for_rings():
+    bells, strange = Bells(0), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    strange.bind("")
+    assert bells.connect({0: bells.address, 1: b"\0no such bell", 2: strange.getsockname(), 3: b""}) == set()
+    bells.keep([])
     bells.begin()
-    assert not bells.silent([1])
+    assert not bells.awaits_ring([1]) and not bells.awaits_ring([2]) and not bells.awaits_ring([3])
+    strange.close()
 
 
 def test_without_sockets_there_are_no_bells(monkeypatch):
@@ -129,29 +151,37 @@ def test_without_sockets_there_are_no_bells(monkeypatch):
     monkeypatch.setattr(socket, "socket", refused)
     bells = Bells(0)
     assert bells.address == b""
-    bells.connect({0: b"", 1: b"\0other"})
-    bells.test()
+    assert bells.connect({0: b"", 1: b"\0other"}) == set()
+    bells.keep([])
     bells.begin()
     bells.ring([1])
-    assert not bells.silent([1])
+    assert not bells.awaits_ring([1])
 
 
-@pytest.mark.parametrize("message", [b"", b"x", b"\xff" * 16, b"\x01" * 4000, struct.pack("=qq", 7, 2**62)])
+def test_many_ranks_find_each_other_though_their_queues_are_short():
+    count = 4 * min(QUEUE, 20)
+    for bells in connected(count):
+        bells.begin()
+        assert bells.awaits_ring(sorted(set(range(count)) - {bells._rank}))
+
+
+@pytest.mark.parametrize("message", [b"", b"x", b"\xff" * 8, b"\x01" * 4000, struct.pack("=q", 2**62)])
 def test_what_no_rank_has_sent_is_no_ring(message):
     first, _ = connected(2)
     first.begin()
     stranger = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     stranger.sendto(message, first.address)
-    assert first.silent([1])
+    assert not first.listen(0.0)
+    assert first.awaits_ring([1])
     stranger.close()
 
 
-def test_a_wait_looks_once_when_it_has_been_rung():
+def test_a_wait_looks_once_for_each_ring():
     first, second = connected(2)
     happened = threading.Event()
 
     def send():
-        time.sleep(0.2)
+        time.sleep(0.25)
         happened.set()
         second.begin()
         second.ring([0])
@@ -161,18 +191,29 @@ def test_a_wait_looks_once_when_it_has_been_rung():
     request = Request(happened.is_set)
     Waits(first).sleep(request, "plan", partners=Partners([1], []), crowded=True)
     thread.join()
-    assert request.tests < 20  # three for each look: at the beginning, after 0.1 s, at the ring
+    assert request.tests < 20  # three for each look: at the beginning, every 0.1 s, at the ring
 
 
-def test_a_wait_ends_without_a_ring_and_in_spite_of_a_false_one():
+def wait(bells, seconds):
+    """Wait for a call that is done after so many seconds."""
+    until = time.perf_counter() + seconds
+    Waits(bells).sleep(Request(lambda: time.perf_counter() > until), partners=Partners([1], []), crowded=True)
+    assert time.perf_counter() > until
+
+
+def test_a_wait_does_not_end_by_a_ring():
     first, second = connected(2)
     for _ in range(50):
         second.begin()
     second.ring([0])  # for a call long after the present one
-    until = time.perf_counter() + 0.3
-    Waits(first).sleep(Request(lambda: time.perf_counter() > until), partners=Partners([1], []), crowded=True)
-    assert time.perf_counter() > until
+    wait(first, 0.3)
+
+
+def test_a_wait_ends_without_a_ring_and_after_three_such_waits_none_is_expected():
     first, _ = connected(2)
-    until = time.perf_counter() + 0.3
-    Waits(first).sleep(Request(lambda: time.perf_counter() > until), partners=Partners([1], []), crowded=True)
-    assert until < time.perf_counter() < until + 5
+    for _ in range(3):
+        first.begin()
+        assert first.awaits_ring([1])
+        wait(first, 0.05)
+    first.begin()
+    assert not first.awaits_ring([1])

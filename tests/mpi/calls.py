@@ -42,18 +42,18 @@ def check_counts(world, crowded):
     }
 
 
-def check_nobody_waits_for_a_gather(world):
-    """At a named place rank 0 alone waits for who comes late; the others go on."""
-    counts = [3] * world.size
+def check_nobody_waits_for_a_gather(world, length):
+    """At a named place rank 0 alone waits for a rank that comes late; the others go on, after large parts too."""
+    counts = [length] * world.size
     late = world.size - 1
     if late and world.rank == late:
         time.sleep(1)
     start = time.perf_counter()
-    part = np.full(3, world.rank)
+    part = np.full(length, world.rank)
     whole = world.collectives.gatherv(part, counts, "somewhere")
     waited = time.perf_counter() - start
     if world.is_root:
-        assert np.array_equal(np.concatenate(whole), np.repeat(np.arange(world.size), 3))
+        assert np.array_equal(np.concatenate(whole), np.repeat(np.arange(world.size), length))
     assert waited > 0.5 if world.is_root and late else waited < 0.5
     world.comm.Barrier()
 

@@ -367,7 +367,8 @@ def main(root: Path, mpi: str) -> None:
     for world.collectives.crowded in (False, True):
         check_collectives(world)
         check_counts(world, world.collectives.crowded)
-    check_nobody_waits_for_a_gather(world)
+    for length in (3, 100_000):
+        check_nobody_waits_for_a_gather(world, length)
     check_ranks_of_a_node_wake_each_other(world)
     world.collectives.crowded = crowded
     check_a_hold_up_is_not_remembered(world)
