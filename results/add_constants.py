@@ -1,4 +1,6 @@
-"""Fills blank `constant_score` in files of `fedmpi report --csv`, in place, for runs that did not record it.
+"""Fills blank constants in files of `fedmpi report --csv`, in place, for runs that did not record them.
+
+These are `constant_score`, and `constant_NAME` of further metrics.
 
 Nothing is trained. Rows whose settings are those of no case of their suite stay as they are.
 
@@ -16,6 +18,7 @@ from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.constant import Scores, constants
+from fedmpi.metrics.metric import METRICS
 from fedmpi.registry.check import check_suite
 from fedmpi.store import disk
 
@@ -23,12 +26,12 @@ from fedmpi.store import disk
 def main(path: Path) -> None:
     """Fill one file."""
     source, found = DataSource.from_environment(), rows.read(path)
-    lacking = [row for row in found if not row["constant_score"]]
+    lacking = [(row, blank) for row in found if (blank := _blank(row))]
     known: dict[tuple[str, ...], Scores] = {}
     filled = 0
-    for name in dict.fromkeys(row["suite"] for row in lacking):
+    for name in dict.fromkeys(row["suite"] for row, _ in lacking):
         cases = {each.case.digest(): each for each in check_suite(read(locations.find(name)))}
-        for row in lacking:
+        for row, blank in lacking:
             checked = cases.get(row["config_digest"]) if row["suite"] == name else None
             if checked is None or checked.algorithm.pools:
                 continue
@@ -37,13 +40,21 @@ def main(path: Path) -> None:
             if place not in known:
                 source.prepare(case.dataset.name)
                 known[place] = constants(case, source)
-            score = known[place].of(row["metric"], row["client"])
-            if score is not None:
-                row["constant_score"], filled = str(score), filled + 1
+            for column, metric in blank.items():
+                score = known[place].of(metric, row["client"])
+                if score is not None:
+                    row[column], filled = str(score), filled + 1
     text = io.StringIO(newline="")
     rows.write(found, text)
     disk.write_whole(path, text.getvalue().encode())
-    sys.stdout.write(f"{path}: {filled} of {len(lacking)} blank cells filled\n")
+    sys.stdout.write(f"{path}: {filled} of {sum(len(blank) for _, blank in lacking)} blank cells filled\n")
+
+
+def _blank(row: dict[str, str]) -> dict[str, str]:
+    """Return the columns of constants that a row lacks, with their metrics."""
+    further = {f"constant_{name}": name for name in METRICS if row.get(name)}
+    wanted = {"constant_score": row["metric"], **further}
+    return {column: metric for column, metric in wanted.items() if not row.get(column)}
 
 
 for each in sys.argv[1:]:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.metrics import clients, selection
-from fedmpi.metrics.metric import ACCURACY, Metric
+from fedmpi.metrics.clustering import one_cluster
+from fedmpi.metrics.metric import ACCURACY, CLUSTERING_F1, Metric
 from fedmpi.store.reader import Run
 
 Float = npt.NDArray[np.float64]
@@ -132,6 +133,8 @@ def constant(run: Run, metric: Metric) -> float:
     """
     if metric.scope == "client" and (own := constant_by_client(run, metric)) is not None:
         return clients.mean(own)
+    if metric == CLUSTERING_F1 and "class_counts" in run.partition:
+        return one_cluster(run.partition["class_counts"].sum(axis=0)).macro_f1
     stored = run.partition.get(f"constant_{metric.name}")
     if not math.isnan(metric.constant) or stored is None:
         return metric.constant

@@ -12,7 +12,10 @@ from fedmpi.case.schema import Case
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.federation import load, task_of_case
+from fedmpi.metrics.clustering import one_cluster
+from fedmpi.metrics.metric import CLUSTERING_F1
 from fedmpi.partition.partition import Partition, make
+from fedmpi.partition.table import describe
 from fedmpi.tasks.base import Constants, Task
 from fedmpi.tasks.trial import constants_of, guard
 
@@ -76,4 +79,7 @@ def constants(case: Case, source: DataSource) -> Scores:
         for name, values in task.partition().items()
         if name.startswith(_STORED)
     }
+    if CLUSTERING_F1 in task.metrics:
+        counts = describe(partition, raws).class_counts.sum(axis=0)
+        stored[CLUSTERING_F1.name] = one_cluster(counts).macro_f1
     return Scores(own, known | stored)

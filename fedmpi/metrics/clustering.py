@@ -75,6 +75,12 @@ def agreement(labels: Ints, clusters: Ints) -> ClusterScore:
     return ClusterScore(float(right.sum() / len(labels)), float(f1[: int(labels.max()) + 1].mean()))
 
 
+def one_cluster(counts: Ints) -> ClusterScore:
+    """Return how well one cluster with all graphs agrees with classes of so many graphs [C]."""
+    share = counts.max() / counts.sum()
+    return ClusterScore(float(share), float(2 * share / (1 + share) / len(counts)))
+
+
 def can_probe(labels: Ints) -> bool:
     """Return whether there are two classes at least with a graph in every fold of `probe`."""
     return int((np.bincount(labels) >= _FOLDS).sum()) >= 2

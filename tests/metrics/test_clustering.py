@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from fedmpi.metrics.clustering import agreement, can_probe, probe, score, unit
+from fedmpi.metrics.clustering import agreement, can_probe, one_cluster, probe, score, unit
 
 
 def singletons(counts, alone):
@@ -37,6 +37,13 @@ def test_four_right_singletons_of_five():
     assert round(100 * found.accuracy, 2) == 17.5
     found = agreement(*singletons([100] * 6, [[1], [0], [200], [300], [400]]))
     assert round(100 * found.accuracy, 2) == 17.33
+
+
+@pytest.mark.parametrize("counts", [[663, 450], [100] * 6, [7, 0, 3]])
+def test_one_cluster_scores_what_its_agreement_is(counts):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    found, wanted = one_cluster(np.array(counts)), agreement(labels, np.zeros_like(labels))
+    assert (found.accuracy, found.macro_f1) == pytest.approx((wanted.accuracy, wanted.macro_f1))
 
 
 def test_clusters_are_matched_to_classes():
