@@ -4,14 +4,19 @@ import numpy as np
 import pytest
 import torch
 
+from fedmpi.analysis import rows
+from fedmpi.config.suite import read
 from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.engine.constant import constants
 from fedmpi.graphs.batch import Batch
 from fedmpi.metrics import clustering
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives.options import InfoGraphOptions
 from fedmpi.objectives.unsupervised import network_of
+from fedmpi.registry.check import check_suite
 from fedmpi.seeds import Purpose, key
 from fedmpi.store import embeddings
 from fedmpi.store.reader import load_run
@@ -201,3 +206,15 @@ def test_vectors_of_unit_length_are_clustered_where_asked_for(runs):
         scored = clustering.score(unit, found["labels"], seed)
         assert run.results["clustering_accuracy"][place] == scored.accuracy
         assert run.results["clustering_f1"][place] == scored.macro_f1
+
+
+def test_rows_have_what_one_cluster_scores(runs, tmp_path):
+    (run,) = runs("infograph", rounds=1, more="evaluation = { embeddings = [1] }").values()
+    (labels,) = (found["labels"] for found in embeddings.load(run.folder).values())
+    same = clustering.agreement(labels, np.zeros_like(labels))
+    for row in rows.client_rows(run):
+        scored = row["constant_score"], row["constant_clustering_f1"]
+        assert scored == pytest.approx((same.accuracy, same.macro_f1))
+    (checked,) = check_suite(read(tmp_path / "suite.toml"))
+    found = constants(checked.case, DataSource.from_environment())
+    assert found.of("clustering_f1", rows.ALL) == pytest.approx(same.macro_f1)
