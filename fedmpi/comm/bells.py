@@ -42,11 +42,6 @@ class Bells:
     ----------
     rank : int
         Number of this rank.
-
-    Attributes
-    ----------
-    address : bytes
-        Of this rank's bell, an abstract Unix socket; empty where the system has none.
     """
 
     def __init__(self, rank: int) -> None:
@@ -56,16 +51,18 @@ class Bells:
         self._last_call_of: dict[int, int] = {}
         self._calls_to_ring_again: dict[int, int] = {}
         self._missed: Counter[int] = Counter()
-        self.address = b""
+
+    def open(self) -> bytes:
+        """Open this rank's bell and return its address, an abstract Unix socket; empty if there are none."""
         try:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.bind("")  # the system chooses a name
-            self._socket.setblocking(False)
-            self._poll = select.poll()
-            self._poll.register(self._socket, select.POLLIN)
-            self.address = bytes(self._socket.getsockname())
         except OSError:
-            pass
+            return b""
+        self._socket.setblocking(False)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+        return bytes(self._socket.getsockname())
 
     def connect(self, addresses: Mapping[int, bytes]) -> set[int]:
         """Ring every rank of the node once, as all of them do now; return those whose ring has come.
@@ -75,7 +72,7 @@ class Bells:
         addresses : mapping
             Of the node's bells by rank.
         """
-        if not self.address:
+        if not addresses.get(self._rank):
             return set()
         known = {rank: address for rank, address in addresses.items() if address and rank != self._rank}
         self._addresses, self._ranks = known, {address: rank for rank, address in known.items()}
@@ -164,8 +161,8 @@ class Bells:
         return found
 
 
-def of_node(node: MPI.Comm, rank: int) -> Bells | None:
-    """Return the bells of a node's ranks that reach each other; None for a rank alone (a collective call).
+def of_node(node: MPI.Comm, rank: int) -> Bells:
+    """Return the bells of a node's ranks that reach each other (a collective call).
 
     Parameters
     ----------
@@ -174,10 +171,10 @@ def of_node(node: MPI.Comm, rank: int) -> Bells | None:
     rank : int
         Number of this rank in the run.
     """
-    if node.size == 1:
-        return None
     bells = Bells(rank)
-    addresses = dict(node.allgather((rank, bells.address)))
+    if node.size == 1:
+        return bells
+    addresses = dict(node.allgather((rank, bells.open())))
     heard = bells.connect(addresses)
     found = dict(node.allgather((rank, heard)))
     bells.keep([other for other in heard if rank in found[other]])

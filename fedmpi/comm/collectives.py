@@ -52,7 +52,7 @@ class Collectives:
     crowded : bool
         Whether ranks have to share cores anywhere; the same on all.
     bells : Bells, optional
-        Bells of this node's ranks; None if it has one rank.
+        Bells of this node's ranks; by default nobody rings.
     """
 
     def __init__(self, comm: MPI.Intracomm, crowded: bool = False, bells: Bells | None = None) -> None:

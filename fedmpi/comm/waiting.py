@@ -56,11 +56,11 @@ class Waits:
     Parameters
     ----------
     bells : Bells, optional
-        Bells of this node's ranks; None if it has one rank.
+        Bells of this node's ranks; by default nobody rings.
     """
 
     def __init__(self, bells: Bells | None = None) -> None:
-        self._bells = bells
+        self._bells = bells or Bells(0)
         self._earlier: dict[str, deque[float]] = {}
 
     def sleep(
@@ -102,12 +102,10 @@ class Waits:
         earlier = self._earlier.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected, least = min(earlier, default=0.0), _DUE_NAP_S if patient else _SHORTEST_NAP_S
         asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
-        if self._bells is not None:
-            self._bells.begin()
+        self._bells.begin()
         done = _look(request, tests)
-        if self._bells is not None:
-            self._bells.ring(partners.receivers)
-        awaited = not done and self._bells is not None and self._bells.awaits_ring(partners.senders)
+        self._bells.ring(partners.receivers)
+        awaited = not done and self._bells.awaits_ring(partners.senders)
         while not done:
             now = time.perf_counter()
             elapsed, asleep = now - since, 0.0
@@ -115,7 +113,7 @@ class Waits:
                 alarmed()
             if max(elapsed, expected) <= _BRIEF_S and not (patient or crowded):
                 os.sched_yield()
-            elif awaited and self._bells is not None:
+            elif awaited:
                 # One look for each ring: a large part leaves its rank only when this one looks.
                 asleep = 0.0 if self._bells.listen(_LONGEST_NAP_S) else _LONGEST_NAP_S
                 awaited = self._bells.awaits_ring(partners.senders)
@@ -125,7 +123,7 @@ class Waits:
                 asleep = nap(elapsed, expected, least)
                 time.sleep(asleep)
             done = _look(request, tests)
-        if awaited and asleep and self._bells is not None:
+        if awaited and asleep:
             self._bells.miss(partners.senders)
         waited = time.perf_counter() - start
         # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
