@@ -28,7 +28,7 @@ from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, about, case_of, pose
 from fedmpi.reproduction.results import Key, Repetition, Results
 from fedmpi.reproduction.sequential import SPENDING
-from fedmpi.store import disk
+from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import load_run
 
 _MAX_SEEDS = 30
@@ -74,7 +74,7 @@ def until_decided(
     show(expectation_table(deciders.standings(), design))
     if deciding.dry_run:
         return 0
-    with disk.alone(root, f"{root}: another sweep --until-decided works there; wait for its end"):
+    with in_turn(root, f"{root}: another sweep --until-decided works there; wait for its end"):
         _keep(root / _DESIGN, design, options.overrides)
         code = deciders.run(share, budget)
     found = deciders.standings()

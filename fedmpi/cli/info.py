@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from fedmpi.comm.settings import advice
 from fedmpi.comm.start import load_world
 from fedmpi.errors import FedmpiError
 from fedmpi.registry.kinds import KINDS
+from fedmpi.store import disk
 from fedmpi.store.provenance import PACKAGES, collect
 
 
@@ -47,6 +49,7 @@ def _facts() -> int:
             versions[package] = "not installed"
     facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions}
     facts |= {"found": {kind.title: list(kind) for kind in KINDS}}
+    facts |= {"file_locks_here": disk.system_locks(Path())}
     facts |= {"settings": advice(os.environ, "", []), "energy": energy.host().describe(), **collect()}
     sys.stdout.write(json.dumps(facts, indent=2, default=str) + "\n")
     return 0

@@ -32,7 +32,7 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
-from fedmpi.store import disk
+from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import Run, load_run
 
 TRACKS = ("graphs", "nodes")
@@ -134,7 +134,7 @@ def _earlier(some: Track, target: Path) -> list[Row]:
 
 def _add_winners(whole: Track, new: Mapping[Pair, Settings]) -> None:
     """Put winners into the suite of the winners, in the place of earlier ones of the same pairs."""
-    with disk.alone(whole.tuned_file.parent):
+    with in_turn(whole.tuned_file.parent):
         winners = tracks.merged(whole, tracks.stored(whole), new)
         if not winners:
             raise BadInput(
@@ -182,7 +182,7 @@ def _ended(plan: Sequence[Planned]) -> list[Run]:
 def _add_rows(some: Track, target: Path, found: dict[str, list[Run]]) -> None:
     """Put the rows of runs into a file, in the place of earlier ones of the same cases."""
     new: list[Row] = []
-    with disk.alone(target.parent):
+    with in_turn(target.parent):
         earlier = _earlier(some, target)
         for stage, runs in found.items():
             new += rows_of(some, runs, stage, earlier)
@@ -222,7 +222,7 @@ def constants(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin
 def _add_constants(whole: Track, federations: Sequence[str], target: Path, source: DataSource) -> None:
     """Put the constants of some federations into the file beside the rows, in the place of earlier ones."""
     path, new = constants_file(target), _constants(whole, federations, SEEDS, source)
-    with disk.alone(path.parent):
+    with in_turn(path.parent):
         kept = [each for each in read_constants(path) if (each.data, each.seed) not in new]
         listed = [each for each in (*kept, *chain(*new.values())) if each.data in whole.federations]
         listed.sort(key=lambda each: (whole.federations.index(each.data), each.seed, each.metric))

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-import h5py
 import numpy as np
 
 from fedmpi.store.events import Round
+from fedmpi.store.hdf5 import h5py
 from fedmpi.store.schema import Array
 
 HOLD_S = 2.0

@@ -9,13 +9,12 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import BinaryIO
 
-from fedmpi.errors import BadInput, RunFailed
+from fedmpi.errors import RunFailed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
@@ -86,35 +85,20 @@ def try_writing(folder: Path) -> None:
         raise OSError(error.errno, error.strerror, str(present)) from None
 
 
-@contextmanager
-def alone(folder: Path, refusal: str = "") -> Iterator[None]:
-    """Have no other process in here with the same folder, for what reads a file of it and then replaces it.
+def system_locks(folder: Path) -> dict[str, str]:
+    """Return for each of the system's two kinds of file lock whether a folder has it, or why not.
 
-    The folder is made. A file system without locks is trusted to have one process only.
-
-    Parameters
-    ----------
-    folder : Path
-    refusal : str
-        What to say where another process is in here; blank: wait for it.
-
-    Raises
-    ------
-    BadInput
-        The refusal.
+    fedmpi needs neither; other programs on the same files may.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    answers = {}
+    for name, take in (("flock", fcntl.flock), ("fcntl", fcntl.lockf)):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
-        except BlockingIOError:
-            raise BadInput(refusal) from None
-        except OSError:
-            pass
-        yield
-    finally:
-        os.close(descriptor)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                take(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            answers[name] = "yes"
+        except OSError as error:
+            answers[name] = f"no: {error.strerror}"
+    return answers
 
 
 class Placed:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from fedmpi.store import digests, meanings
 from fedmpi.store.events import Attempt, Start
+from fedmpi.store.hdf5 import h5py, open_file
 from fedmpi.store.schema import (
     PHASES,
     SCHEMA_VERSION,
@@ -33,17 +33,17 @@ from fedmpi.store.schema import (
 STATUS, REASON, STAMP = "S16", "S1024", "S32"
 REASON_BYTES = 1024
 _STRUCTURE_BYTES = 128 * 1024
-_FORMAT: Mapping[str, Any] = {"libver": ("v108", "v108"), "locking": "best-effort"}
+_FORMAT: Mapping[str, Any] = {"libver": ("v108", "v108"), "alignment_threshold": 1, "alignment_interval": 8}
 
 
 def make(path: Path) -> h5py.File:
     """Create a file; every number in it lies at a multiple of 8 bytes, so that none is ever half written."""
-    return h5py.File(path, "x", alignment_threshold=1, alignment_interval=8, **_FORMAT)
+    return open_file(path, "x", **_FORMAT)
 
 
 def open_again(path: Path) -> h5py.File:
     """Open a file that `make` created, to write on."""
-    return h5py.File(path, "r+", alignment_threshold=1, alignment_interval=8, **_FORMAT)
+    return open_file(path, "r+", **_FORMAT)
 
 
 def size_at_least(start: Start) -> int:

@@ -27,6 +27,8 @@ _STALE_SECONDS = 120.0
 _GUARD_SECONDS = 10.0
 """A takeover takes microseconds; a guard older than this belongs to a taker that was killed."""
 _TRIES = 5
+_WAIT_SECONDS = 0.1
+_TURN = ".fedmpi-lock"
 
 State = Literal["live", "stale", "free"]
 
@@ -46,7 +48,18 @@ class _Owner(BaseModel):
 
 
 class FolderLock:
-    """Holds `folder` for this process while the context is open.
+    """Holds `folder` for this process while the context is open; no file system needs to grant locks for it.
+
+    Parameters
+    ----------
+    folder : Path
+        Made on entry.
+    name : str, optional
+        Of the lock's file.
+    refusal : str, optional
+        What to say where another live process holds the folder; by default which one.
+    wait : bool, optional
+        Wait for the end of another live process in place of refusing.
 
     Raises
     ------
@@ -54,8 +67,9 @@ class FolderLock:
         On entry: another live process holds the folder, or it cannot be written.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
+    def __init__(self, folder: Path, name: str = NAME, refusal: str = "", *, wait: bool = False) -> None:
+        self.path = folder / name
+        self._refusal, self._wait = refusal, wait
         self._owner = _this_process()
         self.token = str(self._owner["token"])
         self.text = json.dumps(self._owner)
@@ -68,8 +82,10 @@ class FolderLock:
     def __enter__(self) -> Self:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if not self._acquire():
-                raise BadInput(_in_use(self.path))
+            while not self._acquire():
+                if not self._wait:
+                    raise BadInput(self._refusal or _in_use(self.path))
+                time.sleep(_WAIT_SECONDS)
         except OSError as error:
             message = f"{self.path.parent}: cannot write there ({error.strerror}); choose another folder"
             raise BadInput(message) from error
@@ -92,14 +108,14 @@ class FolderLock:
 
         That happens to a process that stood still for long, as one that was stopped.
         """
-        self._lost = self._lost or not is_held(self.path.parent, self.text)
+        self._lost = self._lost or not _is_held(self.path, self.text)
         return self._lost
 
     def _acquire(self) -> bool:
         for _ in range(_TRIES):
             if _write_new(self.path, self.text):
                 return True
-            if state(self.path.parent) == "live":
+            if _state(self.path) == "live":
                 return False
             if self._take_over():
                 return True
@@ -108,14 +124,14 @@ class FolderLock:
 
     def _take_over(self) -> bool:
         """Replace a dead process's lock; a guard file lets one taker at a time look and replace."""
-        guard = self.path.with_name("lock.takeover")
+        guard = self.path.with_name(f"{self.path.name}.takeover")
         if not _write_new(guard, ""):
             if _age(guard) > _GUARD_SECONDS:
                 guard.unlink(missing_ok=True)
             return False
-        fresh = self.path.with_name(f"lock.{self._owner['token']}")
+        fresh = self.path.with_name(f"{self.path.name}.{self.token}")
         try:
-            if state(self.path.parent) != "stale":
+            if _state(self.path) != "stale":
                 return False
             former = _read(self.path)
             fresh.write_text(self.text)
@@ -134,10 +150,26 @@ class FolderLock:
                 os.utime(self.path)
 
 
+def in_turn(folder: Path, refusal: str = "") -> FolderLock:
+    """Return a lock for what reads a file of a folder, which is no run's, and then replaces it.
+
+    Parameters
+    ----------
+    folder : Path
+    refusal : str
+        What to say where another process has its turn; blank: wait for it.
+    """
+    return FolderLock(folder, _TURN, refusal, wait=not refusal)
+
+
 def is_held(folder: Path, text: str) -> bool:
-    """Return whether a folder's lock still has this text."""
+    """Return whether the lock of a run's folder still has this text."""
+    return _is_held(folder / NAME, text)
+
+
+def _is_held(path: Path, text: str) -> bool:
     try:
-        with disk.open_plain(folder / NAME) as stream:
+        with disk.open_plain(path) as stream:
             return stream.read(len(text) + 1) == text.encode()
     except (FileNotFoundError, NotADirectoryError):
         return False
@@ -147,7 +179,10 @@ def is_held(folder: Path, text: str) -> bool:
 
 def state(folder: Path) -> State:
     """Return whether a live process holds the folder ("live"), a dead one ("stale") or none ("free")."""
-    path = folder / NAME
+    return _state(folder / NAME)
+
+
+def _state(path: Path) -> State:
     age = _age(path)
     if age == float("inf"):
         return "free"

@@ -11,17 +11,16 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import h5py
 import numpy as np
-from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5t
 
+from fedmpi.store.hdf5 import h5py
 from fedmpi.store.schema import Array
 
 _DEPTH = 8
 _MOST_OBJECTS = 100_000
 _MOST_ATTRIBUTES = 32
 _MOST_ATTRIBUTE_BYTES = 1 << 24
-_NUMBERS = (h5t.INTEGER, h5t.FLOAT)
+_NUMBERS = (h5py.h5t.INTEGER, h5py.h5t.FLOAT)
 
 
 class NotPlain(ValueError):
@@ -41,20 +40,20 @@ class Dataset:
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    _id: h5d.DatasetID = field(repr=False)
+    _id: h5py.h5d.DatasetID = field(repr=False)
 
     def read(self, rows: int | None = None) -> Array:
         """Return the content, or its first rows."""
         if rows is None or not self.shape:
             array = np.empty(self.shape, self.dtype)
             if array.size:
-                self._id.read(h5s.ALL, h5s.ALL, array)
+                self._id.read(h5py.h5s.ALL, h5py.h5s.ALL, array)
             return array
         array = np.empty((rows, *self.shape[1:]), self.dtype)
         if array.size:
             space = self._id.get_space()
             space.select_hyperslab((0,) * array.ndim, array.shape)
-            self._id.read(h5s.create_simple(array.shape), space, array)
+            self._id.read(h5py.h5s.create_simple(array.shape), space, array)
         return array
 
     def attributes(self) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def look_over(file: h5py.File) -> Tree:
     OSError, RuntimeError, KeyError, ValueError
         HDF5 finds it damaged.
     """
-    return _Look(file.id.get_filesize()).tree(h5o.open(file.id, b"/"))
+    return _Look(file.id.get_filesize()).tree(h5py.h5o.open(file.id, b"/"))
 
 
 class _Look:
@@ -120,11 +119,11 @@ class _Look:
         self._seen: set[Any] = set()
         self._tree = Tree()
 
-    def tree(self, root: h5g.GroupID) -> Tree:
+    def tree(self, root: h5py.h5g.GroupID) -> Tree:
         self._group(root, "", 0)
         return self._tree
 
-    def _group(self, group: h5g.GroupID, path: str, depth: int) -> None:
+    def _group(self, group: h5py.h5g.GroupID, path: str, depth: int) -> None:
         if depth > _DEPTH:
             raise NotPlain(f"/{path}: groups nested deeper than {_DEPTH}")
         self._once(group, path)
@@ -132,39 +131,40 @@ class _Look:
         for name in list(group):
             inner = f"{path}/{name.decode()}".lstrip("/")
             kind = group.links.get_info(name).type
-            if kind != h5l.TYPE_HARD:
-                what = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}
+            if kind != h5py.h5l.TYPE_HARD:
+                what = {h5py.h5l.TYPE_SOFT: "a soft link", h5py.h5l.TYPE_EXTERNAL: "a link to another file"}
                 raise NotPlain(f"/{inner} is {what.get(kind, 'a link')}, and no link is followed")
-            item = h5o.open(group, name)
-            if isinstance(item, h5g.GroupID):
+            item = h5py.h5o.open(group, name)
+            if isinstance(item, h5py.h5g.GroupID):
                 self._group(item, inner, depth + 1)
-            elif isinstance(item, h5d.DatasetID):
+            elif isinstance(item, h5py.h5d.DatasetID):
                 self._dataset(item, inner)
             else:
                 raise NotPlain(f"/{inner} is neither a group nor a dataset")
 
-    def _once(self, item: h5g.GroupID | h5d.DatasetID, path: str) -> None:
-        address = h5o.get_info(item).addr
+    def _once(self, item: h5py.h5g.GroupID | h5py.h5d.DatasetID, path: str) -> None:
+        address = h5py.h5o.get_info(item).addr
         if address in self._seen or len(self._seen) >= _MOST_OBJECTS:
             raise NotPlain(f"/{path} is in the file twice, or one of too many")
         self._seen.add(address)
 
-    def _dataset(self, item: h5d.DatasetID, path: str) -> None:
+    def _dataset(self, item: h5py.h5d.DatasetID, path: str) -> None:
         self._once(item, path)
         plan = item.get_create_plist()
         layout = plan.get_layout()
-        if layout == h5d.VIRTUAL:
+        if layout == h5py.h5d.VIRTUAL:
             raise NotPlain(f"/{path} is a virtual dataset: its numbers lie in other files, never read")
         if plan.get_external_count():
             raise NotPlain(f"/{path} has its numbers in another file, which is never read")
-        if layout not in (h5d.CONTIGUOUS, h5d.COMPACT) or plan.get_nfilters():
+        if layout not in (h5py.h5d.CONTIGUOUS, h5py.h5d.COMPACT) or plan.get_nfilters():
             raise NotPlain(f"/{path} is stored in chunks or through a filter, which no record is")
         _check_type(item.get_type(), path)
         shape = _shape(item.get_space(), path)
         num_bytes = math.prod(shape) * item.get_type().get_size()
         self._take(num_bytes, path)
         offset = item.get_offset()
-        if layout == h5d.CONTIGUOUS and num_bytes and (offset is None or offset + num_bytes > self._size):
+        inside = offset is not None and offset + num_bytes <= self._size
+        if layout == h5py.h5d.CONTIGUOUS and num_bytes and not inside:
             raise NotPlain(f"/{path} is not in the file in full")
         self._tree.datasets[path] = Dataset(item.dtype, shape, item)
 
@@ -175,13 +175,13 @@ class _Look:
             raise NotPlain(f"/{path} has a size that does not fit into the file")
 
 
-def _attributes(item: h5g.GroupID | h5d.DatasetID, path: str) -> dict[str, Any]:
-    count = h5a.get_num_attrs(item)
+def _attributes(item: h5py.h5g.GroupID | h5py.h5d.DatasetID, path: str) -> dict[str, Any]:
+    count = h5py.h5a.get_num_attrs(item)
     if count > _MOST_ATTRIBUTES:
         raise NotPlain(f"/{path} has {count} attributes")
     values: dict[str, Any] = {}
     for number in range(count):
-        each = h5a.open(item, index=number)
+        each = h5py.h5a.open(item, index=number)
         name = each.name.decode()
         _check_type(each.get_type(), f"{path}: attribute {name}")
         shape = _shape(each.get_space(), f"{path}: attribute {name}")
@@ -194,16 +194,16 @@ def _attributes(item: h5g.GroupID | h5d.DatasetID, path: str) -> dict[str, Any]:
     return values
 
 
-def _check_type(kind: h5t.TypeID, path: str) -> None:
+def _check_type(kind: h5py.h5t.TypeID, path: str) -> None:
     """Refuse every type but numbers, flags and texts: references among others lead elsewhere."""
-    plain = kind.get_class() in _NUMBERS or kind.get_class() == h5t.STRING
-    flag = kind.get_class() == h5t.ENUM and kind.get_size() == 1
+    plain = kind.get_class() in _NUMBERS or kind.get_class() == h5py.h5t.STRING
+    flag = kind.get_class() == h5py.h5t.ENUM and kind.get_size() == 1
     if not (plain or flag) or kind.committed():
         raise NotPlain(f"/{path} is of a type that no record has")
 
 
-def _shape(space: h5s.SpaceID, path: str) -> tuple[int, ...]:
-    if space.get_simple_extent_type() not in (h5s.SCALAR, h5s.SIMPLE):
+def _shape(space: h5py.h5s.SpaceID, path: str) -> tuple[int, ...]:
+    if space.get_simple_extent_type() not in (h5py.h5s.SCALAR, h5py.h5s.SIMPLE):
         raise NotPlain(f"/{path} has no content")
     return tuple(space.shape)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import h5py
 import numpy as np
 from pydantic import ValidationError
 
@@ -26,6 +25,7 @@ from fedmpi.store.checks import (
     expected_in_attempt,
     expected_in_file,
 )
+from fedmpi.store.hdf5 import open_file
 from fedmpi.store.layout import rest_of_attempt, rest_of_file
 from fedmpi.store.plain import Dataset, NotPlain, Tree, look_over
 from fedmpi.store.schema import (
@@ -168,7 +168,7 @@ def load_run(path: Path) -> Run:
     if not file.is_file():
         raise BadInput(f"{file}: no such record{repair_hint(file)}")
     try:
-        with h5py.File(file, "r", locking=False) as handle:
+        with open_file(file, "r") as handle:
             tree = look_over(handle)
             _check_schema(file, tree)
             return _read(file.parent, tree)

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from fedmpi.store import digests, disk, layout
 from fedmpi.store.blocks import Block, Rows, hdf5_errors, write_rows
 from fedmpi.store.events import Attempt, Event, Round, Start, Status
+from fedmpi.store.hdf5 import h5py
 from fedmpi.store.schema import (
     Array,
     Field,

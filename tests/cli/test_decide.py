@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedmpi.store import disk
+from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import load_run
 
 SUITE = """
@@ -53,7 +53,7 @@ def test_seeds_are_added_until_claims_are_decided_or_a_run_is_lost(fedmpi, claim
     stopped = fedmpi(*given, "--budget", "0")
     assert stopped.returncode == 75
     assert "unknown: too few runs (budget)" in " ".join(stopped.stdout.split())
-    with disk.alone(tmp_path / "runs"):
+    with in_turn(tmp_path / "runs"):
         refused = fedmpi(*given)
     assert refused.returncode == 2
     assert "fedmpi: runs: another sweep --until-decided works there" in refused.stderr

@@ -2,13 +2,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from fedmpi.errors import BadInput
-from fedmpi.store.lock import FolderLock, _place, state
+from fedmpi.store.lock import FolderLock, _place, in_turn, state
 
 _HOLDER = """
 import sys, time
@@ -149,3 +150,23 @@ def test_a_lock_that_names_no_process_counts_by_its_age(tmp_path, text):
     assert state(tmp_path) == "stale"
     with FolderLock(tmp_path):
         assert state(tmp_path) == "live"
+
+
+def test_a_turn_ends_before_the_next_begins_and_touches_no_run_s_lock(tmp_path):
+    order = []
+
+    def second():
+        with in_turn(tmp_path):
+            order.append("second")
+
+    with in_turn(tmp_path):
+        assert state(tmp_path) == "free"
+        with pytest.raises(BadInput, match="somebody is at it"), in_turn(tmp_path, "somebody is at it"):
+            pass
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        time.sleep(0.3)
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
+    assert list(tmp_path.iterdir()) == []
