@@ -6,13 +6,14 @@ import errno
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 
 from fedmpi.cli import output
-from fedmpi.comm import interrupt, launch
+from fedmpi.comm import interrupt, launch, start
 from fedmpi.config.documents import short
 from fedmpi.errors import BadInput, FedmpiError, Interrupted, RunFailed
 from fedmpi.visible import complain, visible_lines
@@ -80,35 +81,51 @@ def exit_code(command: Callable[[], int | None]) -> int:
         code = command()
         sys.stdout.flush()
         return int(code or 0)
-    except FedmpiError as error:
-        return _ended(str(error), error.exit_code)
-    except UsageError as error:
-        return _ended(in_one_line(error), BadInput.exit_code)
     except interrupt.Stopped:
         return _ended(interrupt.LINE, Interrupted.exit_code)
     except output.OutputLost as lost:
         return _READER_GONE if lost.reader_gone else _ended(f"cannot write: {lost}", RunFailed.exit_code)
-    except OSError as error:
-        return _of_system(error)
-    except Exception:
-        return _defect()
+    except Exception as error:
+        return _ended(*_said(error, printing=launch.rank() == 0))
 
 
-def _of_system(error: OSError) -> int:
-    """Say what the system refused: a full disk, a path that cannot be used, or what nobody thought of."""
-    if error.errno in _FULL:
-        where = f" {error.filename}" if error.filename else ""
-        return _ended(f"cannot write{where}: {error.strerror}", RunFailed.exit_code)
-    if is_about_a_path(error):
-        return _ended(path_in_one_line(error), BadInput.exit_code)
-    return _defect()
+@contextmanager
+def before_mpi() -> Iterator[None]:
+    """Within, where MPI has not started, an error of one rank is every rank's.
+
+    MPICH's launcher leaves ranks waiting for MPI to start where another has ended with an exit code.
+
+    Raises
+    ------
+    FedmpiError
+        That of the lowest rank that has one.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not interrupt.several_ranks() or start.has_started() or getattr(error, "agreed", False):
+            raise
+        agreed = start.failed(*_said(error, printing=launch.rank() > 0))
+        if launch.rank() == 0:
+            raise
+        raise agreed from error
 
 
-def _defect() -> int:
-    """Print the traceback of what is being handled, for whoever mends it."""
-    if launch.rank() == 0:
-        sys.stderr.write(visible_lines(traceback.format_exc()))
-    return _ended("this is a defect of fedmpi; please report it with `fedmpi info`", RunFailed.exit_code)
+def _said(error: Exception, *, printing: bool) -> tuple[str, int]:
+    """Return the line about an error, and the exit code; of a defect print the traceback, too."""
+    match error:
+        case FedmpiError():
+            return str(error), error.exit_code
+        case OSError() if error.errno in _FULL:
+            where = f" {error.filename}" if error.filename else ""
+            return f"cannot write{where}: {error.strerror}", RunFailed.exit_code
+        case OSError() if is_about_a_path(error):
+            return path_in_one_line(error), BadInput.exit_code
+        case UsageError():
+            return in_one_line(error), BadInput.exit_code
+    if printing:
+        sys.stderr.write(visible_lines("".join(traceback.format_exception(error))))
+    return "this is a defect of fedmpi; please report it with `fedmpi info`", RunFailed.exit_code
 
 
 def _ended(line: str, code: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,44 @@ class Planned:
     other: str = ""
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which cases of a suite are meant; what is wrong with others refuses nothing.
+
+    Attributes
+    ----------
+    case : str, optional
+        Name or number of the only case.
+    cases : Path, optional
+        File that names cases, one a line, in the order in which they are run.
+    share : str, optional
+        "T/N": of these the cases T, T + N, T + 2 N, ...
+    """
+
+    case: str | None = None
+    cases: Path | None = None
+    share: str | None = None
+
+    def of(self, suite: Suite, places: Sequence[int]) -> Sequence[int]:
+        """Return the places that are meant.
+
+        Raises
+        ------
+        BadInput
+            A case is named that is not there, a file cannot be read, or the share is no such pair of numbers.
+        """
+        if self.case is not None:
+            places = [_place(suite, places, self.case)]
+        return _shared(_named(suite, places, self.cases), self.share)
+
+
+_ALL = Selection()
+
+
 def plan_suite(
-    suite: Suite, out: Path | None, *, resume: bool, case: str | None = None, ranks: int = 1
+    suite: Suite, out: Path | None, *, resume: bool, selection: Selection = _ALL, ranks: int = 1
 ) -> list[Planned]:
-    """Check a suite and say of each case where it goes and whether it is done.
+    """Check the cases that are meant of a suite, and say where each goes and whether it is done.
 
     Of a suite with a mode, the cases for this number of ranks.
 
@@ -50,8 +84,7 @@ def plan_suite(
         Folder of the runs; None: the default.
     resume : bool
         Whether unfinished runs are continued.
-    case : str, optional
-        Name or number of the only case.
+    selection : Selection, optional
     ranks : int
 
     Raises
@@ -61,13 +94,16 @@ def plan_suite(
         another configuration, or an unfinished one without ``--resume``.
     """
     modes.refuse_ranks(suite.path, suite.mode, [case.ranks for case in suite.cases], ranks)
-    meant = [checked for checked in check_suite(suite) if not suite.mode or ranks in checked.ranks]
-    if case is not None:
-        meant = [_select(meant, case, suite.overridden)]
+
+    def choose(places: Sequence[int]) -> Sequence[int]:
+        return selection.of(
+            suite, [place for place in places if not suite.mode or ranks in suite.cases[place].ranks]
+        )
+
     root = out if out is not None else locations.RUNS / suite.name
     root = modes.place(root, ranks if suite.mode else 0)
     plan = []
-    for checked in meant:
+    for checked in check_suite(suite, choose):
         folder = root / checked.case.name
         try:
             done, other = is_done(checked, folder, resume), ""
@@ -77,17 +113,11 @@ def plan_suite(
     return plan
 
 
-def only_named(plan: Sequence[Planned], file: Path | None) -> list[Planned]:
-    """Return the cases that a file names, one a line, in its order; all without a file.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read or names a case that is not in the plan.
-    """
+def _named(suite: Suite, places: Sequence[int], file: Path | None) -> Sequence[int]:
+    """Return the cases that a file names, in its order; all without a file."""
     if file is None:
-        return list(plan)
-    by_name = {item.checked.case.name: item for item in plan}
+        return places
+    by_name = {suite.cases[place].name: place for place in places}
     try:
         names = dict.fromkeys(name for name in file.read_text().splitlines() if name.strip())
     except (OSError, UnicodeDecodeError) as error:
@@ -98,20 +128,28 @@ def only_named(plan: Sequence[Planned], file: Path | None) -> list[Planned]:
     return [by_name[name] for name in names]
 
 
-def shared(plan: Sequence[Planned], share: str | None) -> list[Planned]:
-    """Return the part of a plan that "T/N" means: its cases T, T + N, T + 2 N, ...
-
-    Raises
-    ------
-    BadInput
-        Not two numbers, the first below the second.
-    """
+def _shared(places: Sequence[int], share: str | None) -> Sequence[int]:
+    """Return the part that "T/N" means."""
     if share is None:
-        return list(plan)
+        return places
     matched = re.fullmatch(r"(\d{1,9})/(\d{1,9})", share)
     if matched is None or int(matched[1]) >= int(matched[2]):
         raise BadInput(f"--share {short(share)}: give T/N with T from 0 to N-1, such as 0/4")
-    return list(plan[int(matched[1]) :: int(matched[2])])
+    return places[int(matched[1]) :: int(matched[2])]
+
+
+def _place(suite: Suite, places: Sequence[int], wanted: str) -> int:
+    """Return the case of that number or name; what ``--set`` added to a name may be left out."""
+    for place in places:
+        if wanted in (str(place), suite.cases[place].name):
+            return place
+    ends = tuple(f"{wanted}-{key}=" for key in suite.overridden)
+    begun = [place for place in places if suite.cases[place].name.startswith(ends)]
+    if len(begun) == 1:
+        return begun[0]
+    raise BadInput(
+        f"--case {short(wanted)}: not among the cases {places[0]} to {places[-1]}; see them with --list"
+    )
 
 
 def refuse_other_versions(plan: Sequence[Planned]) -> None:
@@ -119,19 +157,6 @@ def refuse_other_versions(plan: Sequence[Planned]) -> None:
     for item in plan:
         if item.other:
             raise OtherVersion(item.folder, item.other)
-
-
-def _select(cases: Sequence[Checked], wanted: str, overridden: Collection[str]) -> Checked:
-    """Return the case of that number or name; what ``--set`` added to a name may be left out."""
-    for checked in cases:
-        if wanted in (str(checked.number), checked.case.name):
-            return checked
-    ends = tuple(f"{wanted}-{key}=" for key in overridden)
-    begun = [checked for checked in cases if checked.case.name.startswith(ends)]
-    if len(begun) == 1:
-        return begun[0]
-    first, last = cases[0].number, cases[-1].number
-    raise BadInput(f"--case {short(wanted)}: not among the cases {first} to {last}; see them with --list")
 
 
 def is_done(item: Checked, folder: Path, resume: bool) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,14 @@ import typer
 
 from fedmpi.case.folders import holds_run
 from fedmpi.cli import output
+from fedmpi.cli.ending import before_mpi
 from fedmpi.cli.handed_out import run_handed_out
 from fedmpi.cli.options import Cases, OneCase, SuiteOptions
 from fedmpi.cli.plan import (
     Planned,
+    Selection,
     check_folders,
     check_places,
-    only_named,
     plan_folder,
     plan_suite,
     refuse_other_versions,
@@ -74,31 +76,35 @@ def run(
     fedmpi run gcfl/proteins --list
     mpiexec -n 3 fedmpi run synthetic/quick --set rounds=5
     """
-    load_plugins(options.plugins)
-    if resume and holds_run(Path(target)):
-        if options.overrides or case is not None or cases is not None or options.out is not None or list_:
-            raise BadInput("a run that is resumed from its folder takes no --set, --case, --out or --list")
-        plan = plan_folder(Path(target))
-    elif holds_run(Path(target)):
-        raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
-    else:
-        suite = read(locations.find(target), options.overrides)
-        ranks = launch.planned_size() if list_ else launch.expected_size()
-        if list_ and suite.mode and ranks is None:
-            return _list_mode(suite)
-        plan = plan_suite(suite, options.out, resume=resume or list_, case=case, ranks=ranks or 1)
-        plan = only_named(plan, cases)
-        if list_:
-            return _list(suite, plan)
-        if answers is not None:
-            return _with_world(plan, partial(run_handed_out, plan, options.source(), answers))
-        refuse_other_versions(plan)
-    source = options.source()
-    check_places(plan, source)
-    for item in plan:
-        refuse_live(item.folder)
-    kept = _MOST_KEPT if audit_bytes else 0
-    return _run_all(plan, source, resume, _audited(plan, kept) if audit or audit_bytes else None)
+    with nullcontext() if list_ else before_mpi():
+        load_plugins(options.plugins)
+        if resume and holds_run(Path(target)):
+            if options.overrides or case is not None or cases is not None or options.out is not None or list_:
+                raise BadInput(
+                    "a run that is resumed from its folder takes no --set, --case, --out or --list"
+                )
+            plan = plan_folder(Path(target))
+        elif holds_run(Path(target)):
+            raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
+        else:
+            suite = read(locations.find(target), options.overrides)
+            ranks = launch.planned_size() if list_ else launch.expected_size()
+            if list_ and suite.mode and ranks is None:
+                return _list_mode(suite)
+            plan = plan_suite(
+                suite, options.out, resume=resume or list_, selection=Selection(case, cases), ranks=ranks or 1
+            )
+            if list_:
+                return _list(suite, plan)
+            if answers is not None:
+                return _with_world(plan, partial(run_handed_out, plan, options.source(), answers))
+            refuse_other_versions(plan)
+        source = options.source()
+        check_places(plan, source)
+        for item in plan:
+            refuse_live(item.folder)
+        kept = _MOST_KEPT if audit_bytes else 0
+        return _run_all(plan, source, resume, _audited(plan, kept) if audit or audit_bytes else None)
 
 
 def _audited(plan: Sequence[Planned], kept: int) -> int:

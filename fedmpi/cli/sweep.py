@@ -7,30 +7,30 @@ import shutil
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 from fedmpi.cli import output
 from fedmpi.cli.options import Budget, Deciding, Share, SuiteName, SweepOptions
 from fedmpi.cli.plan import (
     Planned,
+    Selection,
     check_places,
     is_done,
-    only_named,
     plan_suite,
     refuse_other_versions,
-    shared,
 )
 from fedmpi.cli.sweep_progress import SweepProgress
 from fedmpi.cli.terminal import say
-from fedmpi.cli.workers import Worker, last_line
+from fedmpi.cli.workers import CASES, Worker, last_line
 from fedmpi.comm.launch import launcher
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Interrupted, RunFailed
 from fedmpi.registry.kinds import load_plugins
-from fedmpi.store.lock import state
+from fedmpi.store.lock import state, temporary_folder
 from fedmpi.store.reader import load_run
 
 _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
@@ -68,8 +68,9 @@ def sweep(
         return until_decided(path, options, share, budget, deciding)
     if deciding.given:
         raise BadInput(f"{deciding.given[0]}: only with --until-decided")
-    plan = plan_suite(read(path, options.overrides), options.out, resume=True, ranks=options.ranks)
-    plan = shared(only_named(plan, share.cases), share.share)
+    selection = Selection(cases=share.cases, share=share.share)
+    found = read(path, options.overrides)
+    plan = plan_suite(found, options.out, resume=True, selection=selection, ranks=options.ranks)
     code = run_missing(plan, path, options, share, budget)
     if share.share is None:
         _show_results(plan)
@@ -154,14 +155,16 @@ class _Sweep:
         """Keep all workers at work until no case is left or time is up."""
         self._progress.say(f"{_count(self._total)}, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        names = [item.checked.case.name for item in self._waiting]
         with self._folder() as folder, self._progress:
+            (folder / CASES).write_text("".join(f"{name}\n" for name in names))
             try:
                 while self._workers or (self._waiting and not self._stopping):
                     if self._deadline is not None and time.monotonic() > self._deadline:
                         self._deadline = None
                         self._progress.say("the budget is used up: running cases finish their round")
                         self._stop()
-                    self._hand_out(Path(folder))
+                    self._hand_out(folder)
                     if self._stopping:
                         self._ask_all()  # one may have been starting when the signal came
                     self._collect()
@@ -173,14 +176,13 @@ class _Sweep:
                     signal.signal(number, handler)
         return self._verdict()
 
-    def _folder(self) -> TemporaryDirectory[str]:
+    def _folder(self) -> AbstractContextManager[Path]:
         """Return a folder for what workers answer; with a launcher beside the cases, which all nodes see."""
         if self._share.launch is None or not self._waiting:
-            return TemporaryDirectory(prefix="fedmpi-sweep-")
-        # An open file that is removed leaves another one behind on NFS, so its folder may stay.
+            return temporary_folder(Path(gettempdir()), "fedmpi-sweep-")
         root = self._waiting[0].folder.parent
         root.mkdir(parents=True, exist_ok=True)
-        return TemporaryDirectory(prefix=".sweep-", dir=root, ignore_cleanup_errors=True)
+        return temporary_folder(root, ".sweep-")
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
@@ -203,7 +205,7 @@ class _Sweep:
             item = self._next()
             if item is None:
                 break
-            self._workers.append(Worker(self._suite, self._options, self._share, folder))
+            self._workers.append(Worker(self._suite, self._options, self._share.launch, folder))
             self._workers[-1].take(item)
 
     def _next(self) -> Planned | None:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from fedmpi.cli.options import Share, SweepOptions
+from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plan import Planned
 from fedmpi.comm.launch import launcher, python
 from fedmpi.errors import Interrupted
@@ -21,6 +21,9 @@ from fedmpi.errors import Interrupted
 _PR_SET_PDEATHSIG = 1
 _GRACE_S = 120.0
 """How long a case may take to finish its round once it was asked to stop."""
+
+CASES = "cases"
+"""File with the names of a sweep's cases, a line each."""
 
 _NUMBERS = count()
 
@@ -33,9 +36,10 @@ class Worker:
     suite : str
         Path of the suite.
     options : SweepOptions
-    share : Share
+    launch : str or None
+        Command that starts the ranks, up to ``run``; None: mpiexec, or nothing for one rank.
     folder : Path
-        Where the worker answers and what it prints between cases goes.
+        Where the worker answers and what it prints between cases goes; `CASES` in it names the sweep's cases.
 
     Attributes
     ----------
@@ -45,12 +49,12 @@ class Worker:
         What the case has finished.
     """
 
-    def __init__(self, suite: str, options: SweepOptions, share: Share, folder: Path) -> None:
+    def __init__(self, suite: str, options: SweepOptions, launch: str | None, folder: Path) -> None:
         name = f"worker-{next(_NUMBERS)}"
         self._answers, self._log = folder / f"{name}.answers", folder / f"{name}.log"
         self._answers.touch()
-        command = [*_launch(share.launch, options.ranks), "run", suite, "--answers", str(self._answers)]
-        command += _words(options, share)
+        command = [*_launch(launch, options.ranks), "run", suite, "--answers", str(self._answers)]
+        command += ["--cases", str(folder / CASES), *_words(options)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -187,17 +191,12 @@ def _size(item: Planned) -> int:
     return events.stat().st_size if events.exists() else 0
 
 
-def _words(options: SweepOptions, share: Share) -> list[str]:
+def _words(options: SweepOptions) -> list[str]:
     """Return the options that every worker gets."""
     given: list[tuple[str, str | Path | None]] = [
         *(("--set", each) for each in options.overrides),
         *(("--plugin", each) for each in options.plugins),
-        *(
-            ("--cases", share.cases),
-            ("--out", options.out),
-            ("--data", options.data),
-            ("--mirror", options.mirror),
-        ),
+        *(("--out", options.out), ("--data", options.data), ("--mirror", options.mirror)),
     ]
     words = [word for flag, value in given if value is not None for word in (flag, str(value))]
     return ["--resume", *words, *(["--offline"] if options.offline else [])]

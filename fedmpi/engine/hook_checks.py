@@ -6,6 +6,7 @@ Plain functions of values, a few microseconds each; `fedmpi.engine.hooks` calls 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -66,13 +67,25 @@ def groups(value: Any, num_clients: int) -> Ints:
 
 def weights(value: Any, num_clients: int) -> Ints:
     """Return the clients' weights, int64 [clients]: sums are exact for whole numbers only."""
-    whole = _integers(value, num_clients, "weights")
+    try:
+        whole = _integers(value, num_clients, "weights")
+    except Breach as breach:
+        raise Breach(f"{breach}{_scaling(value)}") from None
     if whole.min() < 0 or whole.max() > LARGEST_WEIGHT:
         wrong = int(np.flatnonzero((whole < 0) | (whole > LARGEST_WEIGHT))[0])
         raise Breach(f"returned {whole[wrong]} for client {wrong}: a weight is 0 to {LARGEST_WEIGHT}")
     if not whole.any():
         raise Breach("returned 0 for every client")
     return whole
+
+
+def _scaling(value: Any) -> str:
+    """Return how real weights become whole numbers with the same ratios, as close as these can be."""
+    given = np.asarray(value)
+    if given.dtype.kind != "f" or not np.isfinite(given).all() or not 0 < given.max() <= LARGEST_WEIGHT:
+        return ""
+    factor = 10.0 ** math.floor(math.log10(LARGEST_WEIGHT / given.max()))
+    return f"; only their ratios count, so return np.rint({factor:g} * weights)"
 
 
 def averages(group: Ints, weights: Ints, chosen: Ints) -> None:

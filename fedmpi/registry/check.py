@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,8 +73,19 @@ class Checked:
     ranks: Ranks = ()
 
 
-def check_suite(suite: Suite) -> list[Checked]:
-    """Check every case of a suite; return those that differ, cases that overrides made equal once.
+Choose = Callable[[Sequence[int]], Sequence[int]]
+"""Chooses among a suite's cases, by place."""
+
+
+def check_suite(suite: Suite, choose: Choose = list) -> list[Checked]:
+    """Check the chosen cases of a suite; return those that differ, cases that overrides made equal once.
+
+    Parameters
+    ----------
+    suite : Suite
+    choose : callable, optional
+        Gets the places of the cases that differ and returns those that are meant; what is wrong with others
+        is nobody's trouble.
 
     Raises
     ------
@@ -83,9 +94,22 @@ def check_suite(suite: Suite) -> list[Checked]:
         file that are the same but for their names, because one axis takes back what another sets.
     """
     with settled():
-        found = [_check(suite, settings) for settings in suite.cases]
-        places = distinct(suite, [each.case for each in found])
-    return [replace(found[place], number=place, ranks=suite.cases[place].ranks) for place in places]
+        found = [_checked_or_not(suite, settings) for settings in suite.cases]
+        places = distinct(suite, [each.case if isinstance(each, Checked) else None for each in found])
+    return [_chosen(suite, found[place], place) for place in choose(places)]
+
+
+def _chosen(suite: Suite, found: Checked | BadInput, place: int) -> Checked:
+    if isinstance(found, BadInput):
+        raise found
+    return replace(found, number=place, ranks=suite.cases[place].ranks)
+
+
+def _checked_or_not(suite: Suite, settings: CaseSettings) -> Checked | BadInput:
+    try:
+        return _check(suite, settings)
+    except BadInput as error:
+        return error
 
 
 def _check(suite: Suite, settings: CaseSettings) -> Checked:

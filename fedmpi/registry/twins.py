@@ -14,7 +14,7 @@ from fedmpi.visible import complain
 _MOST_NAMED = 3
 
 
-def distinct(suite: Suite, cases: Sequence[Case]) -> list[int]:
+def distinct(suite: Suite, cases: Sequence[Case | None]) -> list[int]:
     """Return the places of the cases that stand for themselves, the first of equal ones.
 
     Overrides can make cases equal, which is said in one line on the standard error; a file that does
@@ -23,8 +23,8 @@ def distinct(suite: Suite, cases: Sequence[Case]) -> list[int]:
     Parameters
     ----------
     suite : Suite
-    cases : sequence of Case
-        One for each of the suite's.
+    cases : sequence of Case or None
+        One for each of the suite's; None for one that cannot be, which stands for itself.
 
     Raises
     ------
@@ -33,17 +33,18 @@ def distinct(suite: Suite, cases: Sequence[Case]) -> list[int]:
     """
     first: dict[tuple[str, tuple[int, ...]], int] = {}
     equal: list[str] = []
+    names = [each.name for each in suite.cases]
     for place, case in enumerate(cases):
-        config = canonical_json({**case.config(), "name": ""})
+        config = str(place) if case is None else canonical_json({**case.config(), "name": ""})
         other = first.setdefault((config, suite.cases[place].ranks), place)
         if other == place:
             continue
         if not suite.overridden:
             raise BadInput(
-                f"{suite.path}: matrix: {cases[other].name} and {case.name} have the same settings: remove "
+                f"{suite.path}: matrix: {names[other]} and {names[place]} have the same settings: remove "
                 "one, or let no axis override what another sets"
             )
-        equal.append(f"{case.name} as {cases[other].name}")
+        equal.append(f"{names[place]} as {names[other]}")
     if equal and launch.rank() == 0:
         complain(_said(equal))
     return list(first.values())

@@ -6,11 +6,13 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import socket
+import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -160,6 +162,27 @@ def in_turn(folder: Path, refusal: str = "") -> FolderLock:
         What to say where another process has its turn; blank: wait for it.
     """
     return FolderLock(folder, _TURN, refusal, wait=not refusal)
+
+
+@contextmanager
+def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
+    """Make a folder for as long as the context is open; those that killed processes left are removed first.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that it is made in.
+    prefix : str
+        Of its name, and of those that may be removed.
+    """
+    for path in root.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if path.lstat().st_uid == os.getuid() and path.is_dir() and state(path) == "stale":
+                shutil.rmtree(path)
+    # An open file that is removed leaves another one behind on NFS, so the folder may stay.
+    made = tempfile.TemporaryDirectory(prefix=prefix, dir=root, ignore_cleanup_errors=True)
+    with made as folder, FolderLock(Path(folder)):
+        yield Path(folder)
 
 
 def is_held(folder: Path, text: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from fedmpi.cli import sweep
 from fedmpi.cli.options import SweepOptions
-from fedmpi.cli.plan import plan_suite
+from fedmpi.cli.plan import Selection, plan_suite
 from fedmpi.cli.sweep import run_missing
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -244,6 +244,29 @@ def test_a_case_is_chosen_by_number_or_name(fedmpi, tiny_suite):
     assert fedmpi("run", tiny_suite, "--case", "fed", "--list").returncode == 2
 
 
+UNFIT = ("--set", "reduction=secagg", "--set", "record=protocol", "--out", "runs")
+"""What self-train, which has no sums over clients, cannot do."""
+
+
+def test_what_is_wrong_with_a_case_refuses_only_those_who_chose_it(fedmpi, tiny_suite, tmp_path):
+    (tmp_path / "list").write_text("fedprox-reduction=secagg-record=protocol\n")
+    assert fedmpi("run", tiny_suite, *UNFIT).stderr.endswith(
+        'self-train has no sums over clients: use "full"\n'
+    )
+    assert fedmpi("run", tiny_suite, *UNFIT, "--case", "2").returncode == 2
+    assert fedmpi("run", tiny_suite, *UNFIT, "--case", "0").returncode == 0
+    assert fedmpi("run", tiny_suite, *UNFIT, "--cases", "list").returncode == 0
+    done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "0/2")
+    assert done.returncode == 2 and "self-train has no sums" in done.stderr
+    done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "1/2")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 1 complete, 0 to run")
+
+
+def test_a_sweep_runs_its_share_where_another_cannot_be(fedmpi, tiny_suite):
+    done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "1/2")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 0 complete, 1 to run"), done.stdout
+
+
 def test_a_run_goes_on_when_nobody_reads_its_output(fedmpi_process, tiny_suite, tmp_path):
     process = fedmpi_process("run", str(tiny_suite), "--case", "0", "--set", "rounds=60", "--out", "runs")
     process.stdout.readline()
@@ -259,5 +282,5 @@ def test_a_case_is_named_without_what_set_added(tmp_path):
     overrides = ["seed=10", "dataset=PROTEINS", "rounds=3"]
     suite = read(locations.find("gcfl/table3"), overrides)
     for wanted in ("seed10-PROTEINS-gcfl", "seed10-PROTEINS-gcfl-plus", "seed10-PROTEINS-gcfl-plus-dws"):
-        (planned,) = plan_suite(suite, tmp_path, resume=False, case=wanted)
+        (planned,) = plan_suite(suite, tmp_path, resume=False, selection=Selection(wanted))
         assert planned.checked.case.name == f"{wanted}-rounds=3"

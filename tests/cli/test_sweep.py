@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 
@@ -33,6 +34,23 @@ def test_a_case_of_a_killed_sweep_finishes_its_round_and_ends(fedmpi_process, ti
     wait_for(lambda: state(folder) == "free")
     run = load_run(folder)
     assert run.status == "interrupted" and run.reason.startswith("stopped by a signal after round")
+
+
+def test_what_a_killed_sweep_left_goes_at_the_next_start(
+    fedmpi, fedmpi_process, tiny_suite, tmp_path, monkeypatch
+):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(place))
+    (place / "fedmpi-sweep-own").mkdir()  # without a lock: nobody knows whose
+    sweep = fedmpi_process("sweep", tiny_suite, "--out", "runs", "--set", "rounds=100000")
+    wait_for(lambda: len(list(place.glob("fedmpi-sweep-*/worker-0.answers"))) == 1)
+    sweep.kill()
+    sweep.communicate()
+    assert len(list(place.glob("fedmpi-sweep-*"))) == 2
+    assert fedmpi("sweep", tiny_suite, "--out", "others").returncode == 0
+    assert [path.name for path in place.glob("fedmpi-sweep-*")] == ["fedmpi-sweep-own"]
 
 
 @pytest.mark.parametrize(("parent", "code"), [(os.getpid, 0), (lambda: 1, 75)])

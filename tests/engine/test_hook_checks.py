@@ -28,6 +28,10 @@ MODEL = np.zeros(4, np.float32)
         (lambda: checks.weights([3, 2**29, 1], 3), "536870912 for client 1"),
         (lambda: checks.weights([0.5, 0.5], 2), "not whole numbers, such as 0.5"),
         (lambda: checks.weights([1.0, np.nan], 2), "not whole numbers, such as nan"),
+        (
+            lambda: checks.weights(np.sqrt([40, 50]), 2),
+            "such as 6.324555320336759; only their ratios count, so return np.rint(1e+07 * weights)",
+        ),
         (lambda: checks.weights([0, 0], 2), "returned 0 for every client"),
         (lambda: checks.report_size(2.5), "a number of bytes"),
         (lambda: checks.report_size(-8), "a number of bytes"),
@@ -111,3 +115,7 @@ def test_a_digest_tells_what_ranks_computed_apart():
 
 def test_weights_of_clients_become_shares():
     assert checks.client_weights(np.array([[3, 1], [0, 5]]), 2).tolist() == [[0.75, 0.25], [0, 1]]
+
+
+def test_weights_scaled_as_the_message_says_are_taken():
+    assert checks.weights(np.rint(1e7 * np.sqrt([40, 50])), 2).tolist() == [63245553, 70710678]

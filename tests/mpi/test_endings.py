@@ -1,6 +1,8 @@
 """A rank that leaves without a word, or stands still, ends the job with a line, a code and a status."""
 
 import re
+import shlex
+import subprocess
 
 import pytest
 
@@ -66,3 +68,54 @@ def test_ctrl_c_before_the_first_round_is_one_line_of_the_job(module, ranks, tin
     code = INTERRUPTED.format(module=module, ranks=ranks, suite=str(tiny_suite))
     assert find("mpich").run(3, "-c", code, cwd=tmp_path, timeout=120) == (75, "fedmpi: interrupted\n")
     assert not (tmp_path / "runs").exists()
+
+
+EARLY = """
+import os
+from fedmpi.algorithms.base import Algorithm
+class Early(Algorithm):
+    name = "early"
+if (os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"]) == "1":
+    {act}
+"""
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+@pytest.mark.parametrize(
+    ("act", "code", "line"),
+    [
+        ("raise KeyError(3)", 2, "rank 1: --plugin early.py: KeyError: 3"),
+        (
+            "from fedmpi.cli import run; run.plan_suite = None",
+            1,
+            "rank 1: this is a defect of fedmpi; please report it with `fedmpi info`",
+        ),
+    ],
+)
+def test_a_rank_that_fails_before_mpi_starts_ends_all(mpi, act, code, line, tiny_suite, tmp_path):
+    (tmp_path / "early.py").write_text(EARLY.format(act=act))
+    arguments = ["-m", "fedmpi", "run", tiny_suite, "--plugin", "early.py", "--out", "runs"]
+    ended, output = find(mpi).run(2, *arguments, cwd=tmp_path, timeout=60)
+    assert ended == code, output
+    assert [text for text in output.splitlines() if text.startswith("fedmpi: ")] == [f"fedmpi: {line}"]
+    assert ("TypeError" in output) == (code == 1)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(("options", "line"), [("ro", "Read-only file system"), ("size=1m", "1.0 MB free")])
+def test_shared_memory_that_mpich_cannot_use_ends_in_a_line(options, line, tiny_suite, tmp_path):
+    mpi = find("mpich")
+    mounted = f"mount -t tmpfs -o size=8m,{options} tmpfs /dev/shm && exec "
+    command = shlex.join(mpi.command(2, "-m", "fedmpi", "run", tiny_suite, "--out", "runs"))
+    if subprocess.run(["unshare", "-m", "sh", "-c", mounted + "true"], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mounted + command],
+        cwd=tmp_path,
+        env=mpi.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("fedmpi: /dev/shm: ") and line in done.stderr
