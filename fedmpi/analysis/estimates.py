@@ -17,6 +17,9 @@ LEVEL = 0.05
 FEWEST = 3
 """With fewer values nothing is decided: two that happen to be alike would."""
 
+THE_SAME = "the same"
+"""Verdict where no value differs from the reference's."""
+
 _DUST = 1e-9
 """Half an interval, relative to its mean, below which all values are the same but for rounding."""
 
@@ -63,7 +66,7 @@ class Estimate:
             What each is a difference of.
         """
         if self.mean == 0 and (self.half == 0 or self.count == 1):
-            return "the same"
+            return THE_SAME
         if self.count < FEWEST:
             return (f"no {of}", f"one {of} only", f"two {of}s only")[self.count]
         if not (counted or self._tells):

@@ -53,8 +53,23 @@ def results_digest(run: Run) -> str:
 
     Names, types and shapes count, measurements do not. NaNs are equal where their bits are.
     """
+    return _digest(run.partition, run.results)
+
+
+def rounds_digest(run: Run) -> str:
+    """Return the SHA-256 of a run's clients, losses, scores and parameters after every round.
+
+    Equal for runs that trained the same models, whatever their algorithms count beside.
+    """
+    scores = [metric.field(part) for metric in run.metrics for part in metric.parts]
+    names = {"parameter_digest", *scores, *(name for name in run.results if name.endswith("_loss"))}
+    return _digest(run.partition, {name: run.results[name] for name in names & run.results.keys()})
+
+
+def _digest(*groups: Mapping[str, Array]) -> str:
+    """Return the SHA-256 of arrays: names, types, shapes and bits."""
     state = hashlib.sha256()
-    for group in (run.partition, run.results):
+    for group in groups:
         for name in sorted(group):
             values = np.asarray(group[name])
             content = repr(values.tolist()).encode() if values.dtype.kind in "OSU" else values.tobytes()

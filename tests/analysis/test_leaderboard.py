@@ -197,6 +197,44 @@ def test_leads_are_paired_by_seed(demo):
     assert tally(found, "fedprox", "fedavg") == (1, 0)
 
 
+FEW_RATES = """
+name = "demo/rates"
+[case]
+dataset = "synthetic"
+partition = "per-dataset"
+[matrix]
+data = [{ label = "one", rounds = 2 }, { label = "two", rounds = 3 }]
+algorithm = ["fedavg", { label = "scaffold", algorithm = "scaffold", optimizer = { name = "sgd" } }, "self-train"]
+rate = [
+    { label = "low", optimizer = { lr = 0.01 } },
+    { label = "high", optimizer = { lr = 0.1 } },
+]
+"""
+
+
+def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp_path):
+    path = tmp_path / "rates.toml"
+    path.write_text(FEW_RATES)
+    found = track(path)
+    rows = [
+        each
+        for data in ("one", "two")
+        for method, mean in (("fedavg", 0.7), ("scaffold", 0.5), ("self-train", 0.6))
+        for each in runs(data, method, mean=mean, spread=0.01 if method == "fedavg" else 0.02)
+    ]
+    judged = board(found, rows)
+    assert judged.few_rates == {"scaffold": (0.01, 0.1)}
+    assert leads(judged, "one") == {"scaffold": "too few rates", "self-train": "worse"}
+    assert tally(judged, "scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
+    text = pages([judged], "board.md")["board.md"]
+    first = text.split("\n\n")[1]
+    assert "**Methods marked † are not judged.**" in first and "(demo-rates: SCAFFOLD 0.01 and 0.1)" in first
+    assert "artefact of the grid" in first
+    assert "| SCAFFOLD† |" in text and "| SCAFFOLD |" not in text
+    path.write_text(FEW_RATES.removesuffix("]\n") + '    { label = "third", optimizer = { lr = 1.0 } },\n]\n')
+    assert track(path).few_rates == {}
+
+
 def constants_of(data, mean):
     """Return ten constants."""
     return [constants.Constant("graphs", data, seed, "accuracy", mean) for seed in range(1, 11)]

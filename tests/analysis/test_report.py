@@ -111,7 +111,7 @@ def test_several_runs_are_averaged_over_seeds_with_leads_over_fedavg(tmp_path, m
         "FedAvg": ["70.00", "±", "24.84", "-", "reference", "2", "3"],
         "FedProx": ["72.00", "±", "27.33", "+2.00", "±", "2.48", "undecided", "2", "3"],
         "Krum": ["70.00", "±", "21.51", "+0.00", "±", "12.42", "undecided", "2", "3"],
-        "Ditto": ["70.00", "±", "24.84", "+0.00", "±", "0.00", "the", "same", "2", "3"],
+        "Ditto": ["70.00", "±", "24.84", "+0.00", "±", "0.00", "equal", "2", "3"],
     }
     assert "s/round, total s, model GFLOP, client MB" in " ".join(shown.split())
 

@@ -20,6 +20,9 @@ from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
 UNRANKED = ("centralised",)
 """Methods that are shown beside the others: what is not federated is a reference."""
 
+TOO_FEW_RATES = "too few rates"
+"""What is said of a method in place of "worse" where it had too few rates."""
+
 OPEN, NONE = "open", "none"
 """States of a pair without a score: runs are missing; it cannot run there, or has diverged."""
 
@@ -91,6 +94,8 @@ class Board:
         Over `ranked`, of the methods in the order of `ranks`; None with fewer than two.
     constants : dict
         What a constant prediction scores on each federation, by seed.
+    few_rates : dict
+        The rates of methods that had too few to be called worse than others.
     """
 
     name: str
@@ -104,6 +109,7 @@ class Board:
     ranks: dict[str, list[float]]
     ranking: Ranking | None
     constants: dict[str, dict[int, float]]
+    few_rates: dict[str, tuple[float, ...]]
 
     @property
     def competitors(self) -> list[str]:
@@ -118,6 +124,12 @@ class Board:
             return []
         best, difference = self.average(self.competitors[0]), self.ranking.critical_difference
         return [method for method in self.competitors if self.average(method) - best < difference]
+
+    @property
+    def behind(self) -> list[str]:
+        """Methods that are told apart from the best, but for those with too few rates."""
+        apart = [method for method in self.competitors if method not in self.alike] if self.ranking else []
+        return [method for method in apart if method not in self.few_rates]
 
     @property
     def open(self) -> dict[str, int]:
@@ -181,6 +193,7 @@ def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ())
                 [each for each in constants if each.metric == metric.name], lambda each: each.data
             ).items()
         },
+        found.few_rates,
     )
 
 
@@ -237,11 +250,13 @@ def verdicts(found: Board, data: str, base: Mapping[int, float], but: str = "") 
             differences[method] = estimate(
                 [row.test - base[row.seed] for row in entry.rows if row.seed in base]
             )
+
+    def said(method: str, p_value: float) -> str:
+        verdict = differences[method].verdict(found.metric.higher, p_value)
+        return TOO_FEW_RATES if verdict == "worse" and method in found.few_rates else verdict
+
     adjusted = holm([1.0 if math.isnan(each.p_value) else each.p_value for each in differences.values()])
-    return {
-        method: each.verdict(found.metric.higher, p_value)
-        for (method, each), p_value in zip(differences.items(), adjusted, strict=True)
-    }
+    return {method: said(method, p_value) for method, p_value in zip(differences, adjusted, strict=True)}
 
 
 def tally(found: Board, method: str, reference: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard import tables
 from fedmpi.analysis.leaderboard.board import Board, names
 from fedmpi.analysis.leaderboard.learned import (
@@ -41,7 +42,13 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
     }
     own = [each.argument for each in boards if not each.bundled]
     return {
-        name: _rendered("page.md", tracks=[_track(each) for each in boards], seeds=len(SEEDS), own=own),
+        name: _rendered(
+            "page.md",
+            tracks=[_track(each) for each in boards],
+            seeds=len(SEEDS),
+            own=own,
+            few_rates="; ".join(filter(None, map(few_rates, boards))),
+        ),
         **pictures,
     }
 
@@ -66,6 +73,7 @@ def _track(found: Board) -> dict[str, Any]:
         "argument": found.argument,
         "title": found.name.capitalize(),
         "answer": answer(found),
+        "few_rates": bool(found.few_rates),
         "learned": where_learned(found),
         "constant": constant_of(found.metric) if found.constants else "",
         "open": ", ".join(f"{data} {count}" for data, count in open_.items()),
@@ -88,14 +96,28 @@ def answer(found: Board) -> str:
     if found.ranking is None:
         return "Nothing is ranked yet."
     first, alike = found.competitors[0], found.alike
-    behind = [algorithm_name(each) for each in found.competitors if each not in alike]
+    behind = [algorithm_name(each) for each in found.behind]
     lead = f"{algorithm_name(first)} has the best average rank: {found.average(first):.1f}"
     begin = f"{lead} among {len(found.competitors)} methods on {len(found.ranked)} federations."
+    apart = [each for each in found.competitors if each not in alike]
+    left = [algorithm_name(each) for each in apart if each in found.few_rates]
+    unjudged = f" Not judged (†): {names(left)}." if left else ""
     if not behind:
-        return f"{begin} No method differs from it significantly."
+        return f"{begin} No {'other ' if left else ''}method differs from it significantly.{unjudged}"
     are = "is" if len(behind) == 1 else "are"
     others = "; no other method differs from it significantly" if alike[1:] else ""
-    return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}."
+    return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}.{unjudged}"
+
+
+def few_rates(found: Board) -> str:
+    """Return which methods had which rates, too few of them; nothing where none had."""
+    if not found.few_rates:
+        return ""
+    said = [
+        f"{names([algorithm_name(method) for method in methods])} {names([f'{rate:g}' for rate in rates])}"
+        for rates, methods in grouped(found.few_rates, found.few_rates.__getitem__).items()
+    ]
+    return f"{found.name}: {', '.join(said)}"
 
 
 def constant_of(metric: Metric) -> str:
@@ -147,7 +169,8 @@ def _best_there(found: Board) -> str:
     order = sorted(ranks, key=lambda method: ranks[method])
     last = ranks[order[min(3, len(order)) - 1]]
     best = [f"{algorithm_name(method)} ({ranks[method]:.1f})" for method in order if ranks[method] <= last]
-    behind = [method for method in order if ranks[method] - ranks[order[0]] >= over.critical_difference]
+    apart = [method for method in order if ranks[method] - ranks[order[0]] >= over.critical_difference]
+    behind = [method for method in apart if method not in found.few_rates]
     others = names([algorithm_name(method) for method in behind]) if behind else "no method"
     return (
         f" The best average ranks there: {names(best)}. Behind the first by more than the critical "
@@ -169,18 +192,25 @@ def _picture(found: Board) -> dict[str, Any]:
         "over": len(found.ranked),
         "difference": f"{found.ranking.critical_difference:.1f}",
         "band": {"x": _place(best, unit), "width": round((end - best) * unit, 1)},
+        "marked": bool(found.few_rates),
         "ticks": [{"rank": rank, "x": _place(rank, unit)} for rank in _ticks(len(methods))],
         "rows": [
             {
-                "method": algorithm_name(method),
+                "method": tables.marked(found, method),
                 "x": _place(found.average(method), unit),
                 "y": _TOP + _STEP * row,
                 "rank": f"{found.average(method):.1f}",
-                "alike": method in found.alike,
+                "fill": _fill(found, method),
             }
             for row, method in enumerate(methods)
         ],
     }
+
+
+def _fill(found: Board, method: str) -> str:
+    if method in found.few_rates:
+        return "#ffffff"
+    return "#777777" if method in found.behind else "#0072B2"
 
 
 def _place(rank: float, unit: float) -> float:

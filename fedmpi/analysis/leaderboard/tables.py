@@ -39,7 +39,7 @@ def _rank_line(found: Board, method: str) -> list[str]:
     entries = [found.entries[data, method] for data in found.federations]
     mean = math.nan if any(each.state for each in entries) else _mean([each.score.mean for each in entries])
     return [
-        _name(method),
+        _name(found, method),
         _number(found.average(method), ".1f"),
         *_where_learned(found, _number(rank_where_learned(found, method), ".1f")),
         _NONE if math.isnan(mean) else found.metric.shown(mean),
@@ -61,15 +61,17 @@ def _where_learned(found: Board, *cells: str) -> list[str]:
 def _tally(found: Board, method: str, reference: str) -> str:
     if method == reference or method in UNRANKED or reference not in found.methods:
         return _NONE
-    better, worse = tally(found, method, reference)
-    return f"{better} better, {worse} worse"
+    return _counts(found, method, tally(found, method, reference))
 
 
 def _learned_tally(found: Board, method: str) -> str:
     if method == REFERENCE or method in UNRANKED or REFERENCE not in found.methods:
         return _NONE
-    better, worse = leads_where_learned(found, method)
-    return f"{better} better, {worse} worse"
+    return _counts(found, method, leads_where_learned(found, method))
+
+
+def _counts(found: Board, method: str, counts: tuple[int, int]) -> str:
+    return f"{counts[0]} better" + ("" if method in found.few_rates else f", {counts[1]} worse")
 
 
 def scores(found: Board) -> str:
@@ -77,7 +79,10 @@ def scores(found: Board) -> str:
     verdicts = {data: leads(found, data) for data in found.federations}
     best = {data: _best(found, data) for data in found.federations}
     lines = (
-        [_name(each), *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations)]
+        [
+            _name(found, each),
+            *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations),
+        ]
         for each in _methods(found)
     )
     return _table(("", *found.federations), [*lines, *_constants(found)])
@@ -116,7 +121,7 @@ def _score(found: Board, data: str, method: str, verdicts: Mapping[str, str], be
 def settings(found: Board) -> str:
     """Return a line per method: what the tuning chose on each federation."""
     lines = (
-        [_name(method), *(_setting(found, data, method) for data in found.federations)]
+        [_name(found, method), *(_setting(found, data, method) for data in found.federations)]
         for method in _methods(found)
     )
     return _table(("", *found.federations), lines)
@@ -132,8 +137,13 @@ def _methods(found: Board) -> list[str]:
     return [*found.competitors, *(method for method in found.methods if method in UNRANKED)]
 
 
-def _name(method: str) -> str:
-    return f"*{algorithm_name(method)}*" if method in UNRANKED else algorithm_name(method)
+def _name(found: Board, method: str) -> str:
+    return f"*{algorithm_name(method)}*" if method in UNRANKED else marked(found, method)
+
+
+def marked(found: Board, method: str) -> str:
+    """Return a method's name, with a mark where it had too few rates."""
+    return algorithm_name(method) + ("†" if method in found.few_rates else "")
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -19,6 +19,9 @@ from fedmpi.store.reader import Run
 SEEDS = tuple(range(1, 11))
 """Of the winners. A seed also draws the partition and the split; tuning has none of them."""
 
+FEW = 2
+"""So many rates of plain gradient descent are no tuning."""
+
 AXES = ("data", "algorithm")
 """Of a track's suite: the federation, and the method."""
 
@@ -59,6 +62,16 @@ class Track:
     def argument(self) -> str:
         """How commands name it: by its name, or by the file of its suite."""
         return self.name if self.bundled else str(self.suite.path)
+
+    @property
+    def few_rates(self) -> dict[str, tuple[float, ...]]:
+        """The rates of methods whose candidates with plain gradient descent have no more than `FEW`."""
+        rates: dict[str, set[float]] = {}
+        for (_, method), cases in self.candidates.items():
+            optimizers = [case.settings.get("optimizer") for case in cases]
+            plain = [each for each in optimizers if isinstance(each, dict) and each.get("name") == "sgd"]
+            rates.setdefault(method, set()).update(each["lr"] for each in plain if "lr" in each)
+        return {method: tuple(sorted(found)) for method, found in rates.items() if 0 < len(found) <= FEW}
 
     @property
     def tuned_file(self) -> Path:

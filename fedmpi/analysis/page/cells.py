@@ -10,11 +10,17 @@ import numpy as np
 
 from fedmpi.analysis.cells import Cell as GeneralCell
 from fedmpi.analysis.cells import grouped, without
-from fedmpi.analysis.estimates import Estimate, estimate, holm
+from fedmpi.analysis.estimates import THE_SAME, Estimate, estimate, holm
 from fedmpi.analysis.page.collect import Digest, Float
 from fedmpi.analysis.scores import LAST
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
+
+EQUAL = "equal"
+"""Verdict on a cell whose runs have the models and scores of the reference's in every round."""
+
+SAME_SCORE = "same last score"
+"""Verdict on a cell whose runs score in the last round what the reference's do, and differ elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,11 @@ class Cell(GeneralCell[Digest]):
         )
         return estimate(self.metric.sign * np.subtract(own, others))
 
+    def equals(self, other: Cell) -> bool:
+        """Return whether both have the same seeds, and by each the same models and scores in all rounds."""
+        own, others = ({seed: run.rounds_digest for seed, run in cell.runs.items()} for cell in (self, other))
+        return own == others
+
     def figure(self, name: str) -> Estimate:
         """Return the mean over seeds of a figure of the runs' summaries."""
         return estimate([run.summary.get(name, np.nan) for run in self.runs.values()])
@@ -62,16 +73,20 @@ class Lead:
         The reference.
     p_value : float
         After Holm over all leads of the setting; NaN where there is no interval, or no difference.
+    equal : bool
+        Whether the cell equals the reference in every round.
     """
 
     gap: Estimate
     over: Cell
     p_value: float
+    equal: bool
 
     @property
     def verdict(self) -> str:
-        """Whether it is decided: better, worse, undecided, the same."""
-        return self.gap.verdict(p_value=self.p_value)
+        """Better, worse or undecided; where the scores are the same, whether the rounds before are, too."""
+        found = self.gap.verdict(p_value=self.p_value)
+        return (EQUAL if self.equal else SAME_SCORE) if found == THE_SAME else found
 
 
 @dataclass(frozen=True)
@@ -132,8 +147,10 @@ class Setting:
         tested = {place: gap.p_value for place, gap in enumerate(gaps) if gap and not np.isnan(gap.p_value)}
         corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
         return [
-            None if gap is None or other is None else Lead(gap, other, corrected.get(place, np.nan))
-            for place, (gap, other) in enumerate(zip(gaps, over, strict=True))
+            None
+            if gap is None or other is None
+            else Lead(gap, other, corrected.get(place, np.nan), cell.equals(other))
+            for place, (cell, gap, other) in enumerate(zip(self.cells, gaps, over, strict=True))
         ]
 
 

@@ -16,6 +16,7 @@ from fedmpi.analysis.costs import by_name, by_round
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
+from fedmpi.store.identical import rounds_digest
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import SECURE_STEPS
 
@@ -93,6 +94,8 @@ class Digest:
     traffic: dict[str, float]
     holdings: Holdings | None
     provenance: dict[str, Any]
+    rounds_digest: str
+    """Of its models, losses and scores in all rounds."""
     redrawn: bool = False
     """Whether each of its repetitions has a partition of its own."""
 
@@ -146,6 +149,7 @@ def digest(run: Run, target: float | None) -> Digest:
         traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         holdings=_holdings(run),
         provenance=run.attempts[-1].provenance if run.attempts else {},
+        rounds_digest=rounds_digest(run),
     )
 
 

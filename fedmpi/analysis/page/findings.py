@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.page.cells import Cell, Setting, direction
+from fedmpi.analysis.page.cells import EQUAL, SAME_SCORE, Cell, Setting, direction
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.leads import figure_of
@@ -33,7 +33,7 @@ def findings(settings: Sequence[Setting]) -> Markup:
 
 def _ahead(each: Setting) -> Markup:
     """Say which cell leads, or which tie, and how the leader stands against the reference."""
-    first, metric = ahead(each.cells), each.metric
+    first, metric = ahead(each), each.metric
     if not first:
         return Markup("")
     names = [Markup("<strong>{}</strong>").format(cell.label) for cell in first]
@@ -48,7 +48,7 @@ def _ahead(each: Setting) -> Markup:
     else:
         figure = _figure(metric, own.mean, own.half)
         text = names[0] + f" has the best {metric.label()} in the last round, {figure}"
-        if lead is not None and lead.gap.count and lead.verdict != "the same":
+        if lead is not None and lead.gap.count and lead.verdict != SAME_SCORE:
             text += f", {figure_of(metric, lead)}{metric.points} against {lead.over.label}: {lead.verdict}"
     return text + "." + _constant(each, first[0])
 
@@ -61,6 +61,7 @@ _VERDICTS = {
     "two pairs only": "two seeds, so undecided",
     "no spread": "the same difference in every seed, so undecided",
     "no pair": "no seed in common",
+    SAME_SCORE: "the same score in the last round",
 }
 
 
@@ -72,7 +73,7 @@ def _leads(each: Setting) -> str:
         for verdict, said in _VERDICTS.items()
     }
     groups = "; ".join(f"{said}: {', '.join(found)}" for said, found in labels.items() if found)
-    level = _level([(cell, lead.over) for cell, lead in each.leads if lead.verdict == "the same"], over)
+    level = _level([(cell, lead.over) for cell, lead in each.leads if lead.verdict == EQUAL], over)
     sentences = [f"Against {over} {groups}."] if groups else []
     sentences += [f"No difference: {'; '.join(level)}."] if level else []
     return " ".join(sentences)
@@ -82,7 +83,9 @@ def _level(pairs: Sequence[tuple[Cell, Cell]], over: str) -> list[str]:
     """Say which cells equal their reference, and why where the runs tell it."""
     whole = [cell.label for cell, reference in pairs if reference.algorithm == "fedavg" and never_split(cell)]
     others = [cell.label for cell, _ in pairs if cell.label not in whole]
-    said = [f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every seed"] if others else []
+    said = []
+    if others:
+        said.append(f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every round and seed")
     if whole:
         said.append(
             f"{_listed(whole)} never split, so {'it equals' if len(whole) == 1 else 'they equal'} {over}"

@@ -15,6 +15,11 @@ from fedmpi.analysis.page.charts import panel
 from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
 
+_VERDICT = (
+    "better or worse: p < 0.05 after Holm over the dataset's leads; equal: the same models and scores in "
+    "every round"
+)
+
 _ROW = 28.0
 _LABELS, _FIGURES = 104.0, 134.0
 """Widths of what stands left and right of a forest plot."""
@@ -37,9 +42,7 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     meaning = f"{settings[0].metric.points} by which it is better, over the seeds that both have"
     listed = [
         Column(title, entry, f"{meaning.strip()}, ± 95 % interval of the differences by seed", pasted=True),
-        Column(
-            "verdict", verdict, "better or worse: p < 0.05 after Holm over the dataset's leads", pasted=True
-        ),
+        Column("verdict", verdict, _VERDICT, pasted=True),
     ]
     return listed if any(each.leads for each in settings) else []
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
 from fedmpi.analysis.page import leads
-from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, direction, lines
+from fedmpi.analysis.page.cells import EQUAL, Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
 from fedmpi.analysis.page.sections import Section, leaders, table
 from fedmpi.analysis.page.units import Unit, measured
@@ -55,7 +55,7 @@ _CONSTANT = {
 
 def note(metric: Metric) -> str:
     """Return what a reader of a table by a metric should know."""
-    text = "★ the best of a dataset; of those that tie as printed, each."
+    text = "★ the best of a dataset; of those that tie as printed, each; of equal ones the reference alone."
     if metric.scope == "client":
         return text
     return (
@@ -125,7 +125,9 @@ def _to_target(unit: str, digits: int, spare: int) -> Column[Line]:
 
 def _headline(metric: Metric, rule: str) -> Column[Line]:
     def entry(line: Line) -> Entry:
-        best = rule != PUBLISHED and len(line[0].cells) > 1 and _leads(*line, rule)
+        setting, cell = line
+        several = rule != PUBLISHED and len(setting.cells) > 1
+        best = several and any(cell is each for each in ahead(setting, rule))
         return score(metric, line[1].score(rule), "best" if best else "")
 
     title = f"{metric.label(unit=True)}, {rule}" if rule == LAST else rule
@@ -136,10 +138,6 @@ def _meaning(metric: Metric, text: str) -> str:
     """Return a text after what the metric is, where its title does not say that already."""
     known = metric.meaning.lower() in ("", metric.title.lower())
     return text if known else "; ".join(filter(None, (metric.meaning, text)))
-
-
-def _leads(setting: Setting, cell: Cell, rule: str) -> bool:
-    return any(cell is each for each in ahead(setting.cells, rule))
 
 
 def _figure(metric: Metric, name: str, title: str, meaning: str, pasted: bool = False) -> Column[Line]:
@@ -158,13 +156,11 @@ def _epsilon(line: Line) -> Entry:
     return number(line[1].mean("epsilon"), 2)
 
 
-def ahead(cells: Sequence[Cell], rule: str = LAST) -> list[Cell]:
-    """Return the cells of the best headline: several where they tie."""
-    return leaders(
-        cells,
-        lambda cell: signed(cell.metric) * cell.score(rule).mean,
-        cells[0].metric.digits if cells else 0,
-    )
+def ahead(setting: Setting, rule: str = LAST) -> list[Cell]:
+    """Return the cells of the best headline, several where they tie; of equal ones the reference alone."""
+    own = [cell for cell in setting.cells if (lead := setting.lead(cell)) is None or lead.verdict != EQUAL]
+    metric = setting.metric
+    return leaders(own, lambda cell: signed(metric) * cell.score(rule).mean, metric.digits)
 
 
 def signed(metric: Metric) -> float:

@@ -59,7 +59,7 @@ _RANK = "1: best; mean over the datasets that have every algorithm; ties as prin
 def _of_setting(setting: Setting) -> Column[str]:
     cells = {cell.label: cell for cell in setting.cells}
     most = max(len(cell.runs) for cell in setting.cells)
-    best = {cell.label for cell in ahead(setting.cells)} if len(cells) > 1 else set()
+    best = {cell.label for cell in ahead(setting)} if len(cells) > 1 else set()
 
     def entry(label: str) -> Entry:
         if label not in cells:

@@ -107,10 +107,10 @@ def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
     assert "BBBP, 1 or 2 clients" in html
 
 
-def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run):
+def test_one_algorithm_leads_nobody_and_those_that_tie_share_the_lead(tmp_path, make_run):
     alone, tied = Page(), Page()
     alone.digests = [digest(load_run(make_run(tmp_path / "a", [[0.7, 0.8]])), None)]
-    other = make_run(tmp_path / "b", [[0.7, 0.8]], settings={"algorithm": "fedprox"})
+    other = make_run(tmp_path / "b", [[0.8, 0.7]], settings={"algorithm": "fedprox"})
     tied.digests = [*alone.digests, digest(load_run(other), None)]
     assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone.html("page", [])
     html = tied.html("page", [])
@@ -118,7 +118,7 @@ def test_one_algorithm_leads_nobody_and_equals_share_the_lead(tmp_path, make_run
         "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best test accuracy in the last "
         "round, 75.00 %.</li>"
     ) in html
-    assert "Best by client: FedAvg on 2, FedProx on 2 of 2 clients; on 2 several tie, and each" in html
+    assert "Best by client: FedAvg on 1, FedProx on 1 of 2 clients." in html
     overview = re.search(r'<table id="cells-0".*?</table>', html, re.DOTALL).group()
     assert overview.count("★") == 4  # of two algorithms, by two rules
 
@@ -384,7 +384,7 @@ def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, ma
     ]
 
 
-def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
+def test_equal_runs_are_named_once_and_share_their_rank(tmp_path, make_run):
     equal = {"fedprox": [0.7] * 3, "gcfl": [0.7] * 3, "self-train": [0.6, 0.61, 0.59]}
     for name in ("A", "B"):
         found = leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
@@ -392,16 +392,33 @@ def test_equal_runs_are_a_tie_in_sentence_star_and_rank(tmp_path, make_run):
     page = Page()
     page.add(each_run([tmp_path], []))
     html = page.html("page", [])
-    said = "No difference: FedProx equals FedAvg in every seed; GCFL never split, so it equals FedAvg."
+    said = (
+        "No difference: FedProx equals FedAvg in every round and seed; GCFL never split, so it equals FedAvg."
+    )
     assert html.count(said) == 2
-    assert html.count("<strong>FedAvg</strong>, <strong>FedProx</strong> and <strong>GCFL</strong> tie") == 2
+    assert html.count("<strong>FedAvg</strong> has the best") == 2
     matrix = re.search(r'<table id="matrix-0".*?</table>', html, re.DOTALL).group()
     page.reference = "fedprox"
     other = page.html("page", [])
-    assert other.count("No difference: FedAvg and GCFL equal FedProx in every seed.") == 2
-    assert matrix.count("★") == 6 and matrix.count("▼") == 2
+    assert other.count("No difference: FedAvg and GCFL equal FedProx in every round and seed.") == 2
+    assert matrix.count("★") == 2 and matrix.count("▼") == 2
     assert re.findall(r">([0-9.]+)</td></tr>", matrix) == ["2.00", "2.00", "2.00", "4.00"]
     assert "differ by less than 3.32 are not told apart" in html  # 2.569 sqrt(4 5 / (6 2))
+
+
+def test_equal_scores_of_the_last_round_are_no_equal_runs(tmp_path, make_run):
+    """FedProx ends where FedAvg ends, and is better in an earlier round, which validation chooses."""
+    for seed in (1, 2, 3):
+        for name, before in (("fedavg", 0.6), ("fedprox", 0.9)):
+            chosen = {"algorithm": name}
+            make_run(tmp_path / f"{name}-{seed}", [[before], [0.7]], seed=seed, settings=chosen)
+    page = Page()
+    page.add(each_run([tmp_path], []))
+    html = page.html("page", [])
+    assert "Against FedAvg the same score in the last round: FedProx." in html
+    assert "No difference" not in html
+    (setting,), _ = page.settings([])
+    assert [lead.verdict for _, lead in setting.leads] == ["same last score"]
 
 
 def test_the_front_holds_what_no_other_beats(tmp_path, make_run):
