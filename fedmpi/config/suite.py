@@ -13,6 +13,7 @@ they vary, slowest first. A rule sets `set` in the cases that match `when`, by s
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -94,8 +95,11 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
                 suffixes.append(readable(override))
             settings.append(nested(key, value))
     rules = [_rule(path, rule) for rule in _list(path, text, "where")]
-    _refuse_idle(path, rules, base, {key: [*whole[key], *axes[key]] for key in whole})
+    written = {key: [*whole[key], *(each for each in axes[key] if each not in whole[key])] for key in whole}
+    _refuse_idle(path, rules, base, written)
     matrix.refuse_too_many(path, axes)
+    if math.prod(map(len, written.values())) <= matrix.MOST_CASES:
+        _refuse_unmatched(path, rules, base, written)
     cases = []
     for choices in itertools.product(*axes.values()):
         case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
@@ -172,6 +176,25 @@ def _refuse_idle(
                 raise BadInput(f"{path}: where: no case has {key} = {value!r}{several}")
 
 
+def _refuse_unmatched(
+    path: Path, rules: Sequence[_Rule], base: Settings, axes: Mapping[str, list[Choice]]
+) -> None:
+    """Refuse a rule whose values no case of the file has together; cases that a rule leaves out count."""
+    left = dict(enumerate(rules))
+    for chosen in itertools.product(*axes.values()):
+        if not left:
+            return
+        choices = dict(zip(axes, chosen, strict=True))
+        settings = _chosen(base, choices)
+        for number, (when, change) in enumerate(rules):
+            if _matches(when, choices, settings):
+                left.pop(number, None)
+                settings = merge(settings, change or {})
+    for when, _ in left.values():
+        values = " and ".join(f"{key} = {value!r}" for key, value in when.items())
+        raise BadInput(f"{path}: where: no case has {values}{' together' * (len(when) > 1)}")
+
+
 def _refuse_loss(path: Path, override: str, value: Any, settings: Sequence[Settings]) -> None:
     """Refuse an override that replaces the whole table of which an earlier one set a part."""
     if isinstance(value, Mapping) and "name" not in value:
@@ -198,6 +221,18 @@ def _agrees(key: str, value: Any, choices: Mapping[str, Choice], settings: Setti
     return bool(look_up(settings, key) == value)
 
 
+def _matches(when: Settings, choices: Mapping[str, Choice], settings: Settings) -> bool:
+    return all(_agrees(key, value, choices, settings) for key, value in when.items())
+
+
+def _chosen(base: Settings, choices: Mapping[str, Choice]) -> Settings:
+    """Return the settings of a case before rules and overrides."""
+    settings = base
+    for choice in choices.values():
+        settings = merge(settings, choice.change)
+    return settings
+
+
 def _case(
     base: Settings,
     choices: Mapping[str, Choice],
@@ -206,11 +241,9 @@ def _case(
     suffixes: Sequence[str],
 ) -> CaseSettings | None:
     """Return a case; None where a rule leaves it out."""
-    settings = base
-    for choice in choices.values():
-        settings = merge(settings, choice.change)
+    settings = _chosen(base, choices)
     for when, change in rules:
-        if all(_agrees(key, value, choices, settings) for key, value in when.items()):
+        if _matches(when, choices, settings):
             if change is None:
                 return None
             settings = merge(settings, change)

@@ -151,6 +151,20 @@ def test_overriding_anything_else_shows_in_the_name(expand):
             "[matrix]\nseed = [1, 2]\n[[where]]\nwhen = { seed = 7 }\nset = { rounds = 1 }",
             "no case has seed = 7 (valid: 1, 2)",
         ),
+        (
+            "[[where]]\nwhen = { rounds = 5 }\nset = { rounds = 5 }",
+            "where: no case has rounds = 5",
+        ),
+        (
+            "[matrix]\nseed = [{ label = 'a', rounds = 1 }, { label = 'b', rounds = 2 }]\n"
+            "[[where]]\nwhen = { seed = 'a', rounds = 2 }\nskip = true",
+            "where: no case has seed = 'a' and rounds = 2 together",
+        ),
+        (
+            "[case]\nrounds = 1\n[[where]]\nwhen = { rounds = 2 }\nset = { batch_size = 3 }\n"
+            "[[where]]\nwhen = { batch_size = 3 }\nset = { rounds = 2 }",
+            "where: no case has rounds = 2",
+        ),
         ("figure = 3", "figure must be a table"),
         ("[figure]\nfield = 1", "figure.kind must name what to draw"),
         ("[figure]\nkind = 1", "figure.kind must name what to draw"),
