@@ -451,3 +451,18 @@ def test_the_committed_page_follows_from_the_committed_rows():
     ]
     for path, text in pages(boards, "leaderboard.md").items():
         assert (ROOT / "docs" / path).read_text() == text, "run: fedmpi leaderboard page"
+
+
+def test_committed_rows_have_the_seconds_of_what_comes_before_round_1():
+    """FedSage+ trains generators first, which takes many times FedAvg's whole run."""
+    rows = files.read(ROOT / "results/reference/leaderboard/nodes.csv")
+    for stage in ("tuning", "final"):
+        seconds = {
+            method: {
+                each.data: each.cpu_seconds for each in rows if (each.method, each.stage) == (method, stage)
+            }
+            for method in ("fedavg", "fedsage-plus")
+        }
+        assert all(
+            seconds["fedsage-plus"][data] > 5 * of_fedavg for data, of_fedavg in seconds["fedavg"].items()
+        )
