@@ -122,8 +122,11 @@ class Algorithm:
             return False
         return share == "all" or name.startswith(("conv.", "norm.", "structure."))
 
-    def weights(self, samples: Ints) -> Ints:
-        """Return each client's weight in averages, int64 [clients], from its number of training graphs."""
+    def weights(self, samples: Ints) -> Ints | Floats:
+        """Return each client's weight in averages, [clients], from its number of training graphs.
+
+        Only ratios count. Whole numbers are taken as they are, others in 29 bits of the largest.
+        """
         return samples
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:

@@ -57,6 +57,11 @@ def local_size() -> int:
     return _first_integer(_LOCAL_SIZE) or 1
 
 
+def local_rank() -> int:
+    """Return this process's number among its node's ranks; 0 where the launcher does not say."""
+    return _first_integer(_LOCAL_RANK) or 0
+
+
 def is_first_of_node() -> bool:
     """Return whether this process is its node's first rank; yes where the launcher does not say."""
     return not _first_integer(_LOCAL_RANK)

@@ -32,9 +32,31 @@ def check_resources(folder: Path = _SHARED_MEMORY) -> None:
         Too few files may be open, or MPICH could not make its shared memory; what to do.
     """
     ranks = launch.local_size()
-    check_descriptors(len(os.listdir("/proc/self/fd")), ranks)
+    raise_limit()
+    later = 2 * max(
+        0, ranks - 1 - launch.local_rank()
+    )  # MPICH's launcher gives a rank two more than the one before
+    check_descriptors(len(os.listdir("/proc/self/fd")) + later, ranks)
     if not _is_open_mpi():
         _check_shared_memory(folder, ranks)
+
+
+def raise_limit() -> None:
+    """Raise the limit of open files to what this process may set."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def has_limit_of_its_own() -> bool:
+    """Return whether this process may open fewer files than the one that started it, its launcher."""
+    try:
+        lines = Path(f"/proc/{os.getppid()}/limits").read_text().splitlines()
+        hard = next(line.split()[4] for line in lines if line.startswith("Max open files"))
+    except (OSError, StopIteration, IndexError):
+        return False
+    return hard != str(resource.getrlimit(resource.RLIMIT_NOFILE)[1]) and hard != "unlimited"
 
 
 def check_descriptors(used: int, ranks: int) -> None:
@@ -43,7 +65,7 @@ def check_descriptors(used: int, ranks: int) -> None:
     Parameters
     ----------
     used : int
-        Files that are open now.
+        Files that are open at the start of the node's last rank.
     ranks : int
         On this node.
 
@@ -71,6 +93,8 @@ def _check_shared_memory(folder: Path, ranks: int) -> None:
             f"{folder}: {error.strerror}, and MPI needs it for the ranks of a node: have it mounted writable "
             f"({_CONTAINER})"
         ) from error
+    if not state.f_blocks:  # without a limit of its own
+        return
     free, needed = state.f_bavail * state.f_frsize + _of_this_launch(folder), ranks * _BYTES_PER_RANK
     if free < needed:
         raise BadInput(

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from fedmpi.comm import launch
 from fedmpi.comm.leftovers import remove_leftovers
-from fedmpi.comm.resources import check_resources
+from fedmpi.comm.resources import check_resources, has_limit_of_its_own
 from fedmpi.errors import BadInput, FedmpiError
 from fedmpi.visible import complain
 
@@ -77,8 +77,11 @@ def _check_node() -> None:
         check_resources()
     except BadInput as error:
         error.agreed = True
-        if launch.rank() and launch.is_first_of_node():
+        alone = bool(launch.rank()) and has_limit_of_its_own()
+        if alone or (launch.rank() and launch.is_first_of_node()):
             complain(f"rank {launch.rank()} on {socket.gethostname()}: {error}")
+        if alone:  # the others would wait for it: a launcher ends a job of which a rank was killed
+            os.kill(os.getpid(), signal.SIGKILL)
         raise
 
 

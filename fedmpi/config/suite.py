@@ -179,7 +179,7 @@ def _refuse_idle(
 def _refuse_unmatched(
     path: Path, rules: Sequence[_Rule], base: Settings, axes: Mapping[str, list[Choice]]
 ) -> None:
-    """Refuse a rule whose values no case of the file has together; cases that a rule leaves out count."""
+    """Refuse a rule whose values no case of the file has together, or none that an earlier rule has left."""
     left = dict(enumerate(rules))
     for chosen in itertools.product(*axes.values()):
         if not left:
@@ -189,7 +189,9 @@ def _refuse_unmatched(
         for number, (when, change) in enumerate(rules):
             if _matches(when, choices, settings):
                 left.pop(number, None)
-                settings = merge(settings, change or {})
+                if change is None:
+                    break
+                settings = merge(settings, change)
     for when, _ in left.values():
         values = " and ".join(f"{key} = {value!r}" for key, value in when.items())
         raise BadInput(f"{path}: where: no case has {values}{' together' * (len(when) > 1)}")

@@ -6,7 +6,6 @@ Plain functions of values, a few microseconds each; `fedmpi.engine.hooks` calls 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -66,26 +65,34 @@ def groups(value: Any, num_clients: int) -> Ints:
 
 
 def weights(value: Any, num_clients: int) -> Ints:
-    """Return the clients' weights, int64 [clients]: sums are exact for whole numbers only."""
-    try:
-        whole = _integers(value, num_clients, "weights")
-    except Breach as breach:
-        raise Breach(f"{breach}{_scaling(value)}") from None
+    """Return the clients' weights as whole numbers, int64 [clients]; only their ratios count.
+
+    Others than whole numbers are scaled so that the largest has 29 bits, and rounded: sums of whole numbers
+    are exact.
+    """
+    given = np.asarray(value)
+    if (
+        given.dtype.kind == "f"
+        and given.shape == (num_clients,)
+        and not np.array_equal(given, np.rint(given))
+    ):
+        return _scaled(given.astype(np.float64))
+    whole = _integers(value, num_clients, "weights")
     if whole.min() < 0 or whole.max() > LARGEST_WEIGHT:
         wrong = int(np.flatnonzero((whole < 0) | (whole > LARGEST_WEIGHT))[0])
-        raise Breach(f"returned {whole[wrong]} for client {wrong}: a weight is 0 to {LARGEST_WEIGHT}")
+        raise Breach(f"returned {whole[wrong]} for client {wrong}: a whole weight is 0 to {LARGEST_WEIGHT}")
     if not whole.any():
         raise Breach("returned 0 for every client")
     return whole
 
 
-def _scaling(value: Any) -> str:
-    """Return how real weights become whole numbers with the same ratios, as close as these can be."""
-    given = np.asarray(value)
-    if given.dtype.kind != "f" or not np.isfinite(given).all() or not 0 < given.max() <= LARGEST_WEIGHT:
-        return ""
-    factor = 10.0 ** math.floor(math.log10(LARGEST_WEIGHT / given.max()))
-    return f"; only their ratios count, so return np.rint({factor:g} * weights)"
+def _scaled(given: npt.NDArray[np.float64]) -> Ints:
+    """Return weights whose largest is `LARGEST_WEIGHT`; one above 0 stays above 0."""
+    if not np.isfinite(given).all() or given.min() < 0:
+        wrong = int(np.flatnonzero(~np.isfinite(given) | (given < 0))[0])
+        raise Breach(f"returned {given[wrong]} for client {wrong}: a weight is finite, and 0 or more")
+    scaled: Ints = np.maximum(np.rint(given / given.max() * LARGEST_WEIGHT), given > 0).astype(np.int64)
+    return scaled
 
 
 def averages(group: Ints, weights: Ints, chosen: Ints) -> None:

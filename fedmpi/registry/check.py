@@ -95,8 +95,9 @@ def check_suite(suite: Suite, choose: Choose = list) -> list[Checked]:
     """
     with settled():
         found = [_checked_or_not(suite, settings) for settings in suite.cases]
-        places = distinct(suite, [each.case if isinstance(each, Checked) else None for each in found])
-    return [_chosen(suite, found[place], place) for place in choose(places)]
+        cases = [each.case if isinstance(each, Checked) else None for each in found]
+        places = distinct(suite, cases, choose)
+    return [_chosen(suite, found[place], place) for place in places]
 
 
 def _chosen(suite: Suite, found: Checked | BadInput, place: int) -> Checked:

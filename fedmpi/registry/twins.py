@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fedmpi.case.schema import Case
 from fedmpi.comm import launch
@@ -13,9 +13,11 @@ from fedmpi.visible import complain
 
 _MOST_NAMED = 3
 
+Choose = Callable[[Sequence[int]], Sequence[int]]
 
-def distinct(suite: Suite, cases: Sequence[Case | None]) -> list[int]:
-    """Return the places of the cases that stand for themselves, the first of equal ones.
+
+def distinct(suite: Suite, cases: Sequence[Case | None], choose: Choose) -> list[int]:
+    """Return the chosen places of the cases that stand for themselves, the first of equal ones.
 
     Overrides can make cases equal, which is said in one line on the standard error; a file that does
     so by itself is wrong.
@@ -25,29 +27,38 @@ def distinct(suite: Suite, cases: Sequence[Case | None]) -> list[int]:
     suite : Suite
     cases : sequence of Case or None
         One for each of the suite's; None for one that cannot be, which stands for itself.
+    choose : callable
+        Gets these places, and returns those that are meant.
 
     Raises
     ------
     BadInput
-        Two cases of the file are the same on the same ranks, because one axis takes back what another sets.
+        Two cases of the file, one of which is chosen, are the same on the same ranks, because one axis takes
+        back what another sets.
     """
     first: dict[tuple[str, tuple[int, ...]], int] = {}
     equal: list[str] = []
+    wrong: list[tuple[int, int]] = []
     names = [each.name for each in suite.cases]
     for place, case in enumerate(cases):
         config = str(place) if case is None else canonical_json({**case.config(), "name": ""})
         other = first.setdefault((config, suite.cases[place].ranks), place)
         if other == place:
             continue
-        if not suite.overridden:
+        if suite.overridden:
+            equal.append(f"{names[place]} as {names[other]}")
+        else:
+            wrong.append((other, place))
+    if equal and launch.rank() == 0:
+        complain(_said(equal))
+    chosen = choose(sorted([*first.values(), *(place for _, place in wrong)]))
+    for other, place in wrong:
+        if other in chosen or place in chosen:
             raise BadInput(
                 f"{suite.path}: matrix: {names[other]} and {names[place]} have the same settings: remove "
                 "one, or let no axis override what another sets"
             )
-        equal.append(f"{names[place]} as {names[other]}")
-    if equal and launch.rank() == 0:
-        complain(_said(equal))
-    return list(first.values())
+    return list(chosen)
 
 
 def _said(equal: Sequence[str]) -> str:

@@ -92,12 +92,15 @@ def system_locks(folder: Path) -> dict[str, str]:
     """
     answers = {}
     for name, take in (("flock", fcntl.flock), ("fcntl", fcntl.lockf)):
+        answers[name] = "yes"
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
-                take(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            answers[name] = "yes"
+                try:
+                    take(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    answers[name] = f"no: {error.strerror}"
         except OSError as error:
-            answers[name] = f"no: {error.strerror}"
+            answers[name] = f"cannot be tried: {error.strerror}"
     return answers
 
 

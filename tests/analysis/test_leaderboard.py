@@ -228,11 +228,29 @@ def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp
     assert tally(judged, "scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
     text = pages([judged], "board.md")["board.md"]
     first = text.split("\n\n")[1]
-    assert "**Methods marked † are not judged.**" in first and "(demo-rates: SCAFFOLD 0.01 and 0.1)" in first
-    assert "artefact of the grid" in first
+    assert (
+        "**Methods marked † are not called worse than others.**" in first
+        and "(demo-rates: SCAFFOLD 0.01 and 0.1)" in first
+    )
+    assert "their ranks are an artefact of the grid" in first
     assert "| SCAFFOLD† |" in text and "| SCAFFOLD |" not in text
     path.write_text(FEW_RATES.removesuffix("]\n") + '    { label = "third", optimizer = { lr = 1.0 } },\n]\n')
     assert track(path).few_rates == {}
+    path.write_text(FEW_RATES.replace('optimizer = { name = "sgd" }', 'optimizer = "sgd"'))
+    assert track(path).few_rates == {"scaffold": (0.01, 0.1)}
+
+
+def test_no_method_is_better_than_a_reference_of_two_rates(tmp_path):
+    path = tmp_path / "rates.toml"
+    path.write_text(
+        FEW_RATES.replace('algorithm = ["fedavg", ', "algorithm = [").replace(
+            'label = "scaffold", algorithm = "scaffold"', 'label = "fedavg", algorithm = "fedavg"'
+        )
+    )
+    rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "self-train", mean=0.7, spread=0.02)
+    judged = board(track(path), rows)
+    assert leads(judged, "one") == {"self-train": "too few rates"}
+    assert "better" not in tables.ranks(judged).splitlines()[-1]
 
 
 def constants_of(data, mean):

@@ -63,6 +63,24 @@ def test_self_train_sends_nothing_and_fedavg_the_convolutions(fedmpi, tiny_suite
     assert (fedavg["client_bytes_down"] == 99_840).all()
 
 
+def test_two_cases_that_are_the_same_refuse_no_other(fedmpi, tmp_path):
+    (tmp_path / "twins.toml").write_text("""
+        name = "twins"
+        [case]
+        dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 40 } }
+        rounds = 1
+        [matrix]
+        mode = [
+            { label = "a", local_epochs = 1 }, { label = "b", local_epochs = 2 }, { label = "c", local_epochs = 2 }
+        ]
+    """)
+    same = "b and c have the same settings: remove one"
+    assert fedmpi("run", "twins.toml", "--case", "0", "--out", "runs").returncode == 0
+    for chosen in (("--case", "1"), ("--case", "2"), ()):
+        done = fedmpi("run", "twins.toml", *chosen, "--out", "runs")
+        assert done.returncode == 2 and same in done.stderr
+
+
 def test_fedprox_equals_fedavg_when_a_round_is_one_step(fedmpi, tiny_suite, tmp_path):
     # w = w_t at the first step of a round, so the proximal gradient is zero there.
     said = fedmpi("run", tiny_suite, "--out", "runs")

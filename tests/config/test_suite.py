@@ -165,6 +165,11 @@ def test_overriding_anything_else_shows_in_the_name(expand):
             "[[where]]\nwhen = { batch_size = 3 }\nset = { rounds = 2 }",
             "where: no case has rounds = 2",
         ),
+        (
+            "[matrix]\nseed = [1, 2]\n[[where]]\nwhen = { seed = 1 }\nskip = true\n"
+            "[[where]]\nwhen = { seed = 1 }\nset = { rounds = 3 }",
+            "where: no case has seed = 1",
+        ),
         ("figure = 3", "figure must be a table"),
         ("[figure]\nfield = 1", "figure.kind must name what to draw"),
         ("[figure]\nkind = 1", "figure.kind must name what to draw"),

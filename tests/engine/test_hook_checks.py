@@ -24,14 +24,12 @@ MODEL = np.zeros(4, np.float32)
         (lambda: checks.groups([0, -1, 0], 3), "group -1: they are numbered 0 to 2"),
         (lambda: checks.groups([0, 1], 3), "int64 [2]: it must be int64 [3]"),
         (lambda: checks.groups([0, [1], 2], 3), "it must be a vector of groups"),
-        (lambda: checks.weights([3, -2, 1], 3), "-2 for client 1: a weight is 0 to 536870911"),
+        (lambda: checks.weights([3, -2, 1], 3), "-2 for client 1: a whole weight is 0 to 536870911"),
         (lambda: checks.weights([3, 2**29, 1], 3), "536870912 for client 1"),
-        (lambda: checks.weights([0.5, 0.5], 2), "not whole numbers, such as 0.5"),
-        (lambda: checks.weights([1.0, np.nan], 2), "not whole numbers, such as nan"),
-        (
-            lambda: checks.weights(np.sqrt([40, 50]), 2),
-            "such as 6.324555320336759; only their ratios count, so return np.rint(1e+07 * weights)",
-        ),
+        (lambda: checks.weights([1.5, np.nan], 2), "returned nan for client 1: a weight is finite, and 0 or"),
+        (lambda: checks.weights([1.5, -0.5], 2), "returned -0.5 for client 1: a weight is finite, and 0 or"),
+        (lambda: checks.weights([1.5, 0.5], 3), "float64 [2]: it must be int64 [3]"),
+        (lambda: checks.weights([], 2), "float64 [0]: it must be int64 [2]"),
         (lambda: checks.weights([0, 0], 2), "returned 0 for every client"),
         (lambda: checks.report_size(2.5), "a number of bytes"),
         (lambda: checks.report_size(-8), "a number of bytes"),
@@ -117,5 +115,8 @@ def test_weights_of_clients_become_shares():
     assert checks.client_weights(np.array([[3, 1], [0, 5]]), 2).tolist() == [[0.75, 0.25], [0, 1]]
 
 
-def test_weights_scaled_as_the_message_says_are_taken():
-    assert checks.weights(np.rint(1e7 * np.sqrt([40, 50])), 2).tolist() == [63245553, 70710678]
+def test_real_weights_keep_29_bits_of_the_largest():
+    found = checks.weights(np.sqrt([40, 50]), 2)
+    assert found.tolist() == [round(np.sqrt(0.8) * (2**29 - 1)), 2**29 - 1]
+    assert checks.weights([0.5, 0.0, 1e-30], 3).tolist() == [2**29 - 1, 0, 1]
+    assert checks.weights(np.array([0.5, 0.25], np.float16), 2).tolist() == [2**29 - 1, 2**28]

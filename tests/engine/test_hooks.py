@@ -30,7 +30,7 @@ def test_a_breach_names_algorithm_hook_and_file():
     with pytest.raises(RankFailed) as failed:
         hooks(weights=lambda self, samples: -samples).weights(np.array([5, 6, 7]))
     assert str(failed.value) == (
-        f"algorithm odd: hook weights in {__file__} returned -5 for client 0: a weight is 0 to 536870911"
+        f"algorithm odd: hook weights in {__file__} returned -5 for client 0: a whole weight is 0 to 536870911"
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedmpi.errors import BadInput
+from fedmpi.store.disk import system_locks
 from fedmpi.store.lock import FolderLock, _place, in_turn, state
 
 _HOLDER = """
@@ -16,6 +17,7 @@ import sys, time
 from pathlib import Path
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
+from fedmpi.store.disk import system_locks
 while time.time() < float(sys.argv[2]):
     pass
 try:
@@ -170,3 +172,9 @@ def test_a_turn_ends_before_the_next_begins_and_touches_no_run_s_lock(tmp_path):
     waiting.join()
     assert order == ["first", "second"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_where_locks_cannot_be_tried_is_not_one_without_locks(tmp_path):
+    assert set(system_locks(tmp_path).values()) <= {"yes", "no: Function not implemented"}
+    found = system_locks(tmp_path / "absent")
+    assert set(found.values()) == {"cannot be tried: No such file or directory"}

@@ -236,6 +236,8 @@ def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]
 
     Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
     """
+    if reference in found.few_rates:  # better than it would say that it is worse
+        return dict.fromkeys((each for each in found.competitors if each != reference), TOO_FEW_RATES)
     other = found.entry(data, reference)
     base = {} if other.state else {row.seed: row.test for row in other.rows}
     return verdicts(found, data, base, but=reference)

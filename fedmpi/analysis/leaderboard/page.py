@@ -101,7 +101,7 @@ def answer(found: Board) -> str:
     begin = f"{lead} among {len(found.competitors)} methods on {len(found.ranked)} federations."
     apart = [each for each in found.competitors if each not in alike]
     left = [algorithm_name(each) for each in apart if each in found.few_rates]
-    unjudged = f" Not judged (†): {names(left)}." if left else ""
+    unjudged = f" Marked †, so not called worse: {names(left)}." if left else ""
     if not behind:
         return f"{begin} No {'other ' if left else ''}method differs from it significantly.{unjudged}"
     are = "is" if len(behind) == 1 else "are"

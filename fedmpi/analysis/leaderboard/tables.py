@@ -59,13 +59,15 @@ def _where_learned(found: Board, *cells: str) -> list[str]:
 
 
 def _tally(found: Board, method: str, reference: str) -> str:
-    if method == reference or method in UNRANKED or reference not in found.methods:
+    unjudged = (method, *UNRANKED, *found.few_rates)
+    if reference in unjudged or method in UNRANKED or reference not in found.methods:
         return _NONE
     return _counts(found, method, tally(found, method, reference))
 
 
 def _learned_tally(found: Board, method: str) -> str:
-    if method == REFERENCE or method in UNRANKED or REFERENCE not in found.methods:
+    unjudged = (method, *UNRANKED, *found.few_rates)
+    if REFERENCE in unjudged or method in UNRANKED or REFERENCE not in found.methods:
         return _NONE
     return _counts(found, method, leads_where_learned(found, method))
 

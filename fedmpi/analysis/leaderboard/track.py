@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.analysis.winners import winners
+from fedmpi.case.optimizers import SgdOptions
 from fedmpi.config.documents import load_toml
 from fedmpi.config.names import case_name
 from fedmpi.config.suite import CaseSettings, Suite, read
@@ -65,13 +66,15 @@ class Track:
 
     @property
     def few_rates(self) -> dict[str, tuple[float, ...]]:
-        """The rates of methods whose candidates with plain gradient descent have no more than `FEW`."""
-        rates: dict[str, set[float]] = {}
+        """The rates of methods that have at most `FEW` of plain gradient descent on a federation."""
+        few: dict[str, set[float]] = {}
         for (_, method), cases in self.candidates.items():
-            optimizers = [case.settings.get("optimizer") for case in cases]
-            plain = [each for each in optimizers if isinstance(each, dict) and each.get("name") == "sgd"]
-            rates.setdefault(method, set()).update(each["lr"] for each in plain if "lr" in each)
-        return {method: tuple(sorted(found)) for method, found in rates.items() if 0 < len(found) <= FEW}
+            rates = {
+                rate for case in cases if (rate := _plain_rate(case.settings.get("optimizer"))) is not None
+            }
+            if 0 < len(rates) <= FEW:
+                few.setdefault(method, set()).update(rates)
+        return {method: tuple(sorted(found)) for method, found in few.items()}
 
     @property
     def tuned_file(self) -> Path:
@@ -232,3 +235,12 @@ def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
             yield from _leaves(value, f"{prefix}{key}.")
         else:
             yield prefix + key
+
+
+def _plain_rate(optimizer: Any) -> float | None:
+    """Return the rate of plain gradient descent; None for other optimizers."""
+    given = {"name": optimizer} if isinstance(optimizer, str) else optimizer
+    if not isinstance(given, dict) or given.get("name") != SgdOptions().name:
+        return None
+    rate = given.get("lr", SgdOptions().lr)
+    return float(rate) if isinstance(rate, int | float) else None

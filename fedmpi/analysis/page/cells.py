@@ -20,7 +20,8 @@ EQUAL = "equal"
 """Verdict on a cell whose runs have the models and scores of the reference's in every round."""
 
 SAME_SCORE = "same last score"
-"""Verdict on a cell whose runs score in the last round what the reference's do, and differ elsewhere."""
+"""Verdict on a cell whose runs score in the last round what the reference's do, and differ elsewhere, or in
+their seeds."""
 
 
 @dataclass(frozen=True)

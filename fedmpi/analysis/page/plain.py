@@ -92,7 +92,9 @@ def _matrix(settings: Sequence[Setting]) -> _Table:
     metric = settings[0].metric
     label = metric.label(unit=True)
     about = f"{label[0].upper()}{label[1:]} in the last round, {direction(metric)}"
-    note = f"{about}: mean over seeds ± 95 % interval. Bold: the best of a dataset."
+    note = (
+        f"{about}: mean over seeds ± 95 % interval. Bold: the best of a dataset; of equal ones the reference."
+    )
     note = " ".join([note, *_said(settings)])
     return _Table([each.heading for each in listed], [rows], note, left=1, bold=True)
 

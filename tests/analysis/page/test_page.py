@@ -204,7 +204,7 @@ def test_a_matrix_is_the_table_of_a_paper(tmp_path, make_run, capsys):
     assert lines[2] == r"algorithm & NCI1 & PROTEINS & average rank \\"
     assert lines[4] == r"FedAvg & \textbf{70.00 $\pm$ 0.00} & 60.00 $\pm$ 0.00 & 1.50 \\"
     assert lines[5] == r"FedProx & 60.00 $\pm$ 0.00 & \textbf{70.00 $\pm$ 0.00} & 1.50 \\"
-    assert "Bold: the best of a dataset." in lines[-1]
+    assert "Bold: the best of a dataset; of equal ones the reference." in lines[-1]
     assert report([tmp_path], formats=Formats(markdown=True, matrix=True)) == 0
     assert "| FedAvg | **70.00 ± 0.00** | 60.00 ± 0.00 | 1.50 |" in capsys.readouterr().out
     with pytest.raises(BadInput, match="--matrix is for --markdown and --latex"):
