@@ -31,7 +31,6 @@ from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.clients import Client
-from fedmpi.engine.kept import PROTOTYPES, SHARE, VECTOR
 from fedmpi.engine.signals import StopRequest
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.registry.check import check_suite
@@ -154,16 +153,17 @@ def kept(client: Client) -> dict[str, Tensor]:
         return torch.cat([each.reshape(-1) for each in tensors(client, row)])
 
     found = {"model": packed(client.row)}
-    if client.personal is not None:
-        found |= {"own model": packed(client.personal.row), "alpha": client.kept[SHARE]}
-    if client.last is not None and not bool(client.last[0].isnan()):
-        found["previous model"] = packed(client.last)
-    if VECTOR in client.kept:
+    memory = {name: each for name, each in client.memory.items() if each is not None}
+    if "share" in memory:
+        found |= {"own model": packed(memory["own"]), "alpha": memory["share"]}
+    for name in memory.keys() & {"previous", "last"}:
+        found["previous model"] = packed(memory[name])
+    if "gradient" in memory:
         row = torch.zeros_like(client.row)
-        client.shared.unpack(client.kept[VECTOR], row)
+        client.shared.unpack(memory["gradient"], row)
         found["vector"] = packed(row)
-    if client.prototypes is not None:
-        rows = client.kept[PROTOTYPES].view(client.prototypes.classes, -1)
+    if client.prototypes is not None and client.held_prototypes is not None:
+        rows = client.held_prototypes.view(client.prototypes.classes, -1)
         found |= {f"prototype {label}": row for label, row in enumerate(rows) if not bool(row.isnan().any())}
     return found
 

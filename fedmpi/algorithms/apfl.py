@@ -14,13 +14,14 @@ once more, and gains 0.02 alpha. It scores the mixture with the client's own w, 
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import MixedModel
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Size, Tensors
 
 
 class ApflOptions(AlgorithmOptions):
@@ -33,18 +34,53 @@ class ApflOptions(AlgorithmOptions):
     """Each client learns its alpha."""
 
 
-class Apfl(MixedModel, Algorithm):
+class Apfl(Algorithm):
     """One global model as FedAvg's; each client mixes it with a model of its own."""
 
     name: ClassVar[str] = "apfl"
     paper: ClassVar[str] = "Deng et al., arXiv:2003.13461, 2020, Algorithm 1"
     Options: ClassVar[type[AlgorithmOptions]] = ApflOptions
     options: ApflOptions
+    needs_labels: ClassVar[bool] = True
 
-    def first_share(self) -> float:
-        """Return alpha."""
-        return self.options.alpha
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return v and alpha."""
+        own = Memory("model", start="model", judged=True)
+        return {"own": own, "share": Memory(1, start=self.options.alpha)}
 
-    def next_share(self, share: float, slope: float, lr: float) -> float:
-        """Return alpha after a gradient step, if it is adaptive."""
-        return float(np.clip(share - lr * slope, 0, 1)) if self.options.adaptive else share
+    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+        """Return those of v."""
+        return {"own": "model"}
+
+    def train(self, client: Client) -> None:
+        """Take each step of w at w, and of v at the mixture of both as they were before."""
+        own, share, trained = client.memory["own"], client.memory["share"], slice(client.trained)
+        for number, batch in enumerate(client.batches()):
+            before = client.model.clone()
+            client.step(client.model, client.gradient(batch))
+            mixture = _mixture(before, own, share)
+            gradient = client.gradient(batch, at=mixture)
+            slope = (own - before)[trained].double().dot(gradient[trained].double())
+            client.step(own, gradient * share, moments="own")
+            own[trained.stop :] = mixture[trained.stop :]  # running statistics of its pass
+            if number == 0 and self.options.adaptive:
+                share.fill_(next_share(float(share), float(slope), client.lr))
+
+    def evaluated(self, client: Evaluated) -> Any:
+        """Return the mixture with the new global model."""
+        return _mixture(client.model, client.memory["own"], client.memory["share"])
+
+    @classmethod
+    def passes(cls, options: Any, local_epochs: int) -> int:
+        """Return the epochs of both models."""
+        return 2 * local_epochs
+
+
+def next_share(share: float, slope: float, lr: float) -> float:
+    """Return alpha after a gradient step (Eq. 10)."""
+    return float(np.clip(share - lr * slope, 0, 1))
+
+
+def _mixture(model: Any, own: Any, share: Any) -> Any:
+    """Return ``alpha v + (1 - alpha) w``."""
+    return model + share * (own - model)

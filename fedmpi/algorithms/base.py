@@ -5,11 +5,13 @@ What only some algorithms need are capabilities: `fedmpi.algorithms.capabilities
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Size, Tensors
 from fedmpi.config.options import Options
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, permutation
@@ -44,6 +46,14 @@ class Algorithm:
     """True: one client holds what all clients of the partition hold."""
     reads_share: ClassVar[bool] = True
     """False: `shares` does not depend on the case's option `share`."""
+    sends: ClassVar[tuple[str, ...]] = ()
+    """Names of vectors that travel behind the model and behind the updates, each as long as these."""
+    needs_sgd: ClassVar[bool] = False
+    """True: the clients' optimizer is plain SGD."""
+    needs_labels: ClassVar[bool] = False
+    """True: it is for supervised objectives."""
+    reads_embeddings: ClassVar[bool] = False
+    """True: its programs use embeddings of graphs."""
 
     def __init__(self, options: AlgorithmOptions) -> None:
         self.options = options
@@ -101,6 +111,45 @@ class Algorithm:
             return np.arange(num_clients, dtype=np.int64)
         stream = key(seed, Purpose.PARTICIPATION, round)
         return np.sort(permutation(stream, num_clients)[:count])
+
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return what a client keeps from round to round, by name; by default nothing."""
+        return {}
+
+    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+        """Return which moments of the optimizer there are beside the model's, and how long they are."""
+        return {}
+
+    def change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
+        """Add to the gradient of the shared parameters in place, in every local step; by default nothing.
+
+        Parameters
+        ----------
+        gradient, model, received : float32 [shared], torch
+            Of the local loss; the model, and what was received, without tensors that are not shared.
+        memory : mapping of str to float32 [*], torch
+            The client's, and the vectors of `sends` as they were received.
+        """
+
+    def train(self, client: Client) -> None:
+        """Train a client in a round; by default the case's local epochs."""
+        client.run_epochs()
+
+    def trained(self, client: Client) -> None:
+        """Renew what a client keeps and sends, after its training."""
+
+    def evaluated(self, client: Evaluated) -> Any:
+        """Return the parameters that are evaluated, a model vector; by default the client's model."""
+        return client.model
+
+    def reported(self, client: Evaluated) -> Any:
+        """Return the model of which a trained client reports to the server; by default what it trained."""
+        return client.model
+
+    @classmethod
+    def passes(cls, options: Any, local_epochs: int) -> int:
+        """Return how many passes over its training graphs a client trains in a round, for estimates."""
+        return local_epochs
 
     def groups(self, num_clients: int) -> Ints:
         """Return the group of each client at the start, int64 [clients]; each group has its own model."""

@@ -9,12 +9,13 @@ models never leave their clients, and they are what is evaluated.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import PersonalModel, Vector
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Size, Tensors
 
 
 class DittoOptions(AlgorithmOptions):
@@ -25,14 +26,37 @@ class DittoOptions(AlgorithmOptions):
     """The paper's lambda: 0 is local training, large values give the global model."""
 
 
-class Ditto(PersonalModel, Algorithm):
+class Ditto(Algorithm):
     """One global model as FedAvg's; the personal gradient gains lambda (v - w)."""
 
     name: ClassVar[str] = "ditto"
     paper: ClassVar[str] = "Li et al., ICML 2021, Algorithm 1"
     Options: ClassVar[type[AlgorithmOptions]] = DittoOptions
     options: DittoOptions
+    needs_labels: ClassVar[bool] = True
 
-    def personal_penalty(self, parameters: Vector, received: Vector, gradient: Vector) -> None:
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return v."""
+        return {"own": Memory("model", start="model", judged=True)}
+
+    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+        """Return those of v."""
+        return {"own": "model"}
+
+    def train(self, client: Client) -> None:
+        """Train the client's copy of w, then v for as many epochs."""
+        client.run_epochs()
+        client.run_epochs(client.memory["own"], moments="own", change=self._drawn)
+
+    def _drawn(self, gradient: Any, own: Any, received: Any, memory: Mapping[str, Any]) -> None:
         """Add lambda (v - w)."""
-        gradient.add_(parameters - received, alpha=self.options.attraction)
+        gradient.add_(own - received, alpha=self.options.attraction)
+
+    def evaluated(self, client: Evaluated) -> Any:
+        """Return v."""
+        return client.memory["own"]
+
+    @classmethod
+    def passes(cls, options: Any, local_epochs: int) -> int:
+        """Return the epochs of both models."""
+        return 2 * local_epochs

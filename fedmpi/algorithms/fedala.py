@@ -14,14 +14,15 @@ evaluates, for every client, what the next round would start from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import LocalMerging, Merging
 from fedmpi.algorithms.fedper import HEAD
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Tensors
 
 _LOSSES = 10
 """Epochs over which the losses must be steady in the first merging."""
@@ -46,32 +47,57 @@ class FedAlaOptions(AlgorithmOptions):
     """Standard deviation of the losses below which the first training of the weights ends."""
 
 
-class FedAla(LocalMerging, Algorithm):
+class FedAla(Algorithm):
     """FedAvg's global model, which each client merges into its own by learned weights."""
 
     name: ClassVar[str] = "fedala"
     paper: ClassVar[str] = "Zhang et al., AAAI 2023, Algorithm 1"
     Options: ClassVar[type[AlgorithmOptions]] = FedAlaOptions
     options: FedAlaOptions
+    needs_labels: ClassVar[bool] = True
 
-    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return the model that the client trained last, and W."""
+        upper = self.upper(tensors.shared)
+        return {"last": Memory("model", start=None, judged=True), "weights": Memory(upper, start=None)}
+
+    def upper(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the tensors of the last layers; the head comes after all others."""
         layers = [name.rpartition(".")[0] for name in names if not name.startswith(_NORMS)]
         ordered = sorted(dict.fromkeys(layers), key=lambda layer: f"{layer}.".startswith(HEAD))
         upper = ordered[-self.options.layers :]
         return tuple(name for name in names if name.rpartition(".")[0] in upper)
 
-    def merging_weights(self, client: Merging) -> Any:
+    def train(self, client: Client) -> None:
+        """Merge the received upper layers into the client's own, and train."""
+        if (last := client.memory["last"]) is not None:
+            upper = client.part("weights")
+            own, received = upper.pack(last), upper.pack(client.model)
+            weights = client.memory["weights"] = self._weights(client, own, received)
+            upper.unpack(own + (received - own) * weights, client.model)
+        client.run_epochs()
+        client.memory["last"] = client.model
+
+    def _weights(self, client: Client, own: Any, received: Any) -> Any:
         """Return W after gradient steps: over one epoch, or the first time until the losses are steady."""
-        weights, difference = client.weights, client.received - client.own
-        batches, losses = client.batches(self.options.sampled), list[float]()
-        while len(losses) < (_MOST_EPOCHS if client.first else 1):
+        weights, upper = client.memory["weights"], client.part("weights")
+        first = weights is None
+        weights = own.new_ones(len(own)) if first else weights.clone()
+        candidate, difference = client.model.clone(), received - own
+        batches, losses = client.sample(self.options.sampled), list[float]()
+        while len(losses) < (_MOST_EPOCHS if first else 1):
             found = []
-            for loss_at in batches:
-                loss, gradient = loss_at(client.own + difference * weights)
+            for batch in batches:
+                upper.unpack(own + difference * weights, candidate)
+                gradient = upper.pack(client.gradient(batch, at=candidate))
                 weights = (weights - self.options.weights_lr * gradient * difference).clamp(0, 1)
-                found.append(loss)
+                found.append(client.loss())
             losses.append(float(np.mean(found)))
             if len(losses) > _LOSSES and np.std(losses[-_LOSSES:]) < self.options.threshold:
                 break
         return weights
+
+    def evaluated(self, client: Evaluated) -> Any:
+        """Return the model that the client trained last."""
+        last = client.memory["last"]
+        return client.model if last is None else last

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.capabilities import ClientVector, LocalPenalty, ServerState, Vector
+from fedmpi.algorithms.capabilities import ServerState
+from fedmpi.algorithms.program import Client, Memory, Tensors
 
 
 class FedDynOptions(AlgorithmOptions):
@@ -31,7 +32,7 @@ class FedDynOptions(AlgorithmOptions):
     """Weight of the regularisation; the paper tries 0.001 to 0.1."""
 
 
-class FedDyn(LocalPenalty, ClientVector, ServerState, Algorithm):
+class FedDyn(ServerState, Algorithm):
     """One global model w; the server has h, a client has g_k, all zero at the start."""
 
     name: ClassVar[str] = "feddyn"
@@ -52,17 +53,20 @@ class FedDyn(LocalPenalty, ClientVector, ServerState, Algorithm):
         """Return ones."""
         return np.ones_like(samples)
 
-    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
-        """Add alpha (w - w_t)."""
-        gradient.add_(parameters - reference, alpha=self.options.alpha)
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return g_k."""
+        return {"gradient": Memory("shared")}
 
-    def linear_term(self, own: Any) -> Any:
-        """Return -g_k."""
-        return -own
+    def change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
+        """Add alpha (w - w_t) - g_k."""
+        own = memory["gradient"]
+        gradient.add_(model - received, alpha=self.options.alpha)
+        gradient[: len(own)] -= own
 
-    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
-        """Return g_k - alpha (w_k - w_t)."""
-        return own - self.options.alpha * moved
+    def trained(self, client: Client) -> None:
+        """Take g_k - alpha (w_k - w_t) for g_k."""
+        own = client.memory["gradient"]
+        client.memory["gradient"] = own - self.options.alpha * client.moved[: len(own)]
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """Return the mean of the participants' models less h / alpha.

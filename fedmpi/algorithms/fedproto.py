@@ -22,7 +22,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints
-from fedmpi.algorithms.capabilities import EmbeddingLoss, Embeddings, Prototypes
+from fedmpi.algorithms.capabilities import Prototypes
+from fedmpi.algorithms.program import Batch, Client
 
 
 class FedProtoOptions(AlgorithmOptions):
@@ -35,7 +36,7 @@ class FedProtoOptions(AlgorithmOptions):
     """What decides on a held-out graph: the nearest global prototype, or the client's head."""
 
 
-class FedProto(Prototypes, EmbeddingLoss, Algorithm):
+class FedProto(Prototypes, Algorithm):
     """Every client has a model of its own, whose embeddings are drawn to common class prototypes."""
 
     name: ClassVar[str] = "fedproto"
@@ -43,21 +44,30 @@ class FedProto(Prototypes, EmbeddingLoss, Algorithm):
     Options: ClassVar[type[AlgorithmOptions]] = FedProtoOptions
     options: FedProtoOptions
     communicates: ClassVar[bool] = False
+    needs_labels: ClassVar[bool] = True
+    reads_embeddings: ClassVar[bool] = True
 
     @property
     def predicts_by_prototypes(self) -> bool:
         """Whether the option says so."""
         return self.options.predict == "prototypes"
 
-    def embedding_loss(self, batch: Embeddings) -> Any:
+    def train(self, client: Client) -> None:
+        """Train with Eq. 7's second term once there are prototypes."""
+        prototypes = client.prototypes
+
+        def drawn(batch: Batch, current: Any) -> Any:
+            return self.distance(current, batch.labels, prototypes)
+
+        client.run_epochs(term=None if prototypes is None else drawn)
+
+    def distance(self, current: Any, labels: Any, prototypes: Any) -> Any:
         """Return lambda times the distances of the batch's class means from the prototypes there are."""
-        if batch.prototypes is None:
-            return None
         distances = []
-        for label in batch.labels.unique():
-            prototype = batch.prototypes[label]
+        for label in labels.unique():
+            prototype = prototypes[label]
             if not bool(prototype.isnan().any()):
-                mean = batch.current[batch.labels == label].mean(dim=0)
+                mean = current[labels == label].mean(dim=0)
                 distances.append((mean - prototype).square().mean())
         return self.options.attraction * sum(distances) if distances else None
 

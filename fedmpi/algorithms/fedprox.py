@@ -9,12 +9,12 @@ is the received model in every round.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import LocalPenalty, Vector
 
 
 class FedProxOptions(AlgorithmOptions):
@@ -25,7 +25,7 @@ class FedProxOptions(AlgorithmOptions):
     """Weight of the proximal term; 0.01 as GCFL."""
 
 
-class FedProx(LocalPenalty, Algorithm):
+class FedProx(Algorithm):
     """One global model; the local gradient gains mu (w - w_t)."""
 
     name: ClassVar[str] = "fedprox"
@@ -38,6 +38,6 @@ class FedProx(LocalPenalty, Algorithm):
         reason = "every client takes one step per round (batch_size, local_epochs), where the proximal term"
         return f"{reason} is zero: the results are FedAvg's" if one_step else ""
 
-    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
+    def change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
         """Add mu (w - w_t), the gradient of Eq. 2's second term."""
-        gradient.add_(parameters - reference, alpha=self.options.mu)
+        gradient.add_(model - received, alpha=self.options.mu)

@@ -19,6 +19,7 @@ the case are not read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -27,15 +28,9 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import (
-    LocalPenalty,
-    MaskedModel,
-    PersonalAggregates,
-    Records,
-    Trained,
-    Vector,
-)
+from fedmpi.algorithms.capabilities import PersonalAggregates, Records, Trained
 from fedmpi.algorithms.client_weights import weights_field
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Part, Size, Tensors
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.models.options import ModelOptions, NetworkOptions
@@ -64,13 +59,14 @@ class FedPubOptions(AlgorithmOptions):
     """Probability of an edge between two nodes of a part."""
 
 
-class FedPub(MaskedModel, LocalPenalty, PersonalAggregates, Records, Algorithm):
+class FedPub(PersonalAggregates, Records, Algorithm):
     """A model for each client, from clients whose models act like its own, under its own mask."""
 
     name: ClassVar[str] = "fedpub"
     paper: ClassVar[str] = "Baek et al., ICML 2023, sections 4.1 and 4.2"
     Options: ClassVar[type[AlgorithmOptions]] = FedPubOptions
     options: FedPubOptions
+    needs_labels: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"node-classification", "node-multi-label"})
 
     def num_statistics(self, model: ModelOptions, classes: int) -> int:
@@ -90,26 +86,54 @@ class FedPub(MaskedModel, LocalPenalty, PersonalAggregates, Records, Algorithm):
         weights: Floats = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return weights
 
-    def masks(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the weight matrices."""
-        return tuple(name for name in names if name.endswith("weight") and not name.startswith(_NORMS))
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return mu, for the weight matrices."""
+        names = tensors.names
+        chosen = tuple(name for name in names if name.endswith("weight") and not name.startswith(_NORMS))
+        return {"mask": Memory(chosen, start=1.0, judged=True)}
 
-    def mask_penalty(self, mask: Any, gradient: Any) -> None:
-        """Add l1 sign(mu)."""
-        gradient.add_(mask.sign(), alpha=self.options.l1)
+    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+        """Return those of mu."""
+        return {"mask": self.memory(tensors)["mask"].size}
 
-    @property
-    def least_mask(self) -> float:
-        """The option l1."""
-        return self.options.l1
+    def train(self, client: Client) -> None:
+        """Take each step of theta and mu by the gradient at their product."""
+        mask, matrices, trained = client.memory["mask"], client.part("mask"), client.trained
+        for batch in client.batches():
+            product = _product(client.model, matrices, mask)
+            gradient = client.gradient(batch, at=product, reported=True)
+            client.model[trained:] = product[trained:]  # running statistics of its pass
+            at_product = matrices.pack(gradient)
+            matrices.unpack(at_product * mask, gradient)
+            of_mask = at_product * matrices.pack(client.model)
+            of_mask.add_(mask.sign(), alpha=self.options.l1)
+            client.step(mask, of_mask, moments="mask")
+            client.step(client.model, gradient)
 
-    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
+    def change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
         """Add the gradient of the squared distance to the received model."""
-        gradient.add_(parameters - reference, alpha=2 * self.options.proximal)
+        gradient.add_(model - received, alpha=2 * self.options.proximal)
+
+    def evaluated(self, client: Evaluated) -> Any:
+        """Return theta mu, without elements of mu below l1."""
+        mask = client.memory["mask"]
+        kept = mask.masked_fill(mask.abs() < self.options.l1, 0.0)
+        return _product(client.model, client.part("mask"), kept)
+
+    def reported(self, client: Evaluated) -> Any:
+        """Return the same."""
+        return self.evaluated(client)
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return the weights of the clients' models."""
         return weights_field(num_clients)
+
+
+def _product(model: Any, matrices: Part, mask: Any) -> Any:
+    """Return a model with its weight matrices times the mask."""
+    found = model.clone()
+    matrices.unpack(matrices.pack(model) * mask, found)
+    return found
 
 
 @lru_cache(maxsize=2)

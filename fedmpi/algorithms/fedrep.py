@@ -11,13 +11,14 @@ makes its optimizer anew in every round: `optimizer = { state = "reset" }`.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fedmpi.algorithms.base import AlgorithmOptions
-from fedmpi.algorithms.capabilities import TrainingPhases
 from fedmpi.algorithms.fedper import HEAD, FedPer
+from fedmpi.algorithms.program import Client, Size, Tensors
 
 
 class FedRepOptions(AlgorithmOptions):
@@ -28,7 +29,7 @@ class FedRepOptions(AlgorithmOptions):
     """Local epochs of the head, before the body's (`local_epochs`); 10 as in the paper's experiments."""
 
 
-class FedRep(TrainingPhases, FedPer):
+class FedRep(FedPer):
     """FedPer in two phases: the head with the body frozen, then the body with the head frozen."""
 
     name: ClassVar[str] = "fedrep"
@@ -36,10 +37,24 @@ class FedRep(TrainingPhases, FedPer):
     Options: ClassVar[type[AlgorithmOptions]] = FedRepOptions
     options: FedRepOptions
 
-    def phases(self, local_epochs: int) -> tuple[int, ...]:
-        """Return the epochs of head and body."""
-        return self.options.head_epochs, local_epochs
+    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+        """Return the body's; the model's are the head's."""
+        return {"body": "model"}
 
-    def trains(self, name: str, phase: int) -> bool:
-        """Return whether a layer is of the head in the first phase, of the body in the second."""
-        return name.startswith(HEAD) == (phase == 0)
+    def train(self, client: Client) -> None:
+        """Train the head, then the body."""
+        client.run_epochs(epochs=self.options.head_epochs, frozen=_is_body)
+        client.run_epochs(moments="body", frozen=_is_head)
+
+    @classmethod
+    def passes(cls, options: Any, local_epochs: int) -> int:
+        """Return the epochs of both."""
+        return int(options.head_epochs) + local_epochs
+
+
+def _is_head(name: str) -> bool:
+    return name.startswith(HEAD)
+
+
+def _is_body(name: str) -> bool:
+    return not name.startswith(HEAD)

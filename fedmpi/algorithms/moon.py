@@ -12,12 +12,13 @@ first time later contrasts with its random initial model there. Its SGD has mome
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import EmbeddingLoss, Embeddings
+from fedmpi.algorithms.program import Batch, Client, Memory, Tensors
 
 _LEAST_NORM = 1e-8
 
@@ -32,21 +33,37 @@ class MoonOptions(AlgorithmOptions):
     """The paper's tau."""
 
 
-class Moon(EmbeddingLoss, Algorithm):
+class Moon(Algorithm):
     """FedAvg whose local loss contrasts received and previous model."""
 
     name: ClassVar[str] = "moon"
     paper: ClassVar[str] = "Li et al., CVPR 2021, Algorithm 1"
     Options: ClassVar[type[AlgorithmOptions]] = MoonOptions
     options: MoonOptions
-    needs_received: ClassVar[bool] = True
-    needs_previous: ClassVar[bool] = True
+    needs_labels: ClassVar[bool] = True
+    reads_embeddings: ClassVar[bool] = True
 
-    def embedding_loss(self, batch: Embeddings) -> Any:
-        """Return mu times the mean of Eq. 3's second term; nothing before there is a previous model."""
-        if batch.previous is None:
-            return None
-        near, far = (_cosine(batch.current, frozen) for frozen in (batch.received, batch.previous))
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return the client's previous model."""
+        return {"previous": Memory("model", start=None)}
+
+    def train(self, client: Client) -> None:
+        """Train with Eq. 3's second term once there is a previous model."""
+        received, previous = client.embeddings(), client.memory["previous"]
+        if previous is None:
+            client.run_epochs()
+        else:
+            past = client.embeddings(previous)
+
+            def contrast(batch: Batch, current: Any) -> Any:
+                return self.contrast(current, batch.of(received), batch.of(past))
+
+            client.run_epochs(term=contrast)
+        client.memory["previous"] = client.model
+
+    def contrast(self, current: Any, received: Any, previous: Any) -> Any:
+        """Return mu times the mean of Eq. 3's second term, from embeddings [B, h] of three models."""
+        near, far = (_cosine(current, frozen) for frozen in (received, previous))
         near, far = near / self.options.temperature, far / self.options.temperature
         return self.options.mu * (near.logaddexp(far) - near).mean()
 

@@ -9,13 +9,14 @@ clients' optimizer is plain SGD.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.capabilities import ControlVariates
+from fedmpi.algorithms.program import Client, Memory, Tensors
 
 
 class ScaffoldOptions(AlgorithmOptions):
@@ -26,13 +27,15 @@ class ScaffoldOptions(AlgorithmOptions):
     """The global step length eta_g."""
 
 
-class Scaffold(ControlVariates, Algorithm):
+class Scaffold(Algorithm):
     """One global model x and control variate c; a client has its own, c_i, zero at the start."""
 
     name: ClassVar[str] = "scaffold"
     paper: ClassVar[str] = "Karimireddy et al., ICML 2020, Algorithm 1, option II"
     Options: ClassVar[type[AlgorithmOptions]] = ScaffoldOptions
     options: ScaffoldOptions
+    sends: ClassVar[tuple[str, ...]] = ("control",)
+    needs_sgd: ClassVar[bool] = True
 
     def __init__(self, options: AlgorithmOptions) -> None:
         super().__init__(options)
@@ -46,16 +49,24 @@ class Scaffold(ControlVariates, Algorithm):
         """Return ones."""
         return np.ones_like(samples)
 
-    def correction(self, own: Any, server: Any) -> Any:
-        """Return ``c - c_i``, added to the gradient in every local step."""
-        return server - own
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """Return c_i."""
+        return {"own": Memory("shared")}
 
-    def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
-        """Return ``c_i - c + (x - y_i) / (K eta_l)``, the client's next control variate.
+    def change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
+        """Add ``c - c_i``."""
+        part = slice(len(memory["own"]))
+        gradient[part] += memory["control"][part] - memory["own"]
 
-        See `ControlVariates.renewed`.
-        """
-        return own - server - moved / (steps * lr)
+    def trained(self, client: Client) -> None:
+        """Take ``c_i - c + (x - y_i) / (K eta_l)`` for c_i, and send what that adds to it."""
+        own, part = client.memory["own"], slice(client.trained_shared)
+        moved, control = client.moved, client.incoming["control"][part]
+        new = own - control - moved[part] / (client.steps * client.lr)
+        added = moved.new_zeros(len(moved))  # running statistics have no control variate
+        added[part] = new - own
+        client.send("control", added)
+        client.memory["own"] = new
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """Return x and c after ``x + eta_g mean`` and ``c + |S| / N mean`` of the changes of c_i.

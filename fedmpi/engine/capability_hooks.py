@@ -14,12 +14,9 @@ from fedmpi.algorithms.capabilities import (
     RECEIVED_LOSS,
     Bytes,
     Division,
-    Embeddings,
-    Merging,
     Reports,
     RoundWeights,
     Trained,
-    Vector,
 )
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_calls import HookCalls
@@ -35,126 +32,12 @@ class CapabilityHooks:
         self._calls = calls
 
 
-class LocalPenalty(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def penalty(self, parameters: Vector, reference: Vector, gradient: Vector) -> None:
-        """Let the hook change the gradient of a local step."""
-        _change_gradient(self._calls, "penalty", "reference", (parameters, reference, gradient))
-
-
-class PersonalModel(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def personal_penalty(self, parameters: Vector, received: Vector, gradient: Vector) -> None:
-        """Let the hook change the gradient of the personal model's local step."""
-        _change_gradient(self._calls, "personal_penalty", "received", (parameters, received, gradient))
-
-
-class ControlVariates(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def correction(self, own: Any, server: Any) -> Any:
-        """Return the correction of a local step."""
-        return self._calls.ask("correction", (own, server), checks.like, own)
-
-    def renewed(self, own: Any, server: Any, moved: Any, steps: int, lr: float) -> Any:
-        """See `capabilities.ControlVariates.renewed`."""
-        return self._calls.ask("renewed", (own, server, moved, steps, lr), checks.like, own)
-
-
-class ClientVector(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def linear_term(self, own: Any) -> Any:
-        """Return what a client's vector adds to the gradient of a local step."""
-        return self._calls.ask("linear_term", (own,), checks.like, own)
-
-    def next_vector(self, own: Any, moved: Any, steps: int, lr: float) -> Any:
-        """See `capabilities.ClientVector.next_vector`."""
-        return self._calls.ask("next_vector", (own, moved, steps, lr), checks.like, own)
-
-
-class TrainingPhases(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def phases(self, local_epochs: int) -> tuple[int, ...]:
-        """Return the epochs of each phase."""
-        return self._calls.ask_once("phases", (local_epochs,), checks.phases)
-
-    def trains(self, name: str, phase: int) -> bool:
-        """Return whether a phase trains a parameter."""
-        return self._calls.ask_once("trains", (name, phase), checks.yes_or_no, key=(name, phase))
-
-
-class MixedModel(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def first_share(self) -> float:
-        """Return the share of the second model at the start."""
-        return self._calls.ask_once("first_share", (), checks.share)
-
-    def next_share(self, share: float, slope: float, lr: float) -> float:
-        """Return a client's share after the first step of a round."""
-        return self._calls.ask("next_share", (share, slope, lr), checks.share)
-
-
-class LocalMerging(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def merges(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names of the merged parameters."""
-        return self._calls.ask_once("merges", (names,), checks.some_of, names, key=names)
-
-    def merging_weights(self, client: Merging) -> Any:
-        """Return a client's weights."""
-        return self._calls.ask("merging_weights", (client,), checks.like, client.weights)
-
-
-class MaskedModel(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def masks(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names of the masked parameters."""
-        return self._calls.ask_once("masks", (names,), checks.some_of, names, key=names)
-
-    def mask_penalty(self, mask: Any, gradient: Any) -> None:
-        """Let the hook change the gradient of a client's mask."""
-        before = getattr(mask, "_version", 0)
-        self._calls.call("mask_penalty", mask, gradient)
-        if getattr(mask, "_version", 0) != before:
-            raise self._calls.failed("mask_penalty", "changed `mask`: only `gradient` may change")
-
-    @property
-    def least_mask(self) -> float:
-        """Elements of a mask below it count as 0 after training."""
-        return self._calls.ask("least_mask", (), checks.share)
-
-
 class Mends(CapabilityHooks):
     """Checked hooks of the capability."""
 
     def generator(self) -> Generator:
         """Return the network that generates missing neighbours."""
         return self._calls.ask_once("generator", (), checks.generator)
-
-
-class EmbeddingLoss(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    @property
-    def needs_received(self) -> bool:
-        """Whether the received model's embeddings are wanted."""
-        return bool(self._calls.call("needs_received"))
-
-    @property
-    def needs_previous(self) -> bool:
-        """Whether those of the client's last model are wanted."""
-        return bool(self._calls.call("needs_previous"))
-
-    def embedding_loss(self, batch: Embeddings) -> Any:
-        """Return a batch's term, or None."""
-        return self._calls.ask("embedding_loss", (batch,), checks.scalar_like, batch.current)
 
 
 class Prototypes(CapabilityHooks):
@@ -298,14 +181,6 @@ class ServerState(CapabilityHooks):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Restore the server's state from a checkpoint."""
         self._calls.call("restore", arrays)
-
-
-def _change_gradient(calls: HookCalls, hook: str, fixed: str, vectors: tuple[Vector, Vector, Vector]) -> None:
-    """Call a hook that changes the last vector; the second, what the client received, must stay as it is."""
-    before = getattr(vectors[1], "_version", 0)
-    calls.call(hook, *vectors)
-    if getattr(vectors[1], "_version", 0) != before:
-        raise calls.failed(hook, f"changed `{fixed}`: only `gradient` may change")
 
 
 def _read_only(reports: Reports) -> dict[str, Floats]:

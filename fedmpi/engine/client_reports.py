@@ -13,7 +13,6 @@ from fedmpi.algorithms.capabilities import NodeOutputs, Trained
 from fedmpi.case.schema import Case
 from fedmpi.engine.compiled_passes import CompiledPasses
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.molecules import MoleculePasses
 from fedmpi.engine.node_outputs import Counted, mean_state_of, nodes_of
 from fedmpi.engine.passes import Embedded, Embedding, Pass
@@ -120,7 +119,8 @@ def by_prototypes(client: Client, found: Pass) -> Pass:
     """Return an evaluation by the nearest prototypes; as it is before there are any, and of no graph."""
     passes, shape = client.passes, client.prototypes
     assert shape is not None and isinstance(passes, CompiledPasses | TorchPasses)  # checked with the suite
-    prototypes = client.kept[PROTOTYPES].view(shape.classes, -1)
+    assert client.held_prototypes is not None
+    prototypes = client.held_prototypes.view(shape.classes, -1)
     if bool(torch.isnan(prototypes).all()) or not len(found.outcome.losses):
         return found
     return judged(found, passes.embedded_held_out(), passes.held_out_labels, prototypes)

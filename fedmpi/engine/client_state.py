@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.engine.controls import Controls
-from fedmpi.engine.kept import MASK
+from fedmpi.engine.hook_checks import Breach
+from fedmpi.engine.memory import Memories
 from fedmpi.engine.optimizer import AdamState
-from fedmpi.engine.personal import Personal
 from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.flat import FlatModel, SharedPart
@@ -42,21 +42,15 @@ class ClientState:
     adam : AdamState
         Its own where it is kept from round to round; else one that all clients of a shape reset and use.
     last : float32 [length] or None
-        Parameters at the end of its last round, for objectives and algorithms that need them; NaN before
-        the first.
-    controls : Controls or None
-        For an algorithm that has any.
-    personal : Personal or None
-        The client's own model, for an algorithm that has one; it is evaluated in place of `row`.
-    kept : dict of str to float32 [*]
-        What else the algorithm has the client keep: see `fedmpi.engine.kept`.
-    merged : SharedPart or None
-        What of a received model is merged with the client's own, for an algorithm that does so; `last` is
-        then what is evaluated.
-    masked : SharedPart or None
-        What of its parameters has a mask, for an algorithm with masks.
-    least_mask : float
-        Elements of the mask below it count as 0 after training.
+        Parameters at the end of its last round, for objectives that need them; NaN before the first.
+    memory : Memories
+        What its algorithm has it keep.
+    moments : dict of str to AdamState
+        Further moments of its algorithm; kept or reset as `adam`.
+    incoming, sent : dict of str to float32 [shared]
+        The vectors that travel behind the model, as received, and behind the update.
+    held_prototypes : float32 [C h] or None
+        As the client got them last; NaN for classes without any.
     width : int
         Features of a node.
     num_statistics : int
@@ -65,9 +59,6 @@ class ClientState:
         Of the prototypes that the client sends and gets.
     nearest : bool
         Whether the nearest prototype decides on held-out graphs.
-    further : list of AdamState
-        Of the second and later phases of its training, where the algorithm has several, then of its mask;
-        kept or reset as `adam`.
     """
 
     id: int
@@ -78,70 +69,61 @@ class ClientState:
     shared: SharedPart
     row: Tensor
     adam: AdamState
+    memory: Memories
     last: Tensor | None = None
-    controls: Controls | None = None
-    personal: Personal | None = None
-    kept: dict[str, Tensor] = field(default_factory=dict)
-    merged: SharedPart | None = None
-    masked: SharedPart | None = None
-    least_mask: float = 0.0
+    moments: dict[str, AdamState] = field(default_factory=dict)
+    incoming: dict[str, Tensor] = field(default_factory=dict)
+    sent: dict[str, Tensor] = field(default_factory=dict)
+    held_prototypes: Tensor | None = None
     width: int = 0
     num_statistics: int = 0
     prototypes: PrototypeShape | None = None
     nearest: bool = False
-    further: list[AdamState] = field(default_factory=list)
 
     def receive(self, model: Tensor) -> None:
-        """Take the group's model [shared], and the server's control variate where it follows."""
+        """Take the group's model [shared], and the vectors that follow it."""
         self.shared.unpack(model, self.row)
-        if self.controls is not None:
-            self.controls.server.copy_(model[self.shared.size :])
+        for place, vector in enumerate(self.incoming.values(), 1):
+            vector.copy_(model[place * self.shared.size : (place + 1) * self.shared.size])
+
+    def send(self, name: str, vector: Tensor) -> None:
+        """Have a vector travel behind this round's update."""
+        if name not in self.sent:
+            raise Breach(f"sent {name}: `sends` declares {', '.join(self.sent) or 'nothing'}")
+        if vector.shape != self.sent[name].shape:
+            raise Breach(f"sent {name} as {list(vector.shape)}: it is [{self.shared.size}]")
+        self.sent[name].copy_(vector)
 
     def received(self) -> npt.NDArray[np.float32]:
         """Return what `receive` took, as it is between rounds."""
-        parts = [self.shared.pack(self.row), *([] if self.controls is None else [self.controls.server])]
-        return torch.cat(parts).cpu().numpy()
-
-    @property
-    def _models(self) -> list[tuple[Tensor, AdamState]]:
-        """Parameters and optimizer state of its model, then of its personal one."""
-        personal = [] if self.personal is None else [(self.personal.row, self.personal.adam)]
-        return [(self.row, self.adam), *personal]
+        return torch.cat([self.shared.pack(self.row), *self.incoming.values()]).cpu().numpy()
 
     def all_parameters(self) -> Tensor:
-        """Return the parameters of its model and, behind them, of another that is evaluated, or its mask."""
-        rows = [row for row, _ in self._models]
-        if self.merged is not None and self.last is not None:
-            rows.append(self.last)
-        if self.masked is not None:
-            rows.append(self.kept[MASK])
-        return torch.cat(rows) if len(rows) > 1 else self.row
+        """Return the parameters of its model and, behind them, what else is evaluated."""
+        judged = self.memory.judged
+        return torch.cat([self.row, *judged]) if judged else self.row
 
     def is_finite(self) -> bool:
         """Return whether parameters and moments hold neither NaN nor infinity."""
-        vectors = [vector for row, adam in self._models for vector in (row, adam.mean, adam.square)]
-        vectors += [vector for adam in self.further for vector in (adam.mean, adam.square)]
-        vectors += [] if self.masked is None else [self.kept[MASK]]
+        moments = (self.adam, *self.moments.values())
+        vectors = [self.row, *(vector for adam in moments for vector in (adam.mean, adam.square))]
+        vectors += self.memory.judged
         if self.row.device.type == "cpu":
             return all(math.isfinite(two_norm(each)) for each in vectors)
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return each model with its optimizer's state if that is `kept`, `last`, control variates, others.
-
-        All one float32 vector.
-        """
-        vectors: list[Tensor] = []
-        for row, adam in self._models:
-            vectors += [row, adam.state()] if kept else [row]
-        if self.last is not None:
-            vectors.append(self.last)
-        if self.controls is not None:
-            vectors.append(self.controls.state())
-        vectors += self.kept.values()
+        """Return its model, all moments if these are `kept`, and what it keeps beside, one float32 vector."""
+        vectors = [self.row, *([self.adam.state()] if kept else []), *self._others]
         if kept:
-            vectors += [adam.state() for adam in self.further]
+            vectors += [adam.state() for adam in self.moments.values()]
         return np.concatenate([vector.cpu().numpy() for vector in vectors])
+
+    @property
+    def _others(self) -> list[Tensor]:
+        """What it keeps beside model and moments, in the order of its state."""
+        single = [vector for vector in (self.last, self.held_prototypes) if vector is not None]
+        return [*single, *self.incoming.values(), *self.memory.held.values()]
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
         """Take back what `state` returned."""
@@ -152,17 +134,12 @@ class ClientState:
             taken += size
             return values[taken - size : taken]
 
-        for row, adam in self._models:
-            row.copy_(take(len(row)))
-            if kept:
-                adam.restore(take(2 * len(adam.mean) + 2))
-        if self.last is not None:
-            self.last.copy_(take(len(self.last)))
-        if self.controls is not None:
-            self.controls.restore(take(2 * len(self.controls.own)).numpy())
-        for vector in self.kept.values():
+        self.row.copy_(take(len(self.row)))
+        if kept:
+            self.adam.restore(take(2 * len(self.adam.mean) + 2))
+        for vector in self._others:
             vector.copy_(take(len(vector)))
-        for adam in self.further if kept else ():
+        for adam in self.moments.values() if kept else ():
             adam.restore(take(2 * len(adam.mean) + 2))
 
 
@@ -171,18 +148,16 @@ def two_norm(values: Tensor) -> float:
     return math.sqrt(squared_norm(values.cpu().numpy()))
 
 
-def state_size(length: int, trained: int, *, kept: bool, last: bool, rest: int, models: int = 1) -> int:
-    """Return the floats of a client's state; see `Client.state`.
+def state_size(length: int, moments: Iterable[int], others: int) -> int:
+    """Return the floats of a client's state; see `ClientState.state`.
 
     Parameters
     ----------
-    length, trained : int
-        Of its model's vector, and of what the optimizer moves of it.
-    kept, last : bool
-        Whether the optimizer's state and the model of the last round are in it.
-    rest : int
-        Floats of its control variates and of what else the algorithm has it keep.
-    models : int
-        2 with a personal model.
+    length : int
+        Of its model's vector.
+    moments : iterable of int
+        Elements that each of the kept moments is for.
+    others : int
+        Floats of what it keeps beside.
     """
-    return models * (length + (2 * trained + 2 if kept else 0)) + (length if last else 0) + rest
+    return length + sum(2 * each + 2 for each in moments) + others

@@ -24,17 +24,14 @@ class StateLayout:
     Attributes
     ----------
     size, parameters : int
-        Floats of the state, and of the parameters of each model, with which it begins.
+        Floats of the state, and of the parameters, with which it begins.
     steps : int or None
-        Where the two floats of a model's step count begin, if moments are kept.
-    models : int
-        Models of the client, one after another: 2 with a personal one.
+        Where the two floats of the step count begin, if moments are kept.
     """
 
     size: int
     parameters: int
     steps: int | None
-    models: int = 1
 
 
 def refuse_unfit_server(arrays: Arrays, fresh: Arrays) -> None:
@@ -88,13 +85,11 @@ def refuse_unfit_states(
                 f"the state of client {client} is {state.dtype} {list(state.shape)}, "
                 f"this run's float32 [{layout.size}]"
             )
-        width = layout.parameters if layout.steps is None else layout.steps + 2
-        for model in state[: layout.models * width].reshape(layout.models, width):
-            if not np.isfinite(model[: layout.parameters]).all():
-                raise Unfit(f"parameters of client {client} are not finite")
-            steps = model[-2:] if layout.steps is not None else np.zeros(0)
-            if not ((steps >= 0) & (steps < _STEPS_BASE) & (steps == np.floor(steps))).all():
-                raise Unfit(f"the step count of client {client} is no whole number")
+        if not np.isfinite(state[: layout.parameters]).all():
+            raise Unfit(f"parameters of client {client} are not finite")
+        steps = np.zeros(0) if layout.steps is None else state[layout.steps : layout.steps + 2]
+        if not ((steps >= 0) & (steps < _STEPS_BASE) & (steps == np.floor(steps))).all():
+            raise Unfit(f"the step count of client {client} is no whole number")
 
 
 def _refuse_impossible_numbers(name: str, values: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> None:

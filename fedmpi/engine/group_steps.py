@@ -201,8 +201,8 @@ def adam_step_of_group(options: AnyAdam, rows: GroupRows, gradient: Tensor, numb
     torch.sub(parameters, (numbers.rates * rows.mean).div_(moved), out=rows.parameters)
 
 
-Penalised = Callable[[Tensor, Tensor, Tensor], None]
-"""Adds a penalty to the gradient [k, length] of parameters [k, length], of clients by their places [k]."""
+Changed = Callable[[Tensor, Tensor, Tensor], None]
+"""Changes the gradient [k, length] of parameters [k, length], of clients by their places [k]."""
 
 _KEPT_REPLAYS = 128
 """Captured steps that a group keeps, of batches of other sizes each."""
@@ -221,8 +221,8 @@ class Steps:
         What the clients train on.
     rows : GroupRows
     options : AdamOptions or AdamWOptions
-    penalised : callable, optional
-        Of algorithms with a penalty.
+    changed : callable, optional
+        Of algorithms with a `change`.
     capture : callable, optional
         How a step is captured; None: every step is taken anew.
     """
@@ -233,11 +233,11 @@ class Steps:
         graphs: GroupGraphs,
         rows: GroupRows,
         options: AnyAdam,
-        penalised: Penalised | None,
+        changed: Changed | None,
         capture: Capture | None,
     ) -> None:
         self._gin, self._graphs, self._rows = gin, graphs, rows
-        self._options, self._penalised, self._capture = options, penalised, capture
+        self._options, self._changed, self._capture = options, changed, capture
         self._replays: OrderedDict[object, _Replay] = OrderedDict()
 
     def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
@@ -271,8 +271,8 @@ class Steps:
         nats = losses(logits, batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
         rows.gradient.copy_(gradient)
-        if self._penalised is not None:
-            self._penalised(rows.parameters, numbers.who, gradient)
+        if self._changed is not None:
+            self._changed(rows.parameters, numbers.who, gradient)
         adam_step_of_group(self._options, rows, gradient, numbers)
         self._rows.take(rows, numbers)
         return nats.detach(), logits.detach().argmax(dim=2) == batch.labels

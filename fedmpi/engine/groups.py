@@ -12,14 +12,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from fedmpi.algorithms.program import Change
 from fedmpi.case.optimizers import SgdOptions
 from fedmpi.case.schema import Case
-from fedmpi.engine.capability_hooks import LocalPenalty
 from fedmpi.engine.client_state import two_norm
 from fedmpi.engine.clients import Client, Evaluation, Training
 from fedmpi.engine.group_results import Found, Tally, finite, flops_of
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.passes import Pass
+from fedmpi.engine.trainee import Trainee
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch, Fetched
 from fedmpi.kernels.captured import Captured
@@ -137,6 +139,12 @@ class ClientGroup:
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
         self._references: Tensor | None = None
+        self._memory = {
+            name: torch.stack([client.memory.held[name] for client in clients])
+            for name in clients[0].memory.held
+        }
+        for place, client in enumerate(clients):
+            client.memory.held.update((name, rows[place]) for name, rows in self._memory.items())
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
         rounded, everybody = self.asynchronous, range(len(clients))
@@ -157,7 +165,7 @@ class ClientGroup:
         assert not isinstance(options, SgdOptions)  # the registry refused SGD
         watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
         received = self._on_their_way(case, self._rows.parameters)
-        if algorithm.penalty:
+        if algorithm.change or algorithm.renews:
             if self._references is None:
                 self._references = torch.empty_like(self._rows.parameters)
             self._references.copy_(self._rows.parameters)
@@ -166,10 +174,12 @@ class ClientGroup:
             self._rows.square.zero_()
             for client in self.clients:
                 client.adam.steps = 0
+                for adam in client.moments.values():
+                    adam.reset()
         if self._steps is None:
-            penalised = partial(self._penalised, algorithm.penalty) if algorithm.penalty else None
+            changed = partial(self._changed, algorithm.change) if algorithm.change else None
             capture = Captured if self._replays(algorithm) else None
-            self._steps = Steps(self._gin, self._graphs, self._rows, options, penalised, capture)
+            self._steps = Steps(self._gin, self._graphs, self._rows, options, changed, capture)
         self._rows.gradient.zero_()
         orders = self._orders(case, round, chosen)
         masks = Masks(case.seed, round, case.model.layers + 1)
@@ -185,11 +195,11 @@ class ClientGroup:
             outcomes=tally.on_their_way(),
         )
         watch.stop()
-        return partial(self._trainings, watch, tally, found)
+        return partial(self._trainings, case, algorithm, round, watch, tally, found)
 
     def _replays(self, algorithm: Hooks) -> bool:
-        """Return whether steps are replayed: on a GPU, unless a plug-in's penalty is to be called in each."""
-        return self._device.type == "cuda" and not (algorithm.penalty and algorithm.rehearses)
+        """Return whether steps are replayed: on a GPU, unless a plug-in's `change` is called in each."""
+        return self._device.type == "cuda" and not (algorithm.change and algorithm.rehearses)
 
     def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
         """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""
@@ -215,15 +225,20 @@ class ClientGroup:
             self._everything = self._graphs.resident([*order.values()], [*order])
         return self._everything
 
-    def _penalised(self, hooks: LocalPenalty, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
+    def _changed(self, change: Change, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
         assert self._references is not None
         references = self._references.index_select(0, who)
-        for row, reference, changed in zip(parameters, references, gradient, strict=True):
-            shared = self._shared.pack(changed)
-            hooks.penalty(self._shared.pack(row), self._shared.pack(reference), shared)
+        memory = {name: rows.index_select(0, who) for name, rows in self._memory.items()}
+        acting = zip(parameters, references, gradient, strict=True)
+        for place, (row, reference, changed) in enumerate(acting):
+            shared, received = self._shared.pack(changed), self._shared.pack(reference)
+            known = {name: rows[place] for name, rows in memory.items()}
+            change(shared, self._shared.pack(row), received, known)
             self._shared.unpack(shared, changed)
 
-    def _trainings(self, watch: DeviceWatch, tally: Tally, found: Found) -> dict[int, Training]:
+    def _trainings(
+        self, case: Case, algorithm: Hooks, round: int, watch: DeviceWatch, tally: Tally, found: Found
+    ) -> dict[int, Training]:
         outcomes, lasting = tally.outcomes(found.outcomes), found.finite.get()
         received, trained, gradients = found.rows
         flops, wall, cpu, results = tally.flops(self._flops), watch.wall, watch.cpu, {}
@@ -231,6 +246,11 @@ class ClientGroup:
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
                 of_model, executed = flops[place]
+                if algorithm.renews and self._references is not None:
+                    received_there = self._shared.pack(self._references[place])
+                    trainee = Trainee(client, case, algorithm, round, received_there)
+                    trainee.done.append(Pass(outcome, of_model, executed, steps=tally.steps[place]))
+                    algorithm.after_training(trainee)
                 results[client.id] = Training(
                     samples=len(outcome.losses),
                     steps=tally.steps[place],

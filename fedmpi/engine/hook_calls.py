@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.engine.hook_checks import Breach
-from fedmpi.engine.rehearsal import Call, Rehearsal
+from fedmpi.engine.rehearsal import Call, Rehearsal, alike, copied, is_comparable
 from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.errors import RankFailed
 
 T = TypeVar("T")
+
+PROGRAMS = frozenset({"train", "trained", "evaluated", "reported"})
+"""Hooks that are a client's program."""
 
 
 class HookCalls:
@@ -44,14 +48,28 @@ class HookCalls:
         """Call a hook and note that it runs."""
         if self._rehearsal is None:
             return self._call(hook, arguments)
+        if hook in PROGRAMS:
+            return self._watched(hook, arguments)
         copies = self._rehearsal.copies(hook, arguments)
         value = self._call(hook, arguments)
         if copies is not None and (breach := self._rehearsal.breach(hook, copies, arguments, value)):
             raise self.failed(hook, breach)
         return value
 
+    def _watched(self, hook: str, arguments: tuple[Any, ...]) -> Any:
+        """Call a client's program, which must leave the algorithm as it is: no checkpoint would hold it."""
+        before = {name: each for name, each in vars(self.algorithm).items() if is_comparable(each)}
+        before = copied(before)
+        value = self._call(hook, arguments)
+        after = vars(self.algorithm)
+        known = (name for name, each in after.items() if is_comparable(each))
+        if changed := [name for name in known if not alike(after[name], before.get(name))]:
+            names = ", ".join(f"self.{name}" for name in changed)
+            raise self.failed(hook, f"changed {names}, which no checkpoint holds: declare it in memory()")
+        return value
+
     def _call(self, hook: str, arguments: tuple[Any, ...]) -> Any:
-        self.where.hook = (f"{self.algorithm.name}.{hook}",)
+        outer, self.where.hook = self.where.hook, (f"{self.algorithm.name}.{hook}",)
         try:
             called = getattr(self.algorithm, hook)
             return called(*arguments) if callable(called) else called
@@ -59,11 +77,13 @@ class HookCalls:
             raise self.failed(hook, f"ended the process with exit code {error.code!r}") from None
         except KeyboardInterrupt:  # no Ctrl-C, which raises nothing in a run
             raise self.failed(hook, "raised KeyboardInterrupt") from None
+        except Breach as breach:
+            raise self.failed(hook, str(breach), _line_of(breach, self.file)) from None
         except Exception as error:
             error.add_note(str(self.failed(hook, f"raised {type(error).__name__}")))
             raise
         finally:
-            self.where.hook = None
+            self.where.hook = outer if outer is None else (outer[0],)
 
     def ask(self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any) -> T:
         """Call a hook and return its value as the engine uses it.
@@ -144,8 +164,18 @@ class HookCalls:
         """Whether the algorithm is one of fedmpi's own."""
         return type(self.algorithm).__module__.startswith("fedmpi.")
 
-    def failed(self, hook: str, text: str) -> RankFailed:
-        """Return the error that a hook ends the run with."""
-        file = getattr(sys.modules.get(type(self.algorithm).__module__), "__file__", None)
-        place = "" if self.is_own or file is None else f" in {file}"
+    @property
+    def file(self) -> str | None:
+        """The file of a plug-in's class."""
+        return getattr(sys.modules.get(type(self.algorithm).__module__), "__file__", None)
+
+    def failed(self, hook: str, text: str, line: int = 0) -> RankFailed:
+        """Return the error that a hook ends the run with; `line` is that of its file, if it is known."""
+        place = "" if self.is_own or self.file is None else f" in {self.file}{f':{line}' if line else ''}"
         return RankFailed(f"algorithm {self.algorithm.name}: hook {hook}{place} {text}")
+
+
+def _line_of(error: BaseException, file: str | None) -> int:
+    """Return the last line of a file that an error went through; 0 if it did not."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == file), 0)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from fedmpi.algorithms.capabilities import Division, RoundWeights
+from fedmpi.algorithms.program import Memory, Size, Tensors
 from fedmpi.models.generator import Generator
 from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
 from fedmpi.store.stored import StoredField, in_words
@@ -163,41 +164,11 @@ def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
     return shares
 
 
-def phases(value: Any) -> tuple[int, ...]:
-    """Return the epochs of each phase of local training: at least one phase, of at least one epoch."""
-    epochs = _integers(value, None, "epochs")
-    if not len(epochs) or epochs.min() < 1:
-        raise Breach(f"returned {value!r}: it must be the epochs of each phase, 1 or more")
-    return tuple(epochs.tolist())
-
-
 def generator(value: Any) -> Generator:
     """Return the settings of a generator of missing neighbours."""
     if not isinstance(value, Generator):
         raise Breach(f"returned {type(value).__name__}: it must be a Generator")
     return value
-
-
-def share(value: Any) -> float:
-    """Return a share, 0 to 1; NaN, which comes of a model that diverges, is no breach."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise Breach(f"returned {_described(value)}: it must be a number from 0 to 1")
-    if value < 0 or value > 1:
-        raise Breach(f"returned {value!r}: it must be from 0 to 1")
-    return float(value)
-
-
-def some_of(value: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names that are among others, at least one, in the order of those."""
-    if not isinstance(value, tuple | list | set | frozenset) or not all(
-        isinstance(each, str) for each in value
-    ):
-        raise Breach(f"returned {_described(value)}: it must be a tuple of names")
-    if strangers := sorted(set(value) - set(names)):
-        raise Breach(f'returned "{strangers[0]}", which is none of the names that it was given')
-    if not value:
-        raise Breach("returned nothing: it must be one name at least")
-    return tuple(name for name in names if name in value)
 
 
 def text(value: Any) -> str:
@@ -233,6 +204,38 @@ def rows(value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != shape:
         raise Breach(f"returned {_described(value)}: it must be float32 {list(shape)}")
     return value
+
+
+def memory(value: Any, tensors: Tensors) -> dict[str, Memory]:
+    """Return what clients keep, by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, Memory) for each in value.values()):
+        raise Breach(f"returned {_described(value)}: it must be a table of Memory by name")
+    for name, each in value.items():
+        _size(each.size, f"memory {name}", tensors)
+        whole = each.start is None or (each.start == "model" and each.size == "model")
+        if not (whole or (isinstance(each.start, int | float) and math.isfinite(each.start))):
+            valid = 'a number, None, or "model" for a model'
+            raise Breach(f"returned memory {name} with start = {each.start!r}: {valid}")
+    return dict(value)
+
+
+def moments(value: Any, tensors: Tensors) -> dict[str, Size]:
+    """Return the sizes of further moments, by name."""
+    if not isinstance(value, Mapping):
+        raise Breach(f"returned {_described(value)}: it must be a table of sizes by name")
+    for name, size in value.items():
+        _size(size, f"moments {name}", tensors)
+    return dict(value)
+
+
+def _size(size: Any, what: str, tensors: Tensors) -> None:
+    if isinstance(size, tuple):
+        if strangers := [name for name in size if name not in tensors.names]:
+            raise Breach(f"returned {what} for {strangers[0]!r}, which is none of the model's tensors")
+        if not size:
+            raise Breach(f"returned {what} for no tensors: it must be one at least")
+    elif size not in ("model", "shared") and not (type(size) is int and size > 0):
+        raise Breach(f'returned {what} of the size {size!r}: it is "model", "shared", names, or a number')
 
 
 def like(value: Any, other: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from fedmpi.algorithms import capabilities
 from fedmpi.algorithms.base import Algorithm, Floats, Ints, Model
+from fedmpi.algorithms.program import Evaluated, Memory, Size, Tensors
 from fedmpi.engine import capability_hooks as own
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_calls import HookCalls
@@ -16,9 +18,12 @@ from fedmpi.errors import RankFailed
 from fedmpi.models.options import ModelOptions
 from fedmpi.store.schema import Field
 
+if TYPE_CHECKING:
+    from fedmpi.engine.trainee import Trainee
+
 H = TypeVar("H", bound=own.CapabilityHooks)
 
-FLAGS = ("name", "communicates", "pools", "reads_share", "central", "capabilities")
+FLAGS = ("name", "communicates", "pools", "reads_share", "sends", "central", "capabilities")
 """Attributes of an algorithm that must be equal on all ranks."""
 
 
@@ -35,8 +40,7 @@ class Hooks:
 
     Attributes
     ----------
-    penalty, controls, vector, phases, personal, mixed, masked, merging, mending, embeddings, prototypes
-    splits, regroups, aggregates, reports, rows, records, server
+    mending, prototypes, splits, regroups, aggregates, reports, rows, records, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
@@ -58,16 +62,14 @@ class Hooks:
         server = isinstance(algorithm, capabilities.ServerState) and algorithm.central
         takes_rows = capabilities.RowAggregate | capabilities.PersonalAggregates
         self.central = server or isinstance(algorithm, takes_rows)
-        self.penalty = self._having(capabilities.LocalPenalty, own.LocalPenalty)
-        self.controls = self._having(capabilities.ControlVariates, own.ControlVariates)
-        self.vector = self._having(capabilities.ClientVector, own.ClientVector)
-        self.phases = self._having(capabilities.TrainingPhases, own.TrainingPhases)
-        self.personal = self._having(capabilities.PersonalModel, own.PersonalModel)
-        self.mixed = self._having(capabilities.MixedModel, own.MixedModel)
-        self.masked = self._having(capabilities.MaskedModel, own.MaskedModel)
-        self.merging = self._having(capabilities.LocalMerging, own.LocalMerging)
+        self.sends = tuple(algorithm.sends)
+        kind = type(algorithm)
+        self.change = self._change if kind.change is not Algorithm.change else None
+        self.evaluated = self._evaluated if kind.evaluated is not Algorithm.evaluated else None
+        self.reported = self._reported if kind.reported is not Algorithm.reported else None
+        self._trains = kind.train is not Algorithm.train
+        self.renews = kind.trained is not Algorithm.trained
         self.mending = self._having(capabilities.Mends, own.Mends)
-        self.embeddings = self._having(capabilities.EmbeddingLoss, own.EmbeddingLoss)
         self.prototypes = self._having(capabilities.Prototypes, own.Prototypes)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.regroups = self._having(capabilities.Regroups, own.Regroups)
@@ -80,18 +82,57 @@ class Hooks:
         self._first_round = -1
 
     @property
-    def keeps_last_round(self) -> bool:
-        """Whether clients keep their parameters at the end of their last round."""
-        previous = self.embeddings is not None and self.embeddings.needs_previous
-        return self.merging is not None or previous
-
-    @property
     def averages_models(self) -> bool:
         """Whether shared tensors are averaged instead of their updates."""
         return self.regroups is not None or self.aggregates is not None
 
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None
+
+    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+        """See `Algorithm.memory`."""
+        return self._calls.ask_once("memory", (tensors,), checks.memory, tensors, key=tensors)
+
+    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+        """See `Algorithm.moments`."""
+        return self._calls.ask_once("moments", (tensors,), checks.moments, tensors, key=tensors)
+
+    def train(self, client: Trainee) -> None:
+        """Run a client's program: see `Algorithm.train`."""
+        if self._trains:
+            before = client.received._version
+            self._calls.call("train", client)
+            if client.received._version != before:
+                raise self._calls.failed("train", "changed `received`")
+        else:
+            client.run_epochs()
+        if not client.done:
+            raise self._calls.failed("train", "took no pass at the model: call run_epochs or gradient")
+
+    def after_training(self, client: Trainee) -> None:
+        """See `Algorithm.trained`."""
+        if self.renews:
+            self._calls.call("trained", client)
+
+    def goes_on(self) -> None:
+        """Note that the program that runs has called a verb."""
+        if self.where.hook is not None:
+            self.where.hook = (self.where.hook[0],)
+
+    def _change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
+        """See `Algorithm.change`."""
+        before = received._version
+        self._calls.call("change", gradient, model, received, memory)
+        if received._version != before:
+            raise self._calls.failed("change", "changed `received`: only `gradient` may change")
+
+    def _evaluated(self, client: Evaluated) -> Any:
+        """See `Algorithm.evaluated`."""
+        return self._calls.ask("evaluated", (client,), checks.like, client.model)
+
+    def _reported(self, client: Evaluated) -> Any:
+        """See `Algorithm.reported`."""
+        return self._calls.ask("reported", (client,), checks.like, client.model)
 
     def remark(self, participants: int, one_step: bool) -> str:
         """See `Algorithm.remark`."""

@@ -27,9 +27,14 @@ class PrototypeShape:
     width: int
 
     @property
+    def size(self) -> int:
+        """Elements of all prototypes."""
+        return self.classes * self.width
+
+    @property
     def down_bytes(self) -> int:
         """Bytes that a client gets: float32 [C, h]."""
-        return 4 * self.classes * self.width
+        return 4 * self.size
 
     @property
     def up_bytes(self) -> int:

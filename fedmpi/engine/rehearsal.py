@@ -20,8 +20,7 @@ Call = tuple[str, tuple[Any, ...]]
 REHEARSED = frozenset(
     {"participants", "update", "observe", "split_candidates", "should_split", "split", "after_splits"}
     | {"group", "round_weights", "aggregate", "global_prototypes", "client_weights", "field_values"}
-    | {"penalty", "personal_penalty", "mask_penalty", "correction", "renewed", "linear_term"}
-    | {"next_vector", "next_share"}
+    | {"change"}
 )
 """Hooks that take and give plain values; the others take clients and batches."""
 
@@ -101,7 +100,7 @@ class Rehearsal:
         ours, others = vars(self._algorithm), vars(self._twin)
         kept = [f"self.{name}" for name, one in ours.items() if not alike(one, others.get(name))]
         if not kept:
-            unknown = ", ".join(f"self.{name}" for name, one in ours.items() if not _is_comparable(one))
+            unknown = ", ".join(f"self.{name}" for name, one in ours.items() if not is_comparable(one))
             also = f"; {unknown} may hold what no checkpoint does (docs/extend.md)" if unknown else ""
             return f"it must depend on its arguments alone, random numbers on fedmpi.seeds{also}"
         place = "state() must return it and restore() must set it"
@@ -142,11 +141,12 @@ def alike(one: Any, other: Any) -> bool:
     return True
 
 
-def _is_comparable(value: Any) -> bool:
+def is_comparable(value: Any) -> bool:
+    """Return whether `alike` can tell two such values apart."""
     if isinstance(value, Mapping):
-        return all(map(_is_comparable, value.values()))
+        return all(map(is_comparable, value.values()))
     if isinstance(value, list | tuple):
-        return all(map(_is_comparable, value))
+        return all(map(is_comparable, value))
     known = (torch.Tensor, np.ndarray, *_PLAIN)
     has_fields = is_dataclass(value) or isinstance(value, BaseModel)
     return value is None or isinstance(value, known) or has_fields

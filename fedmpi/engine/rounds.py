@@ -26,7 +26,6 @@ from fedmpi.engine.federation import Federation
 from fedmpi.engine.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.engine.hook_checks import digest
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import PROTOTYPES
 from fedmpi.engine.mending import Mended, mend
 from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
@@ -358,8 +357,9 @@ class Rounds:
         with self.meter.phase("communicate" if self.world.is_root else "wait"):
             self.world.collectives.bcast(message, "prototypes")
         for client in self.clients.values():
-            kept = client.kept[PROTOTYPES]
-            kept.copy_(renewed(kept, torch.from_numpy(message.reshape(-1)).to(kept.device)))
+            held = client.held_prototypes
+            assert held is not None
+            held.copy_(renewed(held, torch.from_numpy(message.reshape(-1)).to(held.device)))
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""

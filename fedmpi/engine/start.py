@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedmpi.algorithms import program
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import known_width
@@ -99,7 +100,6 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "weights": digest(hooks.weights(federation.weights)),
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
-            "phases": digest(hooks.phases.phases(case.local_epochs) if hooks.phases else ()),
             "generator": digest(hooks.mending.generator() if hooks.mending else ()),
             "report_size": digest(*(hooks.report_size(case.model, each) for each in _classes(federation))),
             "fields": digest(hooks.fields()),
@@ -109,7 +109,11 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
         names = [split.name for split in federation.partition.clients]
         shared = _shared(case, hooks, names, federation.shapes)
         _refuse_unfit(case, hooks, federation, shared)
-        return {**answers, "shares": digest(shared)}
+        return {
+            **answers,
+            "shares": digest(shared),
+            "memory": digest(*_kept(case, hooks, federation, shared)),
+        }
     except RankFailed as error:
         raise BadInput(str(error)) from error
 
@@ -127,15 +131,11 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
         )
     if hooks.mending and (reason := _unmendable(federation)):
         raise BadInput(f"algorithm {hooks.name} {reason}")
-    if hooks.masked:
-        hooks.masked.masks(tuple(parameters))
     if hooks.prototypes and len(_classes(federation)) > 1:
         raise BadInput(
             f"algorithm {hooks.name}: prototypes are of classes that all clients have, and these have other "
             "classes: choose datasets of as many classes"
         )
-    if hooks.merging:
-        hooks.merging.merges(tuple(name for name in parameters if name in shared))
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     kept = sorted(_floats(module).keys() - shared.keys())
@@ -145,6 +145,14 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             'share = "all" and an algorithm that shares every tensor'
         )
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
+
+
+def _kept(case: Case, hooks: Hooks, federation: Federation, shared: Tensors) -> list[str]:
+    """Return what the algorithm declares that clients keep, as text."""
+    module = network_of(case.objective, case.model, federation.shapes[0])
+    names = tuple(name for name, _ in module.named_parameters())
+    tensors = program.Tensors(names, tuple(name for name in names if name in shared))
+    return [str(sorted(found.items())) for found in (hooks.memory(tensors), hooks.moments(tensors))]
 
 
 def _unmendable(federation: Federation) -> str:

@@ -16,18 +16,15 @@ from fedmpi.engine.client_reports import Classifying
 from fedmpi.engine.client_state import state_size
 from fedmpi.engine.clients import Client
 from fedmpi.engine.compiled_passes import CompiledPasses
-from fedmpi.engine.controls import Controls
 from fedmpi.engine.federation import Federation, groups_of
 from fedmpi.engine.fitting import StateLayout
 from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.kept import kept_at_start, merged_part
-from fedmpi.engine.masking import masked_part
+from fedmpi.engine.memory import MemoryLayout
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import Passes
-from fedmpi.engine.personal import Personal
 from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.engine.unsupervised import UnsupervisedPasses
@@ -39,7 +36,7 @@ from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.kernels.networks import FastNetwork, fast_network
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel
+from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, NetworkOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
@@ -49,10 +46,6 @@ Row = npt.NDArray[np.float32]
 
 SERVER = 0
 """Owner number of the server's initial model; client i initialises its own layers as owner i + 1."""
-
-
-_MASK = -1
-"""In place of a phase: the moments of a mask."""
 
 
 class States:
@@ -65,7 +58,7 @@ class States:
     hosts : int64 [clients]
         Rank of each client.
     size, trained : int
-        Number of shared elements, control variates included, and of those before the running statistics.
+        Number of elements that travel, and of those of a model before the running statistics.
     device : torch.device
         Where this rank's models live.
     prototypes : PrototypeShape or None
@@ -85,10 +78,9 @@ class States:
         }
         self._task = federation.task
         self._keeps_optimizer = case.optimizer.state == "kept"
-        self._keeps_last = case.objective.keeps_last_round or algorithm.keeps_last_round
+        self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
-        self._further = len(algorithm.phases.phases(case.local_epochs)) - 1 if algorithm.phases else 0
-        self._optimizers: dict[tuple[Shape, int], AdamState] = {}
+        self._optimizers: dict[tuple[Shape, str], AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
         self._encoders: dict[Shape, FastEncoder] = {}
         self._population = federation.partition.population
@@ -101,17 +93,14 @@ class States:
         self.report_bytes = algorithm.report_size(case.model, federation.shapes[0].classes)
         if self.prototypes is not None:
             self.report_bytes = self.prototypes.up_bytes
-        self._kept_at_start = partial(kept_at_start, algorithm)
-        self._merged = {
-            shape: merged_part(algorithm, model, case.share) for shape, model in self._models.items()
+        self._memory = {
+            shape: MemoryLayout.of(algorithm, model, self._shared[shape], case.share)
+            for shape, model in self._models.items()
         }
-        self._masked = {shape: masked_part(algorithm.masked, model) for shape, model in self._models.items()}
-        self._least_mask = algorithm.masked.least_mask if algorithm.masked else 0.0
+        self._judged, self._sends = algorithm.evaluated, algorithm.sends
         self._num_statistics = self.report_bytes // 4 if algorithm.aggregates else 0
         first = self._shared[federation.shapes[0]]
-        self._controls = algorithm.controls is not None
-        self._personal = algorithm.personal is not None or algorithm.mixed is not None
-        self.size, self.trained = first.size * (2 if self._controls else 1), first.trained
+        self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
             for number in np.flatnonzero(self.hosts == world.rank)
@@ -122,6 +111,7 @@ class States:
         shape = self._shapes[number]
         model, split = self._models[shape], federation.partition.clients[number]
         shared, raw = self._shared[shape], federation.raws[split.dataset]
+        memory, held = self._memory[shape], self.prototypes
         return Client(
             id=number,
             num_train=split.steps_of,
@@ -131,33 +121,28 @@ class States:
             model=model,
             shared=shared,
             row=model.initialise(case.seed, number + 1),
-            adam=self._adam(shape),
+            adam=self._adam(shape, "model", model.trained),
             last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
-            controls=Controls.zeros(shared.size, shared.trained, self.device) if self._controls else None,
-            personal=Personal(model.parameters.clone(), self._adam(shape, 1)) if self._personal else None,
-            kept=self._kept_at_start(
-                model, shared, self._merged[shape], self._masked[shape], self.prototypes
-            ),
-            merged=self._merged[shape],
-            masked=self._masked[shape],
-            least_mask=self._least_mask,
+            memory=memory.at_start(self.device),
+            moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
+            incoming=self._vectors(shared),
+            sent=self._vectors(shared),
+            held_prototypes=None if held is None else torch.full((held.size,), torch.nan, device=self.device),
+            judged=self._judged,
             width=shape.width,
             num_statistics=self._num_statistics,
             prototypes=self.prototypes,
             nearest=self._nearest,
-            further=[self._adam(shape, 1 + number) for number in range(self._further)] + self._of_mask(shape),
         )
 
-    def _of_mask(self, shape: Shape) -> list[AdamState]:
-        """Return the moments of a client's mask, if it has one."""
-        masked = self._masked[shape]
-        return [] if masked is None else [self._adam(shape, _MASK, masked.size)]
+    def _vectors(self, shared: SharedPart) -> dict[str, torch.Tensor]:
+        """Return zeros for each vector that travels behind the model."""
+        return {name: torch.zeros(shared.size, device=self.device) for name in self._sends}
 
-    def _adam(self, shape: Shape, phase: int = 0, size: int | None = None) -> AdamState:
-        if self._owns_moments or (shape, phase) not in self._optimizers:
-            length = self._models[shape].trained if size is None else size
-            self._optimizers[shape, phase] = AdamState(length, self.device)
-        return self._optimizers[shape, phase]
+    def _adam(self, shape: Shape, name: str, size: int) -> AdamState:
+        if self._owns_moments or (shape, name) not in self._optimizers:
+            self._optimizers[shape, name] = AdamState(size, self.device)
+        return self._optimizers[shape, name]
 
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
@@ -249,7 +234,7 @@ class States:
     def start(self, seed: int) -> Row:
         """Send the server's initial model to all; return its shared part, float32 [size].
 
-        Control variates, which follow it, are zero.
+        The vectors that follow it are zero.
         """
         shape = self._shapes[0]
         initial = np.zeros(self.size, np.float32)
@@ -259,40 +244,22 @@ class States:
         self._world.collectives.bcast(initial, kind="initial model")
         for client in self.clients.values():
             client.shared.unpack(torch.from_numpy(initial), client.row)
-            if client.personal is not None:
-                client.personal.row.copy_(client.row)
+            client.memory.start(client.row)
         return initial
-
-    def _sizes(self) -> Ints:
-        lengths = {
-            shape: state_size(
-                model.length,
-                model.trained,
-                kept=self._keeps_optimizer,
-                last=self._keeps_last,
-                rest=self._rest(shape),
-                models=1 + self._personal,
-            )
-            for shape, model in self._models.items()
-        }
-        return np.array([lengths[shape] for shape in self._shapes], np.int64)
-
-    def _rest(self, shape: Shape) -> int:
-        """Return the floats of control variates, vectors, and moments of further phases in a state."""
-        model, controls = self._models[shape], self.size if self._controls else 0
-        merged, masked = self._merged[shape], self._masked[shape]
-        vectors = self._kept_at_start(model, self._shared[shape], merged, masked, self.prototypes)
-        lengths = [model.trained] * self._further + ([] if masked is None else [masked.size])
-        moments = sum(2 * length + 2 for length in lengths) if self._keeps_optimizer else 0
-        return controls + sum(map(len, vectors.values())) + moments
 
     def layouts(self) -> list[StateLayout]:
         """Return the layout of each client's state, hosted here or not."""
-        models = [self._models[shape] for shape in self._shapes]
-        steps = [model.length + 2 * model.trained if self._keeps_optimizer else None for model in models]
-        lengths = [model.length for model in models]
-        sizes, per_client = self._sizes().tolist(), [1 + self._personal] * len(models)
-        return [StateLayout(*each) for each in zip(sizes, lengths, steps, per_client, strict=True)]
+        found = {shape: self._layout(shape) for shape in self._models}
+        return [found[shape] for shape in self._shapes]
+
+    def _layout(self, shape: Shape) -> StateLayout:
+        model, memory, kept = self._models[shape], self._memory[shape], self._keeps_optimizer
+        others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
+        others += model.length if self._keeps_last else 0
+        others += self.prototypes.size if self.prototypes is not None else 0
+        moments = [model.trained, *memory.moments.values()] if kept else []
+        steps = model.length + 2 * model.trained if kept else None
+        return StateLayout(state_size(model.length, moments, others), model.length, steps)
 
     def draw(self, seed: int, round: int) -> Ints | None:
         """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""

@@ -141,8 +141,8 @@ def _result(
     """Return a trained client's delta, or its model, and its row of the training table."""
     after = done.trained
     change = after - done.received
-    if client.controls is not None:
-        change = torch.cat([change, client.controls.change])
+    if client.sent:
+        change = torch.cat([change, *client.sent.values()])
     kept = after if algorithm.averages_models else change
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Mends, MixedModel, PersonalModel, TrainingPhases, WeightsFromLosses
+from fedmpi.algorithms.capabilities import Mends, WeightsFromLosses
 from fedmpi.case.schema import Case
 from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import known_width
@@ -160,10 +160,7 @@ def _algorithm(case: Case) -> type[Algorithm]:
 
 def _trainings(case: Case) -> int:
     """Return how many passes over its training graphs a participant trains in a round."""
-    kind = _algorithm(case)
-    if issubclass(kind, TrainingPhases):
-        return sum(kind(case.algorithm).phases(case.local_epochs))
-    return case.local_epochs * (2 if issubclass(kind, PersonalModel | MixedModel) else 1)
+    return _algorithm(case).passes(case.algorithm, case.local_epochs)
 
 
 def _parts(case: Case, facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:

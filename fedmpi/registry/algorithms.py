@@ -12,6 +12,8 @@ from fedmpi.algorithms.capabilities import (
     CONFLICTS,
     Capability,
     PersonalAggregates,
+    Regroups,
+    RowAggregate,
     WeightsFromReports,
     capabilities_of,
     hooks_of,
@@ -35,6 +37,11 @@ def _refuse_misfit(algorithm: type[Algorithm]) -> None:
     for first, second, reason in CONFLICTS:
         if issubclass(algorithm, first) and issubclass(algorithm, second):
             raise BadInput(f"{place}: {first.__name__} and {second.__name__} exclude each other: {reason}")
+    means_only = RowAggregate | PersonalAggregates | Regroups | WeightsFromReports
+    if algorithm.sends and issubclass(algorithm, means_only):
+        others = (kind for kind in capabilities_of(algorithm) if issubclass(kind, means_only))
+        names = ", ".join(kind.__name__ for kind in others)
+        raise BadInput(f"{place}: `sends` needs plain means of updates, which {names} replaces: remove one")
     if issubclass(algorithm, WeightsFromReports) and algorithm.weights is not Algorithm.weights:
         raise BadInput(f"{place}: weights is never called: round_weights of WeightsFromReports replaces it")
     if issubclass(algorithm, PersonalAggregates) and algorithm.groups is not Algorithm.groups:

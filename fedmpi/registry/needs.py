@@ -6,14 +6,8 @@ from importlib.util import find_spec
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
-    ControlVariates,
-    EmbeddingLoss,
-    LocalMerging,
-    MaskedModel,
     Mends,
-    MixedModel,
     PersonalAggregates,
-    PersonalModel,
     Prototypes,
     Records,
     Regroups,
@@ -35,18 +29,7 @@ from fedmpi.secure.neighbours import SECURITY_BITS, Degree, Risk, least_degree
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
 
-_CLASSIFIES = (
-    Regroups
-    | WeightsFromLosses
-    | PersonalModel
-    | MixedModel
-    | MaskedModel
-    | LocalMerging
-    | EmbeddingLoss
-    | Prototypes
-    | PersonalAggregates
-    | Mends
-)
+_CLASSIFIES = Regroups | WeightsFromLosses | Prototypes | PersonalAggregates | Mends
 """Capabilities that are made for a supervised objective."""
 
 MODELS_CLIP = 8.0
@@ -58,13 +41,16 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     name, reduction = algorithm.name, case.reduction
     if (wrong := _kernels(algorithm, case)) is not None:
         return wrong
-    if isinstance(algorithm, ControlVariates) and case.optimizer.name != "sgd":
+    if algorithm.needs_sgd and case.optimizer.name != "sgd":
         return "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
     if not algorithm.reads_share and case.share != "conv":
         return "share", f"{name} decides which tensors are shared: remove the setting `share`"
-    if isinstance(algorithm, _CLASSIFIES) and not case.objective.supervised:
+    classifies_alone = algorithm.needs_labels or isinstance(algorithm, _CLASSIFIES)
+    if classifies_alone and not case.objective.supervised:
         return "objective", f'{name} needs a classifier: use "supervised"'
-    if isinstance(algorithm, EmbeddingLoss | Prototypes) and (reason := _without_embeddings(case)):
+    if (algorithm.reads_embeddings or isinstance(algorithm, Prototypes)) and (
+        reason := _without_embeddings(case)
+    ):
         return "task", f"{name} reads graphs' embeddings, {reason}"
     if isinstance(algorithm, Prototypes) and not classifies(case.task, case.dataset.name):
         return "task", f"{name} has a prototype of each class: use a task of one class per graph"
@@ -126,7 +112,8 @@ def _unmended(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
 def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:
     """Return the kernels that can run an algorithm with a model: compiled molecules give no embeddings."""
     able = kernels_of(algorithm)
-    if issubclass(algorithm, EmbeddingLoss | Prototypes) and isinstance(model, FedGraphNNOptions):
+    embeds = algorithm.reads_embeddings or issubclass(algorithm, Prototypes)
+    if embeds and isinstance(model, FedGraphNNOptions):
         return able - {"compiled"}
     return able
 

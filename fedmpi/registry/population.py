@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
-    ClientVector,
-    ControlVariates,
-    EmbeddingLoss,
-    LocalMerging,
-    MaskedModel,
-    MixedModel,
     PersonalAggregates,
-    PersonalModel,
     Prototypes,
     Regroups,
     Splits,
-    TrainingPhases,
     WeightsFromLosses,
 )
 from fedmpi.case.attacks import NoAttack
@@ -23,21 +15,7 @@ from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
 from fedmpi.partition.options import PopulationOptions
 
-_KEEPS = (
-    ControlVariates
-    | ClientVector
-    | TrainingPhases
-    | PersonalModel
-    | MixedModel
-    | MaskedModel
-    | EmbeddingLoss
-    | LocalMerging
-    | Prototypes
-    | Regroups
-    | PersonalAggregates
-    | Splits
-    | WeightsFromLosses
-)
+_KEEPS = Prototypes | Regroups | PersonalAggregates | Splits | WeightsFromLosses
 """Capabilities that know a client again, or look at all its training graphs."""
 
 
@@ -46,7 +24,7 @@ def misfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     name, kind = algorithm.name, 'partition "population"'
     if not isinstance(case.partition, PopulationOptions):
         return None
-    if isinstance(algorithm, _KEEPS) or algorithm.pools or not algorithm.communicates:
+    if _keeps(algorithm) or algorithm.pools or not algorithm.communicates:
         return "algorithm", f"{name} needs clients that stay, {kind} samples others each round: use fedavg"
     if case.optimizer.state != "reset":
         return "optimizer.state", f'{kind}: a client that is gone keeps no moments: use "reset"'
@@ -63,3 +41,10 @@ def misfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     if isinstance(case.reduction, SecureOptions) and case.reduction.keys != "sum":
         return "reduction.keys", f'{kind}: clients that are gone keep no keys: use "sum"'
     return None
+
+
+def _keeps(algorithm: Algorithm) -> bool:
+    """Return whether clients keep vectors or further moments, or are known again by what they tell."""
+    kind = type(algorithm)
+    declares = kind.memory is not Algorithm.memory or kind.moments is not Algorithm.moments
+    return declares or isinstance(algorithm, _KEEPS)

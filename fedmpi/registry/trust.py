@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
-    ControlVariates,
     PersonalAggregates,
     Prototypes,
     Regroups,
@@ -21,9 +20,7 @@ from fedmpi.case.schema import Case
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.known import classifies
 
-_SEES_MORE = (
-    Splits | Regroups | PersonalAggregates | WeightsFromReports | RowAggregate | ControlVariates | Prototypes
-)
+_SEES_MORE = Splits | Regroups | PersonalAggregates | WeightsFromReports | RowAggregate | Prototypes
 """Capabilities by which the server learns more than one noisy mean, or averages something else."""
 
 
@@ -65,7 +62,7 @@ def _clipping(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "privacy", f'{name} sends no updates that "{kind}" could shorten: use "fedavg"'
     if isinstance(algorithm, Regroups | PersonalAggregates):
         return "privacy", f'{name} averages models, and "{kind}" shortens updates: use "fedavg"'
-    if isinstance(algorithm, ControlVariates):
+    if algorithm.sends:
         return "privacy", f'{name} sends a second vector, which "{kind}" does not shorten: use "fedavg"'
     if case.reduction.secret and isinstance(case.attack, UpdateAttack):
         return (
@@ -80,7 +77,7 @@ def _privacy(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     privacy, name = case.privacy, algorithm.name
     if not isinstance(privacy, Private):
         return None
-    if isinstance(algorithm, _SEES_MORE):
+    if algorithm.sends or isinstance(algorithm, _SEES_MORE):
         return "privacy", f'{name} shows more of a client than the mean with noise: use "fedavg"'
     for hook in ("participants", "groups", "weights"):
         if getattr(type(algorithm), hook) is not getattr(Algorithm, hook):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.apfl import Apfl, ApflOptions
+from fedmpi.algorithms.apfl import Apfl, ApflOptions, next_share
+from fedmpi.algorithms.program import Tensors
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.store.reader import load_run
 
@@ -22,12 +23,10 @@ algorithm = ["fedavg", "apfl"]
 
 
 def test_alpha_goes_down_the_slope_and_stays_a_share():
-    apfl = Apfl(ApflOptions(alpha=0.25, adaptive=True))
-    assert apfl.first_share() == 0.25
-    assert apfl.next_share(0.5, 2.0, 0.125) == 0.25
-    assert apfl.next_share(0.5, 8.0, 0.125) == 0.0
-    assert apfl.next_share(0.5, -8.0, 0.125) == 1.0
-    assert Apfl(ApflOptions()).next_share(0.5, 8.0, 0.125) == 0.5
+    assert Apfl(ApflOptions(alpha=0.25)).memory(Tensors((), ()))["share"].start == 0.25
+    assert next_share(0.5, 2.0, 0.125) == 0.25
+    assert next_share(0.5, 8.0, 0.125) == 0.0
+    assert next_share(0.5, -8.0, 0.125) == 1.0
 
 
 @pytest.fixture
@@ -37,8 +36,8 @@ def trained(prepared):
         "algorithm=apfl", "algorithm.alpha=0.25", "algorithm.adaptive=true", "optimizer.lr=0.01"
     )
     one, case = rounds.clients[0], rounds.case
-    one.personal.row[: one.model.trained] += 0.01
-    w, v = one.row.clone(), one.personal.row.clone()
+    one.memory["own"][: one.model.trained] += 0.01
+    w, v = one.row.clone(), one.memory["own"].clone()
     gradients = []
     for parameters in (w, 0.25 * v + 0.75 * w):
         one.model.parameters.copy_(parameters)
@@ -51,20 +50,20 @@ def trained(prepared):
 def test_w_steps_by_its_own_gradient_and_v_by_alpha_times_the_mixtures(trained):
     one, (own, mixed), w, v = trained
     torch.testing.assert_close(one.row, w - 0.01 * own)
-    torch.testing.assert_close(one.personal.row, v - 0.01 * 0.25 * mixed)
+    torch.testing.assert_close(one.memory["own"], v - 0.01 * 0.25 * mixed)
 
 
 def test_alpha_moves_by_the_mixtures_gradient_along_v_minus_w(trained):
     one, (_, mixed), w, v = trained
     slope = float((v - w) @ mixed)
     assert 0 < 0.25 - 0.01 * slope < 1 and slope != 0
-    assert float(one.kept["share"]) == pytest.approx(0.25 - 0.01 * slope, rel=1e-5)
+    assert float(one.memory["share"]) == pytest.approx(0.25 - 0.01 * slope, rel=1e-5)
 
 
 def test_the_mixture_is_evaluated(trained):
     one, *_ = trained
-    share = float(one.kept["share"])
-    expected = share * one.personal.row + (1 - share) * one.row
+    share = float(one.memory["share"])
+    expected = share * one.memory["own"] + (1 - share) * one.row
     one.evaluate()
     torch.testing.assert_close(one.model.parameters, expected)
 
@@ -72,16 +71,16 @@ def test_the_mixture_is_evaluated(trained):
 def test_a_state_holds_both_models_and_alpha(prepared):
     rounds = prepared("algorithm=apfl", "algorithm.adaptive=true", "optimizer=adam")
     one = rounds.clients[0]
-    one.personal.row += 0.01
+    one.memory["own"] += 0.01
     one.train_locally(rounds.case, rounds.algorithm, 0)
     kept = one.state(kept=True)
     assert len(kept) == rounds.states.layouts()[0].size
-    share = one.kept["share"].clone()
+    share = one.memory["share"].clone()
     assert float(share) != 0.5
-    one.kept["share"].zero_()
-    one.personal.row.zero_()
+    one.memory["share"].zero_()
+    one.memory["own"].zero_()
     one.restore(kept, kept=True)
-    assert torch.equal(one.kept["share"], share)
+    assert torch.equal(one.memory["share"], share)
     assert np.array_equal(one.state(kept=True), kept)
 
 

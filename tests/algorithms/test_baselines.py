@@ -10,7 +10,8 @@ from fedmpi.algorithms.self_train import SelfTrain
 
 def test_fedprox_adds_mu_times_the_distance():
     gradient = torch.tensor([1.0, 1.0])
-    FedProx(FedProxOptions(mu=0.5)).penalty(torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), gradient)
+    model, received = torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0])
+    FedProx(FedProxOptions(mu=0.5)).change(gradient, model, received, {})
     assert gradient.tolist() == [2.0, 0.5]
 
 

@@ -9,6 +9,7 @@ from fedmpi.benchmarks.federation import prepare
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
+from fedmpi.models.dropout import DropoutStreams
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import load_run
 
@@ -28,7 +29,7 @@ algorithm = ["fedavg", "ditto"]
 def test_the_personal_gradient_gains_lambda_times_the_distance():
     gradient = torch.tensor([1.0, 1.0])
     ditto = Ditto(DittoOptions(attraction=0.5))
-    ditto.personal_penalty(torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), gradient)
+    ditto._drawn(gradient, torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), {})
     assert gradient.tolist() == [2.0, 0.5]
 
 
@@ -46,39 +47,42 @@ def client(tmp_path, request):
 @pytest.mark.parametrize("client", ["sgd", "adam"], indirect=True)
 def test_a_personal_model_starts_as_the_clients_model(client):
     one, case, hooks = client
-    assert torch.equal(one.personal.row, one.row)
+    assert torch.equal(one.memory["own"], one.row)
     one.train_locally(case, hooks, 0)
-    assert torch.equal(one.personal.row, one.row)  # v = w: the penalty's gradient is zero
+    assert torch.equal(one.memory["own"], one.row)  # v = w: the penalty's gradient is zero
 
 
 @pytest.mark.parametrize("client", ["sgd"], indirect=True)
 def test_only_shared_parameters_are_drawn_to_the_global_model(client):
     one, case, hooks = client
     start = one.row.clone()
-    one.personal.row += 1.0
-    moved = one.personal.row.clone()
+    one.memory["own"] += 1.0
+    moved = one.memory["own"].clone()
     one.train_locally(case, hooks, 0)
-    step = -0.25 * one.model.gradient  # of the last step, which was the personal model's
+    at_own = moved.clone()
+    one.model.parameters.copy_(at_own)
+    one.passes.step(one.passes.batch(None), DropoutStreams(case.seed, 0, 0, 1))
+    step = -0.25 * one.model.gradient
     drawn = step - 0.25 * 2.0 * (moved - start)
     expected = moved + step
     one.shared.unpack(one.shared.pack(moved + drawn), expected)
     trained = slice(one.model.trained)
-    torch.testing.assert_close(one.personal.row[trained], expected[trained])
+    torch.testing.assert_close(one.memory["own"][trained], expected[trained])
     assert not torch.equal(one.row, start)
 
 
 @pytest.mark.parametrize("client", ["adam"], indirect=True)
 def test_a_state_holds_both_models_and_their_moments(client):
     one, case, hooks = client
-    one.personal.adam.steps = 2**20 + 5
+    one.moments["own"].steps = 2**20 + 5
     one.train_locally(case, hooks, 0)
-    kept, personal = one.state(kept=True), one.personal.row.clone()
-    for vector in (one.row, one.personal.row, one.personal.adam.mean):
+    kept, personal = one.state(kept=True), one.memory["own"].clone()
+    for vector in (one.row, one.memory["own"], one.moments["own"].mean):
         vector.zero_()
-    one.adam.steps = one.personal.adam.steps = 0
+    one.adam.steps = one.moments["own"].steps = 0
     one.restore(kept, kept=True)
-    assert (one.adam.steps, one.personal.adam.steps) == (1, 2**20 + 6)
-    assert torch.equal(one.personal.row, personal)
+    assert (one.adam.steps, one.moments["own"].steps) == (1, 2**20 + 6)
+    assert torch.equal(one.memory["own"], personal)
     assert np.array_equal(one.state(kept=True), kept)
 
 

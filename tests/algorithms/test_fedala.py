@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.capabilities import Merging
 from fedmpi.algorithms.fedala import FedAla, FedAlaOptions
-from fedmpi.models.flat import FlatModel
+from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedStarOptions, GinOptions, Shape
 from fedmpi.store.reader import load_run
@@ -31,7 +30,7 @@ def fedala(**options):
 
 def layers(options, number):
     names = tuple(slot.name for slot in FlatModel(build(options, Shape(3, 2))).slots)
-    return fedala(layers=number).merges(names)
+    return fedala(layers=number).upper(names)
 
 
 def test_upper_layers_are_the_last_ones_without_normalisation():
@@ -44,35 +43,50 @@ def test_upper_layers_are_the_last_ones_without_normalisation():
     )
     assert layers(FedStarOptions(), 1) == ("readout.weight", "readout.bias")
     convolutions = ("conv.0.first.weight", "conv.0.second.weight", "conv.0.second.bias")
-    assert fedala().merges(convolutions) == convolutions[1:]
+    assert fedala().upper(convolutions) == convolutions[1:]
 
 
-def merging(losses, first, weights=(1.0, 1.0)):
-    """Return a client with one batch of gradient [0.5, -1] everywhere, and where its loss was asked for."""
-    asked, left = [], iter(losses)
+class Merging:
+    """A client with one batch of gradient [0.5, -1] everywhere; `asked` is where its loss was asked for."""
 
-    def loss_at(candidate):
-        asked.append(candidate.tolist())
-        return next(left), torch.tensor([0.5, -1.0])
+    def __init__(self, losses, weights=None):
+        self.model = torch.tensor([2.0, 0.0])
+        self.memory = {"last": torch.tensor([1.0, 2.0]), "weights": weights}
+        self.asked, self._left = [], iter(losses)
 
-    own, received = torch.tensor([1.0, 2.0]), torch.tensor([2.0, 0.0])
-    return Merging(own, received, torch.tensor(weights), first, lambda share: [loss_at]), asked
+    def part(self, name):
+        return SharedPart(((0, 2),), 2)
+
+    def sample(self, share):
+        return [None]
+
+    def gradient(self, batch, at):
+        self.asked.append(at.tolist())
+        return torch.tensor([0.5, -1.0])
+
+    def loss(self):
+        return next(self._left)
+
+    def run_epochs(self):
+        self.start = self.model.clone()
 
 
 def test_weights_move_by_their_gradient_and_stay_shares():
     """The gradient of W is [0.5, -1] * ([2, 0] - [1, 2]) = [0.5, 2], so W = [1, 0.5] - [0.25, 1] = [0.75, 0]."""
-    client, asked = merging([1.0], first=False, weights=(1.0, 0.5))
-    assert fedala(weights_lr=0.5).merging_weights(client).tolist() == [0.75, 0.0]
-    assert asked == [[2.0, 1.0]]  # [1, 2] + [1, -2] * [1, 0.5]
+    client = Merging([1.0], weights=torch.tensor([1.0, 0.5]))
+    fedala(weights_lr=0.5).train(client)
+    assert client.memory["weights"].tolist() == [0.75, 0.0]
+    assert client.asked == [[2.0, 1.0]]  # [1, 2] + [1, -2] * [1, 0.5]
+    assert client.start.tolist() == [1.75, 2.0]  # [1, 2] + [1, -2] * [0.75, 0]
 
 
 @pytest.mark.parametrize(
     ("losses", "epochs"), [([1.0] * 200, 11), ([5.0] * 3 + [1.0] * 200, 13), (list(range(200)), 100)]
 )
 def test_the_first_training_ends_when_ten_losses_are_steady(losses, epochs):
-    client, asked = merging(losses, first=True)
-    fedala(weights_lr=0.01).merging_weights(client)
-    assert len(asked) == epochs
+    client = Merging(losses)
+    fedala(weights_lr=0.01).train(client)
+    assert len(client.asked) == epochs
 
 
 def test_a_client_trains_from_the_merged_model(prepared):
@@ -80,9 +94,9 @@ def test_a_client_trains_from_the_merged_model(prepared):
     rounds = prepared("algorithm=fedala", "algorithm.weights_lr=1e-9", "share=all")
     one, case = rounds.clients[0], rounds.case
     one.train_locally(case, rounds.algorithm, 0)
-    own = one.last.clone()
+    own = one.memory["last"].clone()
     one.row += 0.5  # another model is received
-    one.kept["merging weights"].fill_(0.25)
+    one.memory.held["weights"].fill_(0.25)
     start = one.row.clone()
     readout = [slot for slot in one.model.slots if slot.name.startswith("readout.")]
     for slot in readout:
@@ -96,7 +110,7 @@ def test_the_first_round_merges_nothing_and_the_trained_model_is_evaluated(prepa
     rounds = prepared("algorithm=fedala", "share=all")
     one, case = rounds.clients[0], rounds.case
     one.train_locally(case, rounds.algorithm, 0)
-    assert one.kept["merging weights"].isnan().all()
+    assert one.memory.held["weights"].isnan().all()
     trained = one.row.clone()
     one.row.zero_()
     one.evaluate()
@@ -110,11 +124,11 @@ def test_a_state_holds_own_model_and_weights(prepared):
         one.train_locally(case, rounds.algorithm, round)
     kept = one.state(kept=False)
     assert len(kept) == rounds.states.layouts()[0].size
-    weights = one.kept["merging weights"].clone()
-    one.kept["merging weights"].fill_(0.0)
-    one.last.zero_()
+    weights = one.memory.held["weights"].clone()
+    one.memory.held["weights"].fill_(0.0)
+    one.memory["last"].zero_()
     one.restore(kept, kept=False)
-    assert torch.equal(one.kept["merging weights"], weights) and not weights.isnan().any()
+    assert torch.equal(one.memory.held["weights"], weights) and not weights.isnan().any()
     assert np.array_equal(one.state(kept=False), kept)
 
 

@@ -1,5 +1,7 @@
 """FedDyn's Algorithm 1, worked out by hand: the local terms, the client's gradient, the server's h."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 
@@ -12,19 +14,16 @@ def feddyn(**options):
     return algorithm
 
 
-def test_the_quadratic_term_draws_to_the_received_model():
-    gradient = torch.tensor([1.0, 1.0])
-    feddyn(alpha=0.5).penalty(torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), gradient)
-    assert gradient.tolist() == [2.0, 0.5]
-
-
-def test_the_linear_term_takes_off_the_clients_gradient():
-    assert feddyn().linear_term(torch.tensor([1.0, -2.0])).tolist() == [-1.0, 2.0]
+def test_the_quadratic_term_draws_to_the_received_model_and_the_linear_one_takes_off_the_clients_gradient():
+    gradient, memory = torch.tensor([1.0, 1.0]), {"gradient": torch.tensor([1.0, -2.0])}
+    feddyn(alpha=0.5).change(gradient, torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), memory)
+    assert gradient.tolist() == [1.0, 2.5]
 
 
 def test_the_clients_gradient_moves_against_the_update():
-    own = feddyn(alpha=0.5).next_vector(torch.tensor([1.0, 0.0]), torch.tensor([2.0, -4.0]), 3, 0.1)
-    assert own.tolist() == [0.0, 2.0]
+    client = SimpleNamespace(memory={"gradient": torch.tensor([1.0, 0.0])}, moved=torch.tensor([2.0, -4.0]))
+    feddyn(alpha=0.5).trained(client)
+    assert client.memory["gradient"].tolist() == [0.0, 2.0]
 
 
 def test_the_server_goes_beyond_the_mean_by_h_over_alpha():
@@ -51,20 +50,33 @@ def test_a_client_takes_its_step_with_both_terms_and_renews_its_gradient(prepare
     """From w_t = w the step is -0.25 (grad - g), and g becomes g - alpha times that step."""
     rounds = prepared("algorithm=feddyn", "algorithm.alpha=0.5")
     one, case = rounds.clients[0], rounds.case
-    one.kept["vector"] += 0.125
+    one.memory["gradient"] += 0.125
     start = one.shared.pack(one.row)
     one.train_locally(case, rounds.algorithm, 0)
     step = -0.25 * (one.shared.pack(one.model.gradient) - 0.125)
     torch.testing.assert_close(one.shared.pack(one.row) - start, step)
-    torch.testing.assert_close(one.kept["vector"], 0.125 - 0.5 * step)
+    torch.testing.assert_close(one.memory["gradient"], 0.125 - 0.5 * step)
 
 
 def test_a_state_holds_the_clients_gradient(prepared):
     rounds = prepared("algorithm=feddyn")
     one = rounds.clients[0]
     one.train_locally(rounds.case, rounds.algorithm, 0)
-    kept, vector = one.state(kept=False), one.kept["vector"].clone()
+    kept, vector = one.state(kept=False), one.memory["gradient"].clone()
     assert len(kept) == rounds.states.layouts()[0].size
-    one.kept["vector"].zero_()
+    one.memory["gradient"].zero_()
     one.restore(kept, kept=False)
-    assert vector.any() and torch.equal(one.kept["vector"], vector)
+    assert vector.any() and torch.equal(one.memory["gradient"], vector)
+
+
+def test_feddyn_trains_together_as_alone(prepared):
+    """Its change and what it keeps are the same vectors in grouped kernels."""
+    found = []
+    for kernels in ("csr", "grouped"):
+        rounds = prepared("algorithm=feddyn", "algorithm.alpha=0.1", f"kernels={kernels}", "optimizer=adam")
+        for round in range(2):
+            for group in rounds.states.groups:
+                group.train(rounds.case, rounds.algorithm, round, set(rounds.clients))()
+        found.append(torch.stack([one.memory["gradient"] for one in rounds.clients.values()]))
+    assert found[0].any()
+    torch.testing.assert_close(*found, rtol=1e-3, atol=1e-6)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.capabilities import Embeddings
 from fedmpi.algorithms.fedproto import FedProto, FedProtoOptions
 from fedmpi.engine.passes import Embedded
 from fedmpi.engine.prototypes import PrototypeShape, nearest, renewed
@@ -63,9 +62,9 @@ def test_the_term_is_the_distance_of_the_batchs_class_means():
     """Class 0 has mean [2, 2] and prototype [2, 0], class 1 a prototype at its mean, class 2 none."""
     current = torch.tensor([[1.0, 1.0], [3.0, 3.0], [0.0, 1.0], [9.0, 9.0]])
     prototypes = torch.tensor([[2.0, 0.0], [0.0, 1.0], [NAN, NAN]])
-    batch = Embeddings(current, torch.tensor([0, 0, 1, 2]), prototypes=prototypes)
-    assert fedproto(attraction=3.0).embedding_loss(batch).item() == pytest.approx(3 * (0 + 4) / 2)
-    assert fedproto().embedding_loss(Embeddings(current, batch.labels)) is None
+    found = fedproto(attraction=3.0).distance(current, torch.tensor([0, 0, 1, 2]), prototypes)
+    assert found.item() == pytest.approx(3 * (0 + 4) / 2)
+    assert fedproto().distance(current[3:], torch.tensor([2]), prototypes) is None
 
 
 def test_the_nearest_prototype_decides():
@@ -78,7 +77,7 @@ def test_held_out_graphs_get_the_class_of_the_nearest_prototype(prepared, kernel
     rounds = prepared("algorithm=fedproto", f"kernels={kernels}")
     one = rounds.clients[0]
     by_head = one.evaluate()
-    one.kept["prototypes"][:64], one.kept["prototypes"][64:] = 0.0, 1e6  # all graphs are near class 0
+    one.held_prototypes[:64], one.held_prototypes[64:] = 0.0, 1e6  # all graphs are near class 0
     found = one.evaluate()
     hits = np.concatenate([found.val.hits, found.test.hits])
     assert hits.tolist() == (one.passes.held_out_labels == 0).astype(int).tolist()
@@ -114,9 +113,9 @@ def test_without_attraction_and_by_its_head_it_is_self_train(fedmpi, tmp_path):
 def test_a_state_holds_the_prototypes(prepared):
     rounds = prepared("algorithm=fedproto")
     one = rounds.clients[0]
-    one.kept["prototypes"][:3] = torch.tensor([1.0, 2.0, 3.0])
+    one.held_prototypes[:3] = torch.tensor([1.0, 2.0, 3.0])
     kept = one.state(kept=False)
     assert len(kept) == rounds.states.layouts()[0].size
-    one.kept["prototypes"].zero_()
+    one.held_prototypes.zero_()
     one.restore(kept, kept=False)
-    assert one.kept["prototypes"][:3].tolist() == [1.0, 2.0, 3.0] and one.kept["prototypes"][3:].isnan().all()
+    assert one.held_prototypes[:3].tolist() == [1.0, 2.0, 3.0] and one.held_prototypes[3:].isnan().all()

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fedmpi.algorithms.fedpub import FedPub, FedPubOptions, random_graph
+from fedmpi.algorithms.program import Tensors
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.models.dropout import DropoutStreams
@@ -64,7 +65,7 @@ def test_the_random_graph_has_parts_without_edges_between_them():
 )
 def test_weight_matrices_have_masks(options, expected):
     names = tuple(slot.name for slot in FlatModel(build(options, Shape(3, 2))).slots)
-    assert sorted(fedpub().masks(names)) == sorted(expected)
+    assert sorted(fedpub().memory(Tensors(names, names))["mask"].size) == sorted(expected)
 
 
 SETTINGS = ("algorithm=fedpub", "algorithm.l1=0.01", "algorithm.proximal=0.5")
@@ -87,7 +88,7 @@ def test_parameters_and_mask_move_by_the_gradient_at_their_product(prepared_part
     """
     rounds = prepared_parts(*SETTINGS)
     one, case = rounds.clients[0], rounds.case
-    masked, mask = one.masked, one.kept["mask"]
+    masked, mask = one.memory.layout.parts["mask"], one.memory["mask"]
     assert (mask == 1).all() and len(mask) == masked.size
     mask.copy_(torch.linspace(-0.5, 1.5, len(mask)))
     theta, before, product = one.row.clone(), mask.clone(), one.row.clone()
@@ -120,12 +121,15 @@ def test_the_distance_to_the_received_model_draws_back(prepared_parts):
 def test_small_elements_of_the_mask_are_cut_in_evaluation_and_nothing_masked_travels(prepared_parts):
     rounds = prepared_parts(*SETTINGS)
     one = rounds.clients[0]
-    one.kept["mask"].copy_(torch.linspace(-0.02, 0.02, one.masked.size))
-    kept = torch.where(one.kept["mask"].abs() < 0.01, 0.0, one.kept["mask"])
+    one.memory["mask"].copy_(torch.linspace(-0.02, 0.02, one.memory.layout.parts["mask"].size))
+    kept = torch.where(one.memory["mask"].abs() < 0.01, 0.0, one.memory["mask"])
     assert 0.4 < (kept == 0).float().mean() < 0.6
     sent = one.received()
     one.evaluate()
-    assert torch.equal(one.masked.pack(one.model.parameters), one.masked.pack(one.row) * kept)
+    assert torch.equal(
+        one.memory.layout.parts["mask"].pack(one.model.parameters),
+        one.memory.layout.parts["mask"].pack(one.row) * kept,
+    )
     assert np.array_equal(one.received(), sent)
 
 
@@ -147,13 +151,13 @@ def test_a_state_holds_the_mask_and_its_moments(prepared_parts):
     rounds = prepared_parts("algorithm=fedpub", "optimizer=adam")
     one, case = rounds.clients[0], rounds.case
     one.train_locally(case, rounds.algorithm, 0)
-    kept, mask = one.state(kept=True), one.kept["mask"].clone()
+    kept, mask = one.state(kept=True), one.memory["mask"].clone()
     assert len(kept) == rounds.states.layouts()[0].size
     one.train_locally(case, rounds.algorithm, 1)
     after = one.state(kept=True)
-    assert one.further[-1].steps == 2 and len(one.further[-1].mean) == len(mask)
+    assert one.moments["mask"].steps == 2 and len(one.moments["mask"].mean) == len(mask)
     one.restore(kept, kept=True)
-    assert torch.equal(one.kept["mask"], mask) and one.further[-1].steps == 1
+    assert torch.equal(one.memory["mask"], mask) and one.moments["mask"].steps == 1
     one.train_locally(case, rounds.algorithm, 1)
     assert np.array_equal(one.state(kept=True), after)
 
@@ -163,5 +167,5 @@ def test_moments_of_the_mask_are_forgotten_where_the_case_says_so(prepared_parts
     one, case = rounds.clients[0], rounds.case
     for round in range(2):
         one.train_locally(case, rounds.algorithm, round)
-    assert one.further[-1].steps == 1
+    assert one.moments["mask"].steps == 1
     assert len(one.state(kept=False)) == rounds.states.layouts()[0].size

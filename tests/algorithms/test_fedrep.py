@@ -1,6 +1,7 @@
 """FedRep's Algorithm 1: head steps, then body steps, each with moments of its own."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,16 +23,15 @@ def part(client, head):
 
 
 def test_the_head_trains_first_and_then_the_body():
-    assert FEDREP.phases(2) == (3, 2)
-    trained = [
-        [
-            name
-            for name in ("pre.weight", "conv.0.first.bias", "post.weight", "readout.bias")
-            if FEDREP.trains(name, n)
-        ]
-        for n in (0, 1)
-    ]
-    assert trained == [["post.weight", "readout.bias"], ["pre.weight", "conv.0.first.bias"]]
+    names, asked = ("pre.weight", "conv.0.first.bias", "post.weight", "readout.bias"), []
+
+    def run_epochs(*, epochs=None, moments="model", frozen):
+        asked.append((epochs, moments, [name for name in names if not frozen(name)]))
+
+    FEDREP.train(SimpleNamespace(run_epochs=run_epochs))
+    head, body = ["post.weight", "readout.bias"], ["pre.weight", "conv.0.first.bias"]
+    assert asked == [(3, "model", head), (None, "body", body)]
+    assert FEDREP.passes(FEDREP.options, 2) == 5
 
 
 def test_the_head_stays_with_the_client():
@@ -82,10 +82,10 @@ def test_a_state_holds_the_moments_of_both_phases(prepared):
     one.train_locally(rounds.case, rounds.algorithm, 0)
     kept = one.state(kept=True)
     assert len(kept) == rounds.states.layouts()[0].size
-    assert (one.adam.steps, one.further[0].steps) == (2, 3)
-    one.further[0].reset()
+    assert (one.adam.steps, one.moments["body"].steps) == (2, 3)
+    one.moments["body"].reset()
     one.restore(kept, kept=True)
-    assert one.further[0].steps == 3 and one.further[0].mean.any()
+    assert one.moments["body"].steps == 3 and one.moments["body"].mean.any()
     assert np.array_equal(one.state(kept=True), kept)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.capabilities import Embeddings
 from fedmpi.algorithms.moon import Moon, MoonOptions
 from fedmpi.models.dropout import DropoutStreams
 
@@ -14,8 +13,7 @@ RIGHT, UP = [1.0, 0.0], [0.0, 2.0]
 
 
 def loss(current, received, previous, **options):
-    rows = [None if each is None else torch.tensor(each) for each in (current, received, previous)]
-    return Moon(MoonOptions(**options)).embedding_loss(Embeddings(rows[0], None, rows[1], rows[2]))
+    return Moon(MoonOptions(**options)).contrast(*map(torch.tensor, (current, received, previous)))
 
 
 def test_the_term_is_the_logarithm_of_a_softmax_of_similarities():
@@ -29,8 +27,11 @@ def test_the_term_is_the_logarithm_of_a_softmax_of_similarities():
     assert loss([RIGHT], [RIGHT], [UP], temperature=2.0).item() == pytest.approx(wide)
 
 
-def test_there_is_no_term_before_there_is_a_previous_model():
-    assert loss([RIGHT], [RIGHT], None) is None
+def test_there_is_no_term_before_there_is_a_previous_model(prepared):
+    one, plain = (prepared(f"algorithm={name}", "share=all") for name in ("moon", "fedavg"))
+    for rounds in (one, plain):
+        rounds.clients[0].train_locally(rounds.case, rounds.algorithm, 0)
+    assert torch.equal(one.clients[0].row, plain.clients[0].row)
 
 
 @pytest.mark.parametrize("model", ["gin", "gcn", "fedstar"])
@@ -77,8 +78,8 @@ def test_a_state_holds_the_previous_model(prepared):
     rounds = prepared("algorithm=moon")
     one = rounds.clients[0]
     one.train_locally(rounds.case, rounds.algorithm, 0)
-    kept, last = one.state(kept=False), one.last.clone()
+    kept, last = one.state(kept=False), one.memory["previous"].clone()
     assert len(kept) == rounds.states.layouts()[0].size
-    one.last.zero_()
+    one.memory["previous"].zero_()
     one.restore(kept, kept=False)
-    assert torch.equal(one.last, last) and np.isfinite(kept).all()
+    assert torch.equal(one.memory["previous"], last) and np.isfinite(kept).all()

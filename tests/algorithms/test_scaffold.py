@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 
 from fedmpi.algorithms.scaffold import Scaffold, ScaffoldOptions
-from fedmpi.engine.controls import Controls
-from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.whereabouts import Whereabouts
 
 
 def scaffold(**options):
@@ -17,35 +16,44 @@ def scaffold(**options):
     return algorithm
 
 
-def hooks():
-    return Hooks(scaffold(), 4, Whereabouts()).controls
+def client(own, control, moved=(0.0, 0.0), steps=1, lr=1.0):
+    """Return a client as `trained` sees it; what it sends is in `sent`."""
+    sent = {}
+    return SimpleNamespace(
+        memory={"own": torch.tensor(own)},
+        incoming={"control": torch.tensor(control)},
+        moved=torch.tensor(moved),
+        trained_shared=len(own),
+        steps=steps,
+        lr=lr,
+        send=sent.__setitem__,
+        sent=sent,
+    )
 
 
 def test_a_local_gradient_gains_c_minus_c_i():
-    controls = Controls.zeros(2, 2, "cpu")
-    controls.own += torch.tensor([1.0, 2.0])
-    controls.server += torch.tensor([0.5, 3.0])
     gradient = torch.tensor([10.0, 10.0])
-    controls.correct(hooks(), gradient)
+    memory = {"own": torch.tensor([1.0, 2.0]), "control": torch.tensor([0.5, 3.0])}
+    scaffold().change(gradient, torch.zeros(2), torch.zeros(2), memory)
     assert gradient.tolist() == [9.5, 11.0]
 
 
 def test_the_next_control_variate_is_the_mean_gradient_corrected():
     """With c = c_i = 0 and K steps along one gradient g, x - y_i = K eta g, so c_i becomes g."""
-    controls = Controls.zeros(2, 2, "cpu")
-    controls.renew(hooks(), torch.tensor([-0.4, 0.8]), steps=4, lr=0.1)
-    torch.testing.assert_close(controls.own, torch.tensor([1.0, -2.0]))
-    torch.testing.assert_close(controls.change, torch.tensor([1.0, -2.0]))
-    controls.server += torch.tensor([0.25, 0.5])
-    controls.renew(hooks(), torch.tensor([0.0, 0.0]), steps=4, lr=0.1)
-    torch.testing.assert_close(controls.own, torch.tensor([0.75, -2.5]))
-    torch.testing.assert_close(controls.change, torch.tensor([-0.25, -0.5]))
+    first = client([0.0, 0.0], [0.0, 0.0], (-0.4, 0.8), steps=4, lr=0.1)
+    scaffold().trained(first)
+    torch.testing.assert_close(first.memory["own"], torch.tensor([1.0, -2.0]))
+    torch.testing.assert_close(first.sent["control"], torch.tensor([1.0, -2.0]))
+    second = client([1.0, -2.0], [0.25, 0.5], steps=4, lr=0.1)
+    scaffold().trained(second)
+    torch.testing.assert_close(second.memory["own"], torch.tensor([0.75, -2.5]))
+    torch.testing.assert_close(second.sent["control"], torch.tensor([-0.25, -0.5]))
 
 
 def test_running_statistics_have_no_control_variate():
-    controls = Controls.zeros(3, 2, "cpu")
-    controls.renew(hooks(), torch.tensor([1.0, 1.0, 1.0]), steps=1, lr=1.0)
-    assert controls.own.tolist() == [-1, -1, 0]
+    one = client([0.0, 0.0], [0.0, 0.0, 0.0], (1.0, 1.0, 1.0))
+    scaffold().trained(one)
+    assert one.memory["own"].tolist() == [-1, -1] and one.sent["control"].tolist() == [-1, -1, 0]
 
 
 def test_the_server_moves_x_by_the_mean_and_c_by_the_share_that_took_part():

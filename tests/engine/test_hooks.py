@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import LocalPenalty, Records, RowAggregate, Splits
+from fedmpi.algorithms.capabilities import Records, RowAggregate, Splits
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rows import findings
@@ -45,13 +45,15 @@ def test_a_hook_cannot_end_the_process(leave):
     assert os._exit is whole
 
 
-def test_a_penalty_may_change_the_gradient_only():
+def test_a_change_is_of_the_gradient_only():
     vectors = [torch.ones(2) for _ in range(3)]
-    adds = hooks(LocalPenalty, penalty=lambda self, parameters, reference, gradient: gradient.add_(1))
-    adds.penalty.penalty(*vectors)
-    moves = hooks(LocalPenalty, penalty=lambda self, parameters, reference, gradient: reference.add_(1))
-    with pytest.raises(RankFailed, match=r"hook penalty .* changed `reference`"):
-        moves.penalty.penalty(*vectors)
+    adds = hooks(change=lambda self, gradient, model, received, memory: gradient.add_(1))
+    adds.change(*vectors, {})
+    assert vectors[0].tolist() == [2, 2]
+    moves = hooks(change=lambda self, gradient, model, received, memory: received.add_(1))
+    with pytest.raises(RankFailed, match=r"hook change .* changed `received`"):
+        moves.change(*vectors, {})
+    assert hooks().change is None
 
 
 def test_an_algorithm_that_takes_rows_is_updated_on_rank_0():
@@ -96,7 +98,7 @@ def test_an_algorithm_has_the_hooks_of_its_capabilities():
     assert (found.name, found.central) == ("gcfl-plus", False)
     assert found.capabilities == ["ServerState", "Splits", "Records"]
     assert found.splits.criterion_is_weighted
-    assert (found.penalty, found.controls, found.regroups) == (None, None, None)
+    assert (found.prototypes, found.mending, found.regroups) == (None, None, None)
     assert found.server.state()["sequences"].shape == (0, 10)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import *
+from fedmpi.algorithms.program import Memory
 from fedmpi.comm import launch
 
 
@@ -87,27 +88,12 @@ HOOKS = {
         "RoundWeights(reports['samples'], float(reports['samples'].sum()))",
         "WeightsFromReports",
     ),
-    "linear_term": Hook(
-        "self, own", "own", "ClientVector", "next_vector = lambda self, own, moved, steps, lr: own"
-    ),
-    "next_vector": Hook(
-        "self, own, moved, steps, lr", "own", "ClientVector", "linear_term = lambda self, own: own"
-    ),
-    "phases": Hook(
-        "self, local_epochs", "(1, local_epochs)", "TrainingPhases", "trains = lambda self, name, phase: True"
-    ),
-    "trains": Hook(
-        "self, name, phase", "phase == 0", "TrainingPhases", "phases = lambda self, local_epochs: (1, 1)"
-    ),
-    "first_share": Hook("self", "0.5", "MixedModel", "next_share = lambda self, share, slope, lr: share"),
-    "next_share": Hook("self, share, slope, lr", "share", "MixedModel", "first_share = lambda self: 0.5"),
-    "merges": Hook(
-        "self, names", "names[:1]", "LocalMerging", "merging_weights = lambda self, client: client.weights"
-    ),
-    "merging_weights": Hook(
-        "self, client", "client.weights", "LocalMerging", "merges = lambda self, names: names[:1]"
-    ),
-    "embedding_loss": Hook("self, batch", "batch.current.square().mean()", "EmbeddingLoss"),
+    "change": Hook("self, gradient, model, received, memory", "None"),
+    "train": Hook("self, client", "client.run_epochs()"),
+    "trained": Hook("self, client", "None"),
+    "evaluated": Hook("self, client", "client.model"),
+    "memory": Hook("self, tensors", "{'own': Memory('shared')}"),
+    "moments": Hook("self, tensors", "{'own': 'model'}"),
     "global_prototypes": Hook("self, means, counts", "means.mean(axis=0)", "Prototypes"),
     "num_statistics": Hook(
         "self, model, classes", "1", "PersonalAggregates", f"{_STATISTICS}\n    {_WEIGHTS}"
@@ -121,14 +107,6 @@ HOOKS = {
         "PersonalAggregates",
         f"{_COUNT}\n    {_STATISTICS}",
     ),
-    "masks": Hook(
-        "self, names", "names[:1]", "MaskedModel", "mask_penalty = lambda self, mask, gradient: None"
-    ),
-    "mask_penalty": Hook(
-        "self, mask, gradient", "None", "MaskedModel", "masks = lambda self, names: names[:1]"
-    ),
-    "personal_penalty": Hook("self, parameters, received, gradient", "None", "PersonalModel"),
-    "penalty": Hook("self, parameters, reference, gradient", "None", "LocalPenalty"),
     "begin": Hook("self, trained, num_clients", "None"),
     "observe": Hook("self, reports", "None", "Splits", f"{_CANDIDATES}\n    {_SPLIT}\n    {_DUE}"),
     "validate": Hook("self, model", "None"),
@@ -153,7 +131,7 @@ WRONG = (
 LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
 """Bodies that are right for any hook."""
 
-IGNORED = frozenset({"penalty", "personal_penalty", "mask_penalty", "begin", "observe", "validate"})
+IGNORED = frozenset({"change", "train", "trained", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
 LOOSE = frozenset(
@@ -164,11 +142,8 @@ LOOSE = frozenset(
         "fields",
         "field_values",
         "state",
-        "trains",
-        "embedding_loss",
-        "phases",
-        "first_share",
-        "next_share",
+        "memory",
+        "moments",
     }
 )
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""

@@ -63,12 +63,11 @@ FULL = """
 import resource
 from mpi4py import MPI
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import LocalPenalty
-class Full(LocalPenalty, Algorithm):
+class Full(Algorithm):
     "FedAvg on a disk that fills up."
     name = "full"
     calls = 0
-    def penalty(self, parameters, reference, gradient):
+    def change(self, gradient, model, received, memory):
         Full.calls += 1
         if MPI.COMM_WORLD.size > 1 and MPI.COMM_WORLD.rank == 1 and Full.calls > 4:
             resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

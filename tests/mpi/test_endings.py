@@ -13,11 +13,10 @@ PLUGIN = """
 import os, time
 from mpi4py import MPI
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import LocalPenalty
-class Odd(LocalPenalty, Algorithm):
+class Odd(Algorithm):
     name = "odd"
     calls = 0
-    def penalty(self, parameters, reference, gradient):
+    def change(self, gradient, model, received, memory):
         Odd.calls += 1
         if MPI.COMM_WORLD.rank == 1 and Odd.calls == 3:
             {act}
@@ -29,9 +28,9 @@ class Odd(LocalPenalty, Algorithm):
     [
         (
             "os._exit(0)",
-            r"rank 1: algorithm odd: hook penalty in \S+odd.py ended the process with exit code 0",
+            r"rank 1: algorithm odd: hook change in \S+odd.py ended the process with exit code 0",
         ),
-        ("time.sleep(600)", r"rank 1 has been in odd.penalty for 1 s \(round 1, client synthetic-2\); .*"),
+        ("time.sleep(600)", r"rank 1 has been in odd.change for 1 s \(round 1, client synthetic-2\); .*"),
     ],
 )
 def test_the_job_ends_and_says_why(act, line, tiny_suite, tmp_path):

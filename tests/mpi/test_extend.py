@@ -26,6 +26,8 @@ def test_the_page_has_an_example_of_each_kind():
         "deepsets.py",
         "barlow.py",
         "edgecount.py",
+        "sam.py",
+        "careful.py",
         "momentum.py",
     ]
 

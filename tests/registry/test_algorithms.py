@@ -48,12 +48,12 @@ def plugin(tmp_path):
             "class Odd: report is a hook of Regroups: derive the class from Regroups, or rename it",
         ),
         (
-            "class Odd(LocalPenalty, Algorithm):\n    name = 'odd'\n    penalty = 3",
-            "penalty = 3: it must be a method",
+            "class Odd(Algorithm):\n    name = 'odd'\n    change = 3",
+            "change = 3: it must be a method",
         ),
         (
-            "class Odd(LocalPenalty, Algorithm):\n    name = 'odd'",
-            "class Odd: LocalPenalty needs the hook penalty: define it",
+            "class Odd(RowAggregate, Algorithm):\n    name = 'odd'",
+            "class Odd: RowAggregate needs the hook aggregate: define it",
         ),
         (
             "class Odd(Regroups, Splits, Algorithm):\n    name = 'odd'",
@@ -130,16 +130,15 @@ REGROUPS = """class Odd(Regroups, Algorithm):
     def report_size(self, model): return 4
     def group(self, seed, round, reports): return [0] * len(reports)
 """
-CONTROLS = """class Odd(ControlVariates, Algorithm):
+PROGRAM = """class Odd(Algorithm):
     name = 'odd'
-    def correction(self, own, server): return own
-    def renewed(self, own, server, moved, steps, lr): return own
+    def train(self, client): client.run_epochs()
 """
 
 
-@pytest.mark.parametrize(("text", "optimizer"), [(REGROUPS, "adam"), (CONTROLS, "sgd")])
+@pytest.mark.parametrize(("text", "optimizer"), [(REGROUPS, "adam"), (PROGRAM, "sgd")])
 def test_kernels_follow_from_capabilities(plugin, tmp_path, text, optimizer):
-    """A client that reports on its model, or corrects its steps, is trained alone."""
+    """A client that reports on its model, or has a program of its own, is trained alone."""
     plugin(text)
     settings = {"algorithm": "odd", "optimizer": optimizer}
     assert build("suite", CaseSettings("case", settings)).case.kernels == "compiled"

@@ -1,28 +1,14 @@
 """What an algorithm can do beyond FedAvg: mix-ins, each with a few hooks (imports without torch).
 
-A class gets a capability by deriving from it, before `Algorithm`: ``class Scaffold(ControlVariates,
-Algorithm)``. The engine calls a capability's hooks because the class derives from it.
+A class gets a capability by deriving from it, before `Algorithm`:
+``class Krum(RowAggregate, Algorithm)``. The engine calls a capability's hooks because the class
+derives from it.
 """
 
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities.base import KERNELS, ONE_BY_ONE, Bytes, Capability, Reports
-from fedmpi.algorithms.capabilities.client import (
-    ClientVector,
-    ControlVariates,
-    EmbeddingLoss,
-    Embeddings,
-    LocalMerging,
-    LocalPenalty,
-    LossAt,
-    MaskedModel,
-    Merging,
-    MixedModel,
-    PersonalModel,
-    TrainingPhases,
-    Vector,
-)
 from fedmpi.algorithms.capabilities.mending import Mends
 from fedmpi.algorithms.capabilities.server import (
     AGREEMENT,
@@ -52,21 +38,10 @@ __all__ = [
     "RECEIVED_LOSS",
     "Bytes",
     "Capability",
-    "ClientVector",
-    "ControlVariates",
     "Division",
-    "EmbeddingLoss",
-    "Embeddings",
-    "LocalMerging",
-    "LocalPenalty",
-    "LossAt",
-    "MaskedModel",
     "Mends",
-    "Merging",
-    "MixedModel",
     "NodeOutputs",
     "PersonalAggregates",
-    "PersonalModel",
     "Prototypes",
     "Records",
     "Regroups",
@@ -76,8 +51,6 @@ __all__ = [
     "ServerState",
     "Splits",
     "Trained",
-    "TrainingPhases",
-    "Vector",
     "WeightsFromLosses",
     "WeightsFromReports",
     "capabilities_of",
@@ -86,30 +59,16 @@ __all__ = [
 ]
 
 CONFLICTS: tuple[tuple[type[Capability], type[Capability], str], ...] = (
-    (PersonalModel, MixedModel, "a client has one second model"),
     (Regroups, Prototypes, "a client has one report"),
-    (LocalMerging, PersonalModel, "results are of one model of the client"),
-    (LocalMerging, MixedModel, "results are of one model of the client"),
-    (MaskedModel, PersonalModel, "results are of one model of the client"),
-    (MaskedModel, MixedModel, "results are of one model of the client"),
-    (MaskedModel, LocalMerging, "results are of one model of the client"),
-    (MaskedModel, TrainingPhases, "a mask takes the steps of all tensors"),
-    (MaskedModel, EmbeddingLoss, "frozen models have no mask"),
-    (MaskedModel, WeightsFromLosses, "the received model has no mask"),
-    (MixedModel, TrainingPhases, "a mixed model takes the steps of the first, all tensors in each"),
     (Regroups, Splits, "groups are formed anew in every round or split, not both"),
-    (Regroups, ControlVariates, "regrouping averages models, control variates follow updates"),
     (Regroups, WeightsFromReports, "regrouping averages models, these weights are for updates"),
     (Splits, WeightsFromReports, "a split is decided by whole-number weights"),
-    (ControlVariates, WeightsFromReports, "control variates are averaged by weights of their own"),
     (RowAggregate, WeightsFromReports, "nothing is weighted where rows take the place of the mean"),
-    (RowAggregate, ControlVariates, "control variates are averaged, rows are not"),
     (PersonalAggregates, Prototypes, "a client has one report"),
     (PersonalAggregates, Regroups, "a client has one report"),
     (PersonalAggregates, Splits, "every client is a group of its own"),
     (PersonalAggregates, WeightsFromReports, "every client has weights of its own"),
     (PersonalAggregates, RowAggregate, "every client has a mean of its own"),
-    (PersonalAggregates, ControlVariates, "models are averaged, control variates follow updates"),
 )
 """Capabilities that no class may combine, and why."""
 
@@ -126,5 +85,10 @@ def hooks_of(capability: type[Capability]) -> list[str]:
 
 
 def kernels_of(algorithm: type[Algorithm]) -> frozenset[str]:
-    """Return the kernels that can run an algorithm: those that can do what all its capabilities need."""
-    return KERNELS.intersection(*(kind.runs_on for kind in capabilities_of(algorithm)))
+    """Return the kernels that can run an algorithm: those that can do what all its capabilities need.
+
+    Clients with a program of their own train one after another, and so do those that send more vectors.
+    """
+    own = algorithm.train is not Algorithm.train or algorithm.evaluated is not Algorithm.evaluated
+    able = ONE_BY_ONE if own or algorithm.sends else KERNELS
+    return able.intersection(*(kind.runs_on for kind in capabilities_of(algorithm)))

@@ -1,0 +1,151 @@
+"""What a client's program may do, and the line that a mistake in it ends with."""
+
+import gc
+import itertools
+import sys
+
+import numpy as np
+import pytest
+
+from fedmpi.store.reader import load_run
+
+PLUGIN = """
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.program import Memory
+
+
+class Odd(Algorithm):
+    name = "{name}"
+
+    {body}
+"""
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def run(fedmpi, tmp_path):
+    """Return a function that runs a plug-in with this body for three rounds, and what came of it."""
+
+    def start(body, *settings):
+        name = f"program{next(NUMBERS)}"
+        (tmp_path / f"{name}.py").write_text(PLUGIN.format(name=name, body=body))
+        chosen = (f"algorithm={name}", "rounds=3", "batch_size=16", *settings)
+        changes = [part for each in chosen for part in ("--set", each)]
+        plugin = ("--plugin", tmp_path / f"{name}.py")
+        done = fedmpi("run", "synthetic/quick", "--case", "0", *plugin, *changes, "--out", tmp_path / name)
+        folders = list((tmp_path / name).iterdir()) if (tmp_path / name).exists() else []
+        return done, load_run(folders[0]) if folders and done.returncode == 0 else None
+
+    yield start
+    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_program")]:
+        del sys.modules[name]
+    gc.collect()
+
+
+BY_HAND = """def train(self, client):
+        for batch in client.batches():
+            client.step(client.model, client.gradient(batch))
+"""
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "csr", "reference"])
+def test_steps_by_hand_are_those_of_run_epochs(run, kernels):
+    settings = (f"kernels={kernels}", "local_epochs=2")
+    (_, usual), (_, by_hand) = (run(body, *settings) for body in ("pass", BY_HAND))
+    for name in ("parameter_digest", "train_loss", "gradient_norm", "test_loss", "model_flops", "steps"):
+        assert np.array_equal(usual.results[name], by_hand.results[name]), name
+
+
+KEEPS = """def memory(self, tensors):
+        return {{"rounds": Memory(1), "model": Memory("model", start=None)}}
+
+    def train(self, client):
+        last = client.memory["model"]
+        assert (last is None) == (float(client.memory["rounds"]) == 0) == (client.round == 0)
+        client.run_epochs()
+        client.memory["rounds"] += 1
+        client.memory["model"] = client.model
+"""
+
+
+def test_memory_is_what_the_client_left_there(run):
+    done, _ = run(KEEPS.replace("{{", "{").replace("}}", "}"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("def train(self, client): pass", "hook train in {file} took no pass at the model"),
+        (
+            "def train(self, client):\n        client.memory['own'] = client.model",
+            "hook train in {file}:10 used memory own: memory() declares nothing",
+        ),
+        (
+            "def memory(self, tensors): return dict(own=Memory('shared'))\n"
+            "    def train(self, client): client.memory['own'] = client.model",
+            "set memory own to torch.float32 [",
+        ),
+        (
+            "def train(self, client): client.run_epochs(moments='own')",
+            "used moments own: moments() declares none",
+        ),
+        (
+            "def train(self, client): client.run_epochs(client.received[:3])",
+            "used a vector [3] as a model, which is [",
+        ),
+        (
+            "def train(self, client):\n        client.run_epochs()\n        client.send('c', client.received)",
+            "hook train in {file}:11 sent c: `sends` declares nothing",
+        ),
+        (
+            "def train(self, client): client.run_epochs(term=lambda batch, rows: 3)",
+            "returned 3: it must be a scalar of torch.float32, or None",
+        ),
+        (
+            "seen = 0\n    def train(self, client):\n        client.run_epochs()\n        self.seen += 1",
+            "changed self.seen, which no checkpoint holds: declare it in memory()",
+        ),
+        (
+            "def train(self, client):\n        client.run_epochs()\n        client.received.add_(1)",
+            "changed `received`",
+        ),
+        ("def evaluated(self, client): return client.model[:3]", "hook evaluated in {file} returned"),
+        (
+            "def trained(self, client): client.step(client.model[:3], client.received)",
+            "took a step of a vector [3] by a gradient [",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(run, tmp_path, body, words):
+    done, _ = run(body)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("fedmpi: ")]
+    (file,) = tmp_path.glob("program*.py")
+    assert words.format(file=file) in line
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (
+            "def memory(self, tensors): return 3",
+            "hook memory in {file} returned 3: it must be a table of Memory",
+        ),
+        (
+            "def memory(self, tensors): return dict(a=Memory('modle'))",
+            "returned memory a of the size 'modle'",
+        ),
+        (
+            "def memory(self, tensors): return dict(a=Memory(('no',)))",
+            "returned memory a for 'no', which is none",
+        ),
+        ("def memory(self, tensors): return dict(a=Memory(2, start='model'))", "a number, None, or"),
+        ("def moments(self, tensors): return dict(a=0)", "returned moments a of the size 0"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_before_the_run(run, tmp_path, body, words):
+    done, _ = run(body)
+    assert done.returncode == 2
+    (file,) = tmp_path.glob("program*.py")
+    assert words.format(file=file) in done.stderr and len(done.stderr.strip().splitlines()) == 1
