@@ -162,8 +162,8 @@ def kept(client: Client) -> dict[str, Tensor]:
         row = torch.zeros_like(client.row)
         client.shared.unpack(memory["gradient"], row)
         found["vector"] = packed(row)
-    if client.prototypes is not None and client.held_prototypes is not None:
-        rows = client.held_prototypes.view(client.prototypes.classes, -1)
+    if "prototypes" in client.told:
+        rows = client.told["prototypes"]
         found |= {f"prototype {label}": row for label, row in enumerate(rows) if not bool(row.isnan().any())}
     return found
 

@@ -28,6 +28,8 @@ from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
 from fedmpi.engine.client_means import ClientMeans
+from fedmpi.engine.hooks import Hooks
+from fedmpi.engine.server import Deciding
 from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import check_suite
 
@@ -114,11 +116,11 @@ class Comparison:
 
     def watch(self) -> Callable[[], None]:
         """Take the place of `ClientMeans`' steps; return what gives them back."""
-        weigh, means = ClientMeans.weigh, ClientMeans.means
+        decide, means = Hooks.decide, ClientMeans.means
 
-        def weighing(own: ClientMeans, reports: np.ndarray, *rest: Any) -> None:
-            self._reports = np.ascontiguousarray(reports).view(np.float32)
-            weigh(own, reports, *rest)
+        def deciding(own: Hooks, decided: Deciding) -> None:
+            decide(own, decided)
+            self._reports = np.concatenate([*decided.messages.values()], axis=1)
 
         def averaging(own: ClientMeans, groups: Any, clients: Any, weights: Any, deltas: Any) -> Means:
             found = means(own, groups, clients, weights, deltas)
@@ -130,12 +132,12 @@ class Comparison:
             return found
 
         def put(first: Any, second: Any) -> None:
-            ClientMeans.weigh, ClientMeans.means = first, second  # type: ignore[method-assign]
+            Hooks.decide, ClientMeans.means = first, second  # type: ignore[method-assign]
 
         def restore() -> None:
-            put(weigh, means)
+            put(decide, means)
 
-        put(weighing, averaging)
+        put(deciding, averaging)
 
         return restore
 

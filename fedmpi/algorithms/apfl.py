@@ -71,9 +71,9 @@ class Apfl(Algorithm):
         return _mixture(client.model, client.memory["own"], client.memory["share"])
 
     @classmethod
-    def passes(cls, options: Any, local_epochs: int) -> int:
+    def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
         """Return the epochs of both models."""
-        return 2 * local_epochs
+        return 2 * local_epochs, 0
 
 
 def next_share(share: float, slope: float, lr: float) -> float:

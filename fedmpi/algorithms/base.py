@@ -11,10 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.program import Client, Evaluated, Memory, Size, Tensors
+from fedmpi.algorithms.program import (
+    Client,
+    Decision,
+    Evaluated,
+    Memory,
+    Message,
+    Server,
+    Size,
+    Tensors,
+)
 from fedmpi.config.options import Options
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, permutation
+from fedmpi.store.schema import Field
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -48,10 +58,18 @@ class Algorithm:
     """False: `shares` does not depend on the case's option `share`."""
     sends: ClassVar[tuple[str, ...]] = ()
     """Names of vectors that travel behind the model and behind the updates, each as long as these."""
+    numbers: ClassVar[tuple[str, ...]] = ()
+    """Names of numbers that each participant reports; one that is not finite ends the run as diverged."""
+    decides: ClassVar[frozenset[Decision]] = frozenset()
+    """What `decide` makes of the reports in each round."""
+    tasks: ClassVar[frozenset[str]] = frozenset()
+    """Names of the tasks that it is for; empty: all."""
     needs_sgd: ClassVar[bool] = False
     """True: the clients' optimizer is plain SGD."""
     needs_labels: ClassVar[bool] = False
     """True: it is for supervised objectives."""
+    needs_classes: ClassVar[bool] = False
+    """True: it is for tasks of one class per graph."""
     reads_embeddings: ClassVar[bool] = False
     """True: its programs use embeddings of graphs."""
 
@@ -142,14 +160,32 @@ class Algorithm:
         """Return the parameters that are evaluated, a model vector; by default the client's model."""
         return client.model
 
-    def reported(self, client: Evaluated) -> Any:
-        """Return the model of which a trained client reports to the server; by default what it trained."""
-        return client.model
+    def predict(self, client: Evaluated) -> Any:
+        """Return the class of every held-out graph, int64 [n], torch; by default None: the head decides."""
+        return None
+
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """Return what each participant sends to the server as it is, by name; by default nothing."""
+        return {}
+
+    def tells(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """Return what all clients get from the server, by name, each float32; by default nothing."""
+        return {}
+
+    def fields(self, num_clients: int) -> tuple[Field, ...]:
+        """Return fields of the record beside the common ones; `decide` records their values."""
+        return ()
+
+    def decide(self, server: Server) -> None:
+        """Decide, on rank 0, what `decides` names, and tell what `tells` names; once a round."""
 
     @classmethod
-    def passes(cls, options: Any, local_epochs: int) -> int:
-        """Return how many passes over its training graphs a client trains in a round, for estimates."""
-        return local_epochs
+    def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
+        """Return how often a client goes over its training graphs in a round: for steps, and beside them.
+
+        For estimates of the work.
+        """
+        return local_epochs, 0
 
     def groups(self, num_clients: int) -> Ints:
         """Return the group of each client at the start, int64 [clients]; each group has its own model."""

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.capabilities import Division, Records, Reports, Splits
+from fedmpi.algorithms.capabilities import Division, Reports, Splits
 from fedmpi.store.schema import Field as RecordField
 
 _MOST_RECORDED = 256
@@ -53,7 +53,7 @@ class ClusteredOptions(AlgorithmOptions):
         return {**preset, **values}
 
 
-class Clustered(Splits, Records, Algorithm):
+class Clustered(Splits, Algorithm):
     """Base of GCFL and its variants; they say how a group is split."""
 
     Options: ClassVar[type[AlgorithmOptions]] = ClusteredOptions

@@ -57,6 +57,6 @@ class Ditto(Algorithm):
         return client.memory["own"]
 
     @classmethod
-    def passes(cls, options: Any, local_epochs: int) -> int:
+    def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
         """Return the epochs of both models."""
-        return 2 * local_epochs
+        return 2 * local_epochs, 0

@@ -11,16 +11,17 @@ With ``model.norm = "batch"`` this is the paper's "FedCCH-PF", FedCCH minus PF.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import AGREEMENT, Bytes, Records, Regroups, Trained
+from fedmpi.algorithms.capabilities import AGREEMENT
+from fedmpi.algorithms.program import Client, Decision, Message, Server
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, words
@@ -53,17 +54,15 @@ class FedCchOptions(AlgorithmOptions):
     added: ClassVar[frozenset[str]] = frozenset({"pf"})
 
 
-class FedCch(Regroups, Records, Algorithm):
+class FedCch(Algorithm):
     """One model per cluster of the round."""
 
     name: ClassVar[str] = "fedcch"
     paper: ClassVar[str] = "Jiao et al., IJCAI 2025, section 4"
     Options: ClassVar[type[AlgorithmOptions]] = FedCchOptions
     options: FedCchOptions
-
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._values: dict[str, npt.NDArray[Any]] = {}
+    decides: ClassVar[frozenset[Decision]] = frozenset({"groups"})
+    needs_labels: ClassVar[bool] = True
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client; GraphNorm's do if ``pf`` says so."""
@@ -97,34 +96,35 @@ class FedCch(Regroups, Records, Algorithm):
         similarity = sign.hash_similarity(np.arange(4, dtype=np.uint64), sign.BITS)
         self._divide(0, 0, similarity, np.eye(4))
 
-    def report_size(self, model: ModelOptions) -> int:
-        """Return 8 bytes for a signature, 4 per channel for an embedding."""
-        return 4 * model.hidden if self.options.signature == "embedding" else sign.BITS // 8
-
-    def report(self, trained: Trained) -> Bytes:
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return the signature, or the mean embedding in single precision."""
-        if self.options.signature == "random":
-            stream = key(trained.seed, Purpose.SIGNATURE, trained.client, trained.round)
-            return words(stream, 1).view(np.uint8)
-        values = trained.mean_embedding()
         if self.options.signature == "embedding":
-            return values.astype(np.float32).view(np.uint8)
-        return np.array([sign.average_hash(values)]).view(np.uint8)
+            return {"embedding": Message((model.hidden,))}
+        return {"signature": Message((1,), "u8")}
 
-    def group(self, seed: int, round: int, reports: Bytes) -> Ints:
-        """Return the clusters of the clients."""
-        self._values = {}
+    def trained(self, client: Client) -> None:
+        """Send what the server groups clients by."""
+        if self.options.signature == "random":
+            stream = key(client.seed, Purpose.SIGNATURE, client.id, client.round)
+            client.send("signature", words(stream, 1))
+        elif self.options.signature == "embedding":
+            client.send("embedding", client.mean_embedding().astype(np.float32))
+        else:
+            client.send("signature", np.array([sign.average_hash(client.mean_embedding())]))
+
+    def decide(self, server: Server) -> None:
+        """Form the clusters of the round."""
         if self.options.signature == "embedding":
-            rows = np.ascontiguousarray(reports).view(np.float32)
+            rows = server.messages["embedding"]
             similarity, points = sign.cosine_similarity(rows), sign.unit_rows(rows)
         else:
-            signatures = np.ascontiguousarray(reports).view(np.uint64)[:, 0]
+            signatures = server.messages["signature"][:, 0]
             similarity = sign.hash_similarity(signatures, sign.BITS)
             points = sign.bit_rows(signatures, sign.BITS)
-            self._values["signature"] = signatures
-        if len(reports) <= _MOST_RECORDED:
-            self._values["similarity"] = similarity
-        return self._divide(seed, round, similarity, points)
+            server.record("signature", signatures)
+        if len(similarity) <= _MOST_RECORDED:
+            server.record("similarity", similarity)
+        server.regroup(self._divide(server.seed, server.round, similarity, points))
 
     def _divide(self, seed: int, round: int, similarity: Floats, points: Floats) -> Ints:
         """Return the clusters by method and cut; `points` [m, h] are what k-means works on."""
@@ -147,10 +147,6 @@ class FedCch(Regroups, Records, Algorithm):
         if options.cut == "clusters":
             return divide(min(options.clusters, len(similarity)))
         return cluster.best_silhouette(similarity, divide)
-
-    def field_values(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the round's signatures and similarities."""
-        return self._values
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return signatures, similarities, and the agreement of clusters and domains."""

@@ -19,6 +19,7 @@ without the self loop. `weights` of the case are not read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -26,8 +27,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import NodeOutputs, PersonalAggregates, Records, Trained
 from fedmpi.algorithms.client_weights import weights_field
+from fedmpi.algorithms.program import Client, Decision, Message, Nodes, Server
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
@@ -50,13 +51,15 @@ class FedGtaOptions(AlgorithmOptions):
     """Least similarity of the moments of clients that are averaged."""
 
 
-class FedGta(PersonalAggregates, Records, Algorithm):
+class FedGta(Algorithm):
     """A model for each client, from clients that are like it by the moments of their soft labels."""
 
     name: ClassVar[str] = "fedgta"
     paper: ClassVar[str] = "Li et al., VLDB 2023, Algorithms 1 and 2"
     Options: ClassVar[type[AlgorithmOptions]] = FedGtaOptions
     options: FedGtaOptions
+    decides: ClassVar[frozenset[Decision]] = frozenset({"means"})
+    needs_labels: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"node-classification"})
 
     def validate(self, model: ModelOptions) -> None:
@@ -64,29 +67,33 @@ class FedGta(PersonalAggregates, Records, Algorithm):
         if self.options.moments == "central" and self.options.order < 2:
             raise BadInput("has no central moment of order 1: use order = 2 or more")
 
-    def num_statistics(self, model: ModelOptions, classes: int) -> int:
-        """Return 1 for the confidence, and the moments of each class."""
-        return 1 + _num_moments(self.options) * classes
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """Return the smoothing confidence H, and the moments M of each class."""
+        return {"confidence": Message((1,)), "moments": Message((_num_moments(self.options) * classes,))}
 
-    def statistics(self, trained: Trained) -> npt.NDArray[np.float32]:
-        """Return the smoothing confidence H, and the moments M."""
-        nodes = trained.nodes()
+    def trained(self, client: Client) -> None:
+        """Send H and M."""
+        nodes = client.nodes()
         smoothed = soft_labels(nodes, self.options.steps, self.options.alpha)
         confidence = smoothing_confidence(smoothed, nodes.degrees + 1)
-        return np.concatenate([[confidence], moments(smoothed, self.options)]).astype(np.float32)
+        client.send("confidence", np.array([confidence], np.float32))
+        client.send("moments", moments(smoothed, self.options).astype(np.float32))
 
-    def client_weights(self, statistics: npt.NDArray[np.float32], samples: Ints) -> Floats:
-        """Return H_j where the moments of i and j are similar, else 0."""
-        confidence = statistics[:, 0].astype(np.float64)
-        similar = cosine_similarity(statistics[:, 1:]) >= self.options.epsilon
-        return np.where(similar, confidence, 0.0)
+    def decide(self, server: Server) -> None:
+        """Mix models by H_j where the moments of i and j are similar."""
+        server.mix(self.mixed(server.messages["confidence"][:, 0], server.messages["moments"]))
+
+    def mixed(self, confidence: npt.NDArray[np.float32], moments: npt.NDArray[np.float32]) -> Floats:
+        """Return the weights of k models in each other's next one, [k, k], from H [k] and M [k, *]."""
+        similar = cosine_similarity(moments) >= self.options.epsilon
+        return np.where(similar, confidence.astype(np.float64), 0.0)
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return the weights of the clients' models."""
         return weights_field(num_clients)
 
 
-def soft_labels(nodes: NodeOutputs, steps: int, alpha: float) -> Floats:
+def soft_labels(nodes: Nodes, steps: int, alpha: float) -> Floats:
     """Return Y(k), float64 [N, C]; the start is the softmax of the outputs, and the labels where known."""
     logits = nodes.logits.astype(np.float64)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -11,17 +11,20 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Reports, RoundWeights, WeightsFromReports
+from fedmpi.algorithms.program import Decision, Server
 
 
-class FedNova(WeightsFromReports, Algorithm):
+class FedNova(Algorithm):
     """``w <- w + tau_eff sum_i p_i (w_i - w) / tau_i`` with ``p_i = n_i / n`` among the participants."""
 
     name: ClassVar[str] = "fednova"
     paper: ClassVar[str] = "Wang et al., NeurIPS 2020, Eq. 6 to 8"
 
-    def round_weights(self, round: int, lr: float, reports: Reports) -> RoundWeights:
-        """Return ``tau_eff p_i / tau_i``."""
-        share = reports["samples"] / reports["samples"].sum()
-        effective = (share * reports["steps"]).sum()
-        return RoundWeights(effective * share / reports["steps"], 1.0)
+    decides: ClassVar[frozenset[Decision]] = frozenset({"weights"})
+
+    def decide(self, server: Server) -> None:
+        """Weigh updates by ``tau_eff p_i / tau_i``."""
+        for members in server.groups():
+            share = server.samples[members] / server.samples[members].sum()
+            steps = server.reports["steps"][members]
+            server.weigh(members, (share * steps).sum() * share / steps, 1.0)

@@ -15,6 +15,7 @@ and reports both predictions. Its SGD has momentum 0.5.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,8 +23,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints
-from fedmpi.algorithms.capabilities import Prototypes
-from fedmpi.algorithms.program import Batch, Client
+from fedmpi.algorithms.program import Batch, Client, Evaluated, Message, Server
+from fedmpi.models.options import ModelOptions, NetworkOptions
 
 
 class FedProtoOptions(AlgorithmOptions):
@@ -36,7 +37,7 @@ class FedProtoOptions(AlgorithmOptions):
     """What decides on a held-out graph: the nearest global prototype, or the client's head."""
 
 
-class FedProto(Prototypes, Algorithm):
+class FedProto(Algorithm):
     """Every client has a model of its own, whose embeddings are drawn to common class prototypes."""
 
     name: ClassVar[str] = "fedproto"
@@ -45,16 +46,21 @@ class FedProto(Prototypes, Algorithm):
     options: FedProtoOptions
     communicates: ClassVar[bool] = False
     needs_labels: ClassVar[bool] = True
+    needs_classes: ClassVar[bool] = True
     reads_embeddings: ClassVar[bool] = True
 
-    @property
-    def predicts_by_prototypes(self) -> bool:
-        """Whether the option says so."""
-        return self.options.predict == "prototypes"
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """Return the mean embedding of each class, and its graphs."""
+        assert isinstance(model, NetworkOptions)  # others embed no graphs
+        return {"means": Message((classes, model.embedding)), "counts": Message((classes,), "i4")}
+
+    def tells(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """Return the global prototypes."""
+        return {"prototypes": self.messages(model, classes)["means"]}
 
     def train(self, client: Client) -> None:
         """Train with Eq. 7's second term once there are prototypes."""
-        prototypes = client.prototypes
+        prototypes = client.incoming["prototypes"]
 
         def drawn(batch: Batch, current: Any) -> Any:
             return self.distance(current, batch.labels, prototypes)
@@ -71,9 +77,49 @@ class FedProto(Prototypes, Algorithm):
                 distances.append((mean - prototype).square().mean())
         return self.options.attraction * sum(distances) if distances else None
 
-    def global_prototypes(self, means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
-        """Return the mean of each class weighted by graphs; NaN for classes that no participant has."""
-        sums = (means.astype(np.float64) * counts[:, :, None]).sum(axis=0)
-        total = counts.sum(axis=0)[:, None]
-        found = np.where(total > 0, sums / np.maximum(total, 1), np.nan)
-        return found.astype(np.float32)
+    def trained(self, client: Client) -> None:
+        """Send the class means of the trained model's embeddings, and how many graphs they are of."""
+        rows, classes = client.embeddings().cpu().double().numpy(), client.message("counts").shape[0]
+        counts = np.bincount(client.labels, minlength=classes)
+        sums = np.zeros((classes, rows.shape[1]))
+        np.add.at(sums, client.labels, rows)
+        client.send("means", (sums / np.maximum(counts, 1)[:, None]).astype(np.float32))
+        client.send("counts", counts.astype(np.int32))
+
+    def decide(self, server: Server) -> None:
+        """Tell the global prototypes."""
+        means, counts = server.messages["means"], server.messages["counts"]
+        server.tell("prototypes", global_prototypes(means, counts.astype(np.int64)))
+
+    def predict(self, client: Evaluated) -> Any:
+        """Return the class of the nearest prototype, if the option says so and there is one."""
+        prototypes = client.incoming["prototypes"]
+        if self.options.predict == "classifier" or prototypes is None:
+            return None
+        return nearest(client.embeddings().cpu(), prototypes.cpu())
+
+
+def global_prototypes(means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+    """Return the mean of each class weighted by graphs; NaN for classes that no participant has.
+
+    Parameters
+    ----------
+    means : float32 [k, C, h]
+    counts : int64 [k, C]
+    """
+    sums = (means.astype(np.float64) * counts[:, :, None]).sum(axis=0)
+    total = counts.sum(axis=0)[:, None]
+    found = np.where(total > 0, sums / np.maximum(total, 1), np.nan)
+    return found.astype(np.float32)
+
+
+def nearest(rows: Any, prototypes: Any) -> Any:
+    """Return the class of the nearest prototype of each row, int64 [n]; those that are NaN are no class.
+
+    Parameters
+    ----------
+    rows : float32 [n, h], torch
+    prototypes : float32 [C, h], torch
+    """
+    apart = (rows[:, None].double() - prototypes.double()).square().sum(dim=2)
+    return apart.nan_to_num(nan=float("inf")).argmin(dim=1)

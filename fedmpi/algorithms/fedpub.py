@@ -27,10 +27,19 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import PersonalAggregates, Records, Trained
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
 from fedmpi.algorithms.client_weights import weights_field
-from fedmpi.algorithms.program import Client, Evaluated, Memory, Part, Size, Tensors
+from fedmpi.algorithms.program import (
+    Client,
+    Decision,
+    Evaluated,
+    Memory,
+    Message,
+    Part,
+    Server,
+    Size,
+    Tensors,
+)
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.models.options import ModelOptions, NetworkOptions
@@ -59,30 +68,37 @@ class FedPubOptions(AlgorithmOptions):
     """Probability of an edge between two nodes of a part."""
 
 
-class FedPub(PersonalAggregates, Records, Algorithm):
+class FedPub(Algorithm):
     """A model for each client, from clients whose models act like its own, under its own mask."""
 
     name: ClassVar[str] = "fedpub"
     paper: ClassVar[str] = "Baek et al., ICML 2023, sections 4.1 and 4.2"
     Options: ClassVar[type[AlgorithmOptions]] = FedPubOptions
     options: FedPubOptions
+    decides: ClassVar[frozenset[Decision]] = frozenset({"means"})
     needs_labels: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"node-classification", "node-multi-label"})
 
-    def num_statistics(self, model: ModelOptions, classes: int) -> int:
-        """Return the width of a node's state."""
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """Return h_i, as wide as a node's state."""
         assert isinstance(model, NetworkOptions)  # others are for graphs
-        return model.embedding
+        return {"state": Message((model.embedding,))}
 
-    def statistics(self, trained: Trained) -> npt.NDArray[np.float32]:
-        """Return the mean state of the random graph's nodes."""
+    def trained(self, client: Client) -> None:
+        """Send the mean state of the random graph's nodes under the mask."""
         options = self.options
         sizes = options.communities, options.size, options.density
-        return trained.mean_state(*random_graph(trained.seed, trained.width, *sizes)).astype(np.float32)
+        graph, features = random_graph(client.seed, client.width, *sizes)
+        state = client.mean_state(graph, features, at=self._masked(client))
+        client.send("state", state.astype(np.float32))
 
-    def client_weights(self, statistics: npt.NDArray[np.float32], samples: Ints) -> Floats:
+    def decide(self, server: Server) -> None:
+        """Mix models by how alike the states are."""
+        server.mix(self.mixed(server.messages["state"]))
+
+    def mixed(self, states: npt.NDArray[np.float32]) -> Floats:
         """Return exp(tau cos(h_i, h_j)), in each row by its largest, which leaves the shares as they are."""
-        scaled = self.options.tau * cosine_similarity(statistics)
+        scaled = self.options.tau * cosine_similarity(states)
         weights: Floats = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return weights
 
@@ -116,13 +132,12 @@ class FedPub(PersonalAggregates, Records, Algorithm):
 
     def evaluated(self, client: Evaluated) -> Any:
         """Return theta mu, without elements of mu below l1."""
+        return self._masked(client)
+
+    def _masked(self, client: Client | Evaluated) -> Any:
         mask = client.memory["mask"]
         kept = mask.masked_fill(mask.abs() < self.options.l1, 0.0)
         return _product(client.model, client.part("mask"), kept)
-
-    def reported(self, client: Evaluated) -> Any:
-        """Return the same."""
-        return self.evaluated(client)
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return the weights of the clients' models."""

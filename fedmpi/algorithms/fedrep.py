@@ -47,9 +47,9 @@ class FedRep(FedPer):
         client.run_epochs(moments="body", frozen=_is_head)
 
     @classmethod
-    def passes(cls, options: Any, local_epochs: int) -> int:
+    def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
         """Return the epochs of both."""
-        return int(options.head_epochs) + local_epochs
+        return int(options.head_epochs) + local_epochs, 0
 
 
 def _is_head(name: str) -> bool:

@@ -77,6 +77,7 @@ class FedSagePlus(Mends, Algorithm):
     paper: ClassVar[str] = "Zhang et al., NeurIPS 2021, Section 4"
     Options: ClassVar[type[AlgorithmOptions]] = FedSagePlusOptions
     options: FedSagePlusOptions
+    needs_labels: ClassVar[bool] = True
 
     def generator(self) -> Generator:
         """Return NeighGen with the options."""

@@ -1,4 +1,4 @@
-"""A client's program: what it keeps, and the verbs by which it trains (imports without torch).
+"""Programs of clients and of the server: messages, memory, and the verbs of both (imports without torch).
 
 Vectors are flat float32 tensors of torch. A *model vector* has all tensors of the client's model, its
 parameters first and then the running statistics (batch normalisation), [length]. A *shared vector* has those
@@ -7,9 +7,18 @@ that travel, in the same order, [shared].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.graphs.packed import Topology
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 Frozen = Callable[[str], bool]
 """Says by name which parameters stay as they are."""
@@ -48,6 +57,54 @@ class Memory:
     size: Size
     start: float | Literal["model"] | None = 0.0
     judged: bool = False
+
+
+@dataclass(frozen=True)
+class Message:
+    """An array that each participant sends to the server, or that all clients get from it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : str
+        Of NumPy, with its size: "f4", "i4", "u1", ...
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "f4"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+Decision = Literal["groups", "weights", "means"]
+"""What `Algorithm.decide` makes in each round: the groups; the weights of the updates; or, for each
+participant, the weights of all participants' models in its own next one."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What a client's model gives of the nodes of its training graphs.
+
+    Attributes
+    ----------
+    logits : float32 [N, C]
+        Of all nodes, without dropout and with running statistics.
+    degrees : int64 [N]
+        Edges to each node, without its self loop.
+    places, labels : int64 [n]
+        Nodes that are training examples, and their classes.
+    propagate : callable
+        Takes rows float [N, C] to ``D^-1/2 (A + I) D^-1/2`` times these, float32, D the row sums of A + I.
+    """
+
+    logits: npt.NDArray[np.float32]
+    degrees: Ints
+    places: Ints
+    labels: Ints
+    propagate: Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]]
 
 
 class Batch(Protocol):
@@ -104,10 +161,13 @@ class Client(Protocol):
         The shared part of the model minus `received`.
     memory : mapping of str to float32 [*] or None
         Declared by `Algorithm.memory`; an assignment copies the values.
-    incoming : mapping of str to float32 [shared]
-        What the server has of the vectors of `Algorithm.sends`: they came with the model.
-    prototypes : float32 [C, h] or None
-        Those of `Prototypes`, as the client got them last; NaN for classes without any.
+    incoming : mapping of str to float32 [*] or None
+        What the server has of the vectors of `Algorithm.sends`: they came with the model. And what it tells,
+        as the client has it (`Server.tell`); None before there is any.
+    width : int
+        Features of a node.
+    labels : int64 [samples], NumPy
+        Classes of the training graphs.
     """
 
     id: int
@@ -118,6 +178,7 @@ class Client(Protocol):
     local_epochs: int
     trained: int
     trained_shared: int
+    width: int
 
     @property
     def steps(self) -> int:
@@ -144,11 +205,14 @@ class Client(Protocol):
         """See above."""
 
     @property
-    def prototypes(self) -> Any:
+    def labels(self) -> Ints:
         """See above."""
 
     def part(self, name: str) -> Part:
         """Return the tensors of a memory whose size are names."""
+
+    def message(self, name: str) -> Message:
+        """Return a declaration of `Algorithm.messages`, for the client's own shapes."""
 
     def run_epochs(
         self,
@@ -204,6 +268,25 @@ class Client(Protocol):
     def embeddings(self, at: Any = None) -> Any:
         """Return what a model pools of every training graph, without dropout, float32 [samples, h]."""
 
+    def training_loss(self, at: Any = None) -> float:
+        """Return a model's mean loss on all training graphs, without dropout."""
+
+    def mean_embedding(self, at: Any = None) -> Floats:
+        """Return the mean over the training graphs of what a model pools of each, float64 [h]."""
+
+    def nodes(self, at: Any = None) -> Nodes:
+        """Return what a model gives of the nodes of the training graphs; for labels of nodes."""
+
+    def mean_state(self, topology: Topology, features: npt.NDArray[np.float32], at: Any = None) -> Floats:
+        """Return the mean of what the head would see of each node of another graph, float64 [h].
+
+        Parameters
+        ----------
+        topology : Topology
+        features : float32 [N, width]
+        at : float32 [length], optional
+        """
+
     def step(
         self, vector: Any, gradient: Any, *, moments: str = "model", frozen: Frozen | None = None
     ) -> None:
@@ -218,20 +301,100 @@ class Client(Protocol):
         frozen : Frozen, optional
         """
 
-    def send(self, name: str, vector: Any) -> None:
-        """Have a shared vector of `Algorithm.sends` travel behind the update."""
+    def send(self, name: str, value: Any) -> None:
+        """Send something that the algorithm declares; in `train` or `trained`.
+
+        Parameters
+        ----------
+        name : str
+        value
+            A shared vector (`sends`), a number (`numbers`), or an array (`messages`).
+        """
 
 
 class Evaluated(Protocol):
-    """A client that does not train, as `Algorithm.evaluated` sees it: its model, and what it keeps."""
+    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it."""
 
     @property
     def model(self) -> Any:
-        """Float32 [length]."""
+        """Its model, as received, float32 [length]."""
 
     @property
     def memory(self) -> Mapping[str, Any]:
         """See `Client.memory`."""
 
+    @property
+    def incoming(self) -> Mapping[str, Any]:
+        """See `Client.incoming`."""
+
     def part(self, name: str) -> Part:
         """See `Client.part`."""
+
+    def embeddings(self) -> Any:
+        """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""
+
+
+class Server(Protocol):
+    """The server when all participants of a round have reported, as `Algorithm.decide` sees it.
+
+    Attributes
+    ----------
+    seed, round : int
+        The run's seed, and the round from 0.
+    lr : float
+        Length of the clients' steps.
+    participants : int64 [k]
+        Clients that trained, ascending.
+    group : int64 [clients]
+        Groups, as they were or as `regroup` made them.
+    samples, weights : int64 [clients]
+        Training graphs, and what `Algorithm.weights` makes of them.
+    reports : mapping of str to float64 [clients]
+        ``train_loss``, ``steps`` (local steps), ``delta_norm`` and ``gradient_norm`` (norms of the shared
+        parameters' update and last gradient), and the `numbers` that clients sent; NaN for others.
+    messages : mapping of str to array [k, ...]
+        What the participants sent, by `Algorithm.messages`.
+    """
+
+    seed: int
+    round: int
+    lr: float
+    participants: Ints
+    group: Ints
+    samples: Ints
+    weights: Ints
+    reports: Mapping[str, Floats]
+    messages: Mapping[str, npt.NDArray[Any]]
+
+    def groups(self) -> list[Ints]:
+        """Return the participants of each group, int64 [m] each, ascending."""
+
+    def regroup(self, group: Ints) -> None:
+        """Set the group of each client, int64 [clients], from 0. The models themselves are averaged then."""
+
+    def weigh(self, members: Ints, weights: npt.ArrayLike, divisor: float) -> None:
+        """Set how a group's participants are averaged: sum_i weights_i delta_i / divisor.
+
+        Weights keep 29 significant bits: products with float32 are exact then. Running statistics move by
+        the weighted mean, whatever the divisor, because a variance must stay positive.
+
+        Parameters
+        ----------
+        members : int64 [m]
+            One of `groups`.
+        weights : float64 [m]
+        divisor : float
+        """
+
+    def mix(self, weights: Floats) -> None:
+        """Set the weights of all participants' models in the next one of each, float64 [k, k].
+
+        Row i is of participant i. Weights are 0 or more, one in each row above 0; rows are divided by their
+        sums.
+        """
+
+    def record(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Put the round's values of one of `Algorithm.fields` into the record."""
+
+    def tell(self, name: str, array: npt.NDArray[Any]) -> None:
+        """Send an array of `Algorithm.tells` to all clients; where it is NaN they keep what they have."""

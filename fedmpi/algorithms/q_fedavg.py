@@ -11,13 +11,13 @@ it is only a scale of the step.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import Reports, RoundWeights, WeightsFromLosses
+from fedmpi.algorithms.program import Client, Decision, Floats, Server
 
 
 class QFedAvgOptions(AlgorithmOptions):
@@ -28,7 +28,7 @@ class QFedAvgOptions(AlgorithmOptions):
     """Weight of fairness; 0 is the plain mean."""
 
 
-class QFedAvg(WeightsFromLosses, Algorithm):
+class QFedAvg(Algorithm):
     """``w <- w + sum_i F_i^q (w_i - w) / sum_i h_i / L``."""
 
     name: ClassVar[str] = "q-fedavg"
@@ -36,9 +36,29 @@ class QFedAvg(WeightsFromLosses, Algorithm):
     Options: ClassVar[type[AlgorithmOptions]] = QFedAvgOptions
     options: QFedAvgOptions
 
-    def round_weights(self, round: int, lr: float, reports: Reports) -> RoundWeights:
+    numbers: ClassVar[tuple[str, ...]] = ("received_loss",)
+    decides: ClassVar[frozenset[Decision]] = frozenset({"weights"})
+    needs_labels: ClassVar[bool] = True
+
+    def train(self, client: Client) -> None:
+        """Report F, and train."""
+        client.send("received_loss", client.training_loss())
+        client.run_epochs()
+
+    def decide(self, server: Server) -> None:
+        """Weigh updates by ``F^q`` and ``sum h / L``."""
+        for members in server.groups():
+            loss, norm = (server.reports[name][members] for name in ("received_loss", "delta_norm"))
+            server.weigh(members, *self.weights_of(loss, norm, server.lr))
+
+    def weights_of(self, loss: Floats, norm: Floats, lr: float) -> tuple[Floats, float]:
         """Return ``F^q`` and ``sum h / L``, both over the largest ``F^q``, which keeps them in range."""
-        q, loss = self.options.q, reports["received_loss"] + 1e-10
+        q, loss = self.options.q, loss + 1e-10
         relative = (loss / loss.max()) ** q
-        slope = q * np.square(reports["delta_norm"]) / lr / loss
-        return RoundWeights(relative, float((relative * (slope + 1)).sum()))
+        slope = q * np.square(norm) / lr / loss
+        return relative, float((relative * (slope + 1)).sum())
+
+    @classmethod
+    def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
+        """Return one pass beside the epochs."""
+        return local_epochs, 1

@@ -78,9 +78,9 @@ class Averaging:
         aggregation = self._sums(size, buffers=buffers)
         if algorithm.rows is not None:
             aggregation = RowMeans(Rows(collectives, hosts, size), algorithm.rows, size, self._meter)
-        if algorithm.aggregates is not None:
+        if "means" in algorithm.decides:
             rows = Rows(collectives, hosts, size)
-            aggregation = ClientMeans(rows, algorithm.aggregates, size, self._meter)
+            aggregation = ClientMeans(rows, size, self._meter)
             self.client_means = aggregation
         if self._privacy.central:
             aggregation = Noisy(aggregation, self._privacy)

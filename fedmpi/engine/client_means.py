@@ -11,17 +11,15 @@ import numpy.typing as npt
 from fedmpi.algorithms.capabilities import CLIENT_WEIGHTS
 from fedmpi.engine.aggregation import Groups, Rows, Weights
 from fedmpi.engine.buffers import Delta
-from fedmpi.engine.capability_hooks import PersonalAggregates
 from fedmpi.engine.meter import Meter
 from fedmpi.store.schema import Field
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Bytes = npt.NDArray[np.uint8]
 
 
 class ClientMeans:
-    """Means of `PersonalAggregates`: an `Aggregation` for groups of one client each.
+    """Means of algorithms that decide on "means": an `Aggregation` for groups of one client each.
 
     The participants' models travel to rank 0 in one `Gatherv`. Each mean is summed there in float64, client
     by client in ascending order, so that it is the same on any number of ranks.
@@ -29,8 +27,6 @@ class ClientMeans:
     Parameters
     ----------
     rows : Rows
-    algorithm : PersonalAggregates
-        Hooks of the capability.
     size : int
         Elements of a model that travel.
     meter : Meter
@@ -38,8 +34,8 @@ class ClientMeans:
 
     secret: ClassVar[bool] = False
 
-    def __init__(self, rows: Rows, algorithm: PersonalAggregates, size: int, meter: Meter) -> None:
-        self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter
+    def __init__(self, rows: Rows, size: int, meter: Meter) -> None:
+        self._rows, self._size, self._meter = rows, size, meter
         self.survivors: dict[int, int] = {}
         self._participants, self._weights = np.zeros(0, np.int64), np.zeros((0, 0))
 
@@ -48,19 +44,9 @@ class ClientMeans:
         """See `Aggregation`."""
         return 4 * self._size
 
-    def weigh(self, reports: Bytes, participants: Ints, samples: Ints) -> None:
-        """Decide on the weights of the round's means; on rank 0.
-
-        Parameters
-        ----------
-        reports : uint8 [k, 4 statistics]
-            Of the participants.
-        participants, samples : int64 [k]
-        """
-        statistics = np.ascontiguousarray(reports).view(np.float32)
-        with self._meter.phase("server"):
-            self._weights = self._algorithm.client_weights(statistics, samples.copy())
-        self._participants = participants
+    def weigh(self, weights: Floats, participants: Ints) -> None:
+        """Set the weights of the round's means, float64 [k, k], of participants [k]; on rank 0."""
+        self._weights, self._participants = weights, participants
 
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]

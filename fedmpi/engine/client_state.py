@@ -13,8 +13,8 @@ from torch import Tensor
 
 from fedmpi.engine.hook_checks import Breach
 from fedmpi.engine.memory import Memories
+from fedmpi.engine.messages import MessageLayout
 from fedmpi.engine.optimizer import AdamState
-from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.flat import FlatModel, SharedPart
 
@@ -49,16 +49,12 @@ class ClientState:
         Further moments of its algorithm; kept or reset as `adam`.
     incoming, sent : dict of str to float32 [shared]
         The vectors that travel behind the model, as received, and behind the update.
-    held_prototypes : float32 [C h] or None
-        As the client got them last; NaN for classes without any.
+    told : dict of str to float32 [*]
+        What the server tells all clients, as the client has it; NaN for what it never told.
+    messages : MessageLayout
+        What the client sends as it is.
     width : int
         Features of a node.
-    num_statistics : int
-        Of what the client tells the server beside its model; 0 for nothing.
-    prototypes : PrototypeShape or None
-        Of the prototypes that the client sends and gets.
-    nearest : bool
-        Whether the nearest prototype decides on held-out graphs.
     """
 
     id: int
@@ -74,17 +70,21 @@ class ClientState:
     moments: dict[str, AdamState] = field(default_factory=dict)
     incoming: dict[str, Tensor] = field(default_factory=dict)
     sent: dict[str, Tensor] = field(default_factory=dict)
-    held_prototypes: Tensor | None = None
+    told: dict[str, Tensor] = field(default_factory=dict)
+    messages: MessageLayout = field(default_factory=lambda: MessageLayout({}))
     width: int = 0
-    num_statistics: int = 0
-    prototypes: PrototypeShape | None = None
-    nearest: bool = False
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the vectors that follow it."""
         self.shared.unpack(model, self.row)
         for place, vector in enumerate(self.incoming.values(), 1):
             vector.copy_(model[place * self.shared.size : (place + 1) * self.shared.size])
+
+    @property
+    def known(self) -> dict[str, Tensor | None]:
+        """What came from the server: vectors behind the model, and what it tells; None before that."""
+        told = {name: None if bool(torch.isnan(each).all()) else each for name, each in self.told.items()}
+        return {**self.incoming, **told}
 
     def send(self, name: str, vector: Tensor) -> None:
         """Have a vector travel behind this round's update."""
@@ -122,8 +122,9 @@ class ClientState:
     @property
     def _others(self) -> list[Tensor]:
         """What it keeps beside model and moments, in the order of its state."""
-        single = [vector for vector in (self.last, self.held_prototypes) if vector is not None]
-        return [*single, *self.incoming.values(), *self.memory.held.values()]
+        last = [] if self.last is None else [self.last]
+        told = [each.view(-1) for each in self.told.values()]
+        return [*last, *told, *self.incoming.values(), *self.memory.held.values()]
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
         """Take back what `state` returned."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from fedmpi.case.schema import Case
 from fedmpi.clock import Stopwatch
-from fedmpi.engine.client_reports import Classifying, Work, by_prototypes, report_of
 from fedmpi.engine.client_state import ClientState, two_norm
+from fedmpi.engine.compiled_passes import CompiledPasses
+from fedmpi.engine.hook_checks import Breach
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.memory import Memories
-from fedmpi.engine.passes import Passes
+from fedmpi.engine.passes import Embedded, Pass, Passes
+from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.engine.trainee import Trainee
 from fedmpi.graphs.packed import Int
 from fedmpi.models.flat import SharedPart
@@ -39,14 +40,14 @@ class Training:
     wall_s: float
     cpu_s: float
     report: npt.NDArray[np.uint8]
-    """What the algorithm has the client report, [report_size]."""
+    """The client's messages, as bytes."""
     received: Tensor
     trained: Tensor
     """The shared part of its model before and after, float32 [shared]."""
     finite: bool
     """Whether its parameters and moments are."""
-    received_loss: float | None = None
-    """Mean loss of the received model on the training graphs, where the algorithm asks for it."""
+    numbers: tuple[float, ...] = ()
+    """Those that the algorithm has it report."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,15 @@ class Client(ClientState):
         Its training graphs, and its validation graphs followed by its test graphs; None for a member
         of a `ClientGroup`, which holds them.
 
-    judged : callable or None
-        Returns the parameters that are evaluated; None: those of its model.
+    algorithm : Hooks or None
+        Whose programs say what is evaluated, and how.
     drawn : int64 [num_train] or None
         Its training graphs of this round among those of `passes`, where its place stands for other clients
         in every round; None: all of them.
     """
 
     passes: Passes | None = None
-    judged: Callable[[BetweenRounds], Tensor] | None = None
+    algorithm: Hooks | None = None
     drawn: Int | None = None
 
     def batch_numbers(self, case: Case, round: int, epoch: int) -> Iterator[Int | None]:
@@ -113,7 +114,6 @@ class Client(ClientState):
             vector.zero_()
         trainee = Trainee(self, case, algorithm, round)
         done, work = trainee.done, trainee.work
-        received_loss = self._received_loss(algorithm, work)
         if case.optimizer.state == "reset":
             for adam in (self.adam, *self.moments.values()):
                 adam.reset()
@@ -123,9 +123,7 @@ class Client(ClientState):
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         algorithm.after_training(trainee)
-        if algorithm.reported is not None:
-            model.parameters.copy_(algorithm.reported(self.between_rounds))
-        report, lost = report_of(self, case, algorithm, round, work)
+        report, numbers, lost = algorithm.reported(trainee)
         if self.last is not None:
             self.last.copy_(self.row)
         graphs = sum(len(each.outcome.losses) for each in done)
@@ -145,45 +143,64 @@ class Client(ClientState):
             received=trainee.received,
             trained=self.shared.pack(self.row),
             finite=self.is_finite(),
-            received_loss=received_loss,
+            numbers=numbers,
         )
-
-    def _received_loss(self, algorithm: Hooks, work: list[Work]) -> float | None:
-        """Return the loss of the received model on the training graphs, if the algorithm asks for it."""
-        if not algorithm.reports or not algorithm.reports.received_loss:
-            return None
-        assert isinstance(self.passes, Classifying)  # checked with the suite
-        evaluated = self.passes.evaluate_training()
-        work.append(evaluated)
-        return evaluated.outcome.mean_loss
 
     def _last_round(self) -> Tensor | None:
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
-    @property
-    def between_rounds(self) -> BetweenRounds:
-        """The client as programs see it when it does not train."""
-        return BetweenRounds(self.row, self.memory)
-
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""
-        judged = self.row if self.judged is None else self.judged(self.between_rounds)
-        self.model.parameters.copy_(judged)
+        seen = BetweenRounds(self)
+        judged, predict = (
+            (None, None) if self.algorithm is None else (self.algorithm.evaluated, self.algorithm.predict)
+        )
+        self.model.parameters.copy_(self.row if judged is None else judged(seen))
         found, cut = self.loaded_passes.evaluate(), self.num_validation
-        if self.nearest:
-            found = by_prototypes(self, found)
+        if predict is not None and len(found.outcome.losses):
+            classes = predict(seen, len(found.outcome.losses))
+            if classes is not None:
+                found = seen.judged(found, classes)
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)
 
 
-@dataclass(frozen=True)
 class BetweenRounds:
-    """See `fedmpi.algorithms.program.Evaluated`."""
+    """A client as programs see it when it does not train: `fedmpi.algorithms.program.Evaluated`."""
 
-    model: Tensor
-    memory: Memories
+    def __init__(self, client: Client) -> None:
+        self._client, self._work = client, list[Embedded]()
+        self.model, self.memory = client.row, client.memory
+
+    @property
+    def incoming(self) -> dict[str, Tensor | None]:
+        """See `program.Evaluated`."""
+        return self._client.known
 
     def part(self, name: str) -> SharedPart:
         """See `program.Evaluated`."""
         return self.memory.layout.parts[name]
+
+    def embeddings(self) -> Tensor:
+        """See `program.Evaluated`."""
+        passes = self._client.loaded_passes
+        if not isinstance(passes, CompiledPasses | TorchPasses):
+            raise Breach("used embeddings, which these kernels do not give: set reads_embeddings")
+        rows = []
+        for part in passes.embedded_held_out():
+            self._work.append(part)
+            rows.append(torch.as_tensor(part.rows).clone())
+        return torch.cat(rows)
+
+    def judged(self, found: Pass, classes: npt.NDArray[np.int64]) -> Pass:
+        """Return an evaluation whose hits are those of predicted classes; losses are the head's."""
+        passes = self._client.loaded_passes
+        assert isinstance(passes, CompiledPasses | TorchPasses)  # it predicted by embeddings
+        hits = (classes == passes.held_out_labels).astype(np.uint8)
+        return replace(
+            found,
+            outcome=replace(found.outcome, hits=hits),
+            model_flops=found.model_flops + sum(each.model_flops for each in self._work),
+            executed_flops=found.executed_flops + sum(each.executed_flops for each in self._work),
+        )

@@ -15,7 +15,7 @@ from fedmpi.errors import RankFailed
 
 T = TypeVar("T")
 
-PROGRAMS = frozenset({"train", "trained", "evaluated", "reported"})
+PROGRAMS = frozenset({"train", "trained", "evaluated", "predict"})
 """Hooks that are a client's program."""
 
 

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from fedmpi.algorithms.capabilities import Division, RoundWeights
-from fedmpi.algorithms.program import Memory, Size, Tensors
+from fedmpi.algorithms.capabilities import Division
+from fedmpi.algorithms.program import Memory, Message, Size, Tensors
 from fedmpi.models.generator import Generator
 from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
 from fedmpi.store.stored import StoredField, in_words
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 LARGEST_WEIGHT = 2**29 - 1
 """A float32 times a weight up to it is exact in float64."""
@@ -33,7 +34,7 @@ _SMALLEST_WEIGHT = 2.0**-500
 """Share of the largest weight below which a weight becomes 0, so that exponents stay in range."""
 
 LARGEST_REPORT = 2**31 - 1
-"""Bytes of a client's report: what one message holds with any MPI."""
+"""Bytes of a client's messages: what one message holds with any MPI."""
 
 _SERVER_ARRAYS = ("group",)
 """Names in the server's file of a checkpoint that are the engine's."""
@@ -104,50 +105,22 @@ def averages(group: Ints, weights: Ints, chosen: Ints) -> None:
         raise Breach(f"returned 0 for every participant of group {active[total == 0][0]}: it has no mean")
 
 
-def round_weights(value: Any, num_clients: int) -> RoundWeights:
+def round_weights(found: Any, divisor: Any, num_clients: int) -> tuple[Floats, float]:
     """Return a group's weights, rounded, and their divisor; both scaled so that the largest is about 1."""
-    if not isinstance(value, RoundWeights):
-        raise Breach(f"returned {_described(value)}: it must be RoundWeights")
-    found, divisor = value.weights, value.divisor
-    if not isinstance(found, np.ndarray) or found.shape != (num_clients,) or found.dtype.kind not in "iuf":
-        raise Breach(f"returned weights {_described(found)}: they must be float64 [{num_clients}]")
+    if found.shape != (num_clients,) or found.dtype.kind not in "iuf":
+        raise Breach(f"gave weights {_described(found)}: they must be float64 [{num_clients}]")
     if not np.isfinite(found).all() or found.min() < 0 or not found.any():
-        raise Breach(f"returned weights {found.tolist()}: they are finite, none below 0, and not all 0")
+        raise Breach(f"gave weights {found.tolist()}: they are finite, none below 0, and not all 0")
     fraction, exponent = np.frexp(found.astype(np.float64))
     largest = exponent[found > 0].max()
     rounded = np.ldexp(np.rint(np.ldexp(fraction, _WEIGHT_BITS)), exponent - _WEIGHT_BITS - largest)
     try:
         scaled = float(np.ldexp(float(divisor), -largest))
     except (TypeError, ValueError, OverflowError):
-        raise Breach(f"returned the divisor {_described(divisor)}: it must be a number") from None
+        raise Breach(f"gave the divisor {_described(divisor)}: it must be a number") from None
     if not 0 < scaled < np.inf:
-        raise Breach(f"returned the divisor {divisor!r}: it is above 0, finite, and in reach of the weights")
-    return RoundWeights(np.where(rounded < _SMALLEST_WEIGHT, 0.0, rounded), scaled)
-
-
-def report_size(value: Any) -> int:
-    """Return the bytes of a client's report."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise Breach(f"returned {value!r}: a number of bytes is a whole number, 0 or more")
-    if value > LARGEST_REPORT:
-        raise Breach(f"returned more than {LARGEST_REPORT} bytes")
-    return int(value)
-
-
-def report(value: Any, size: int) -> npt.NDArray[np.uint8]:
-    """Return a client's report, uint8 [size]."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.shape != (size,):
-        raise Breach(f"returned {_described(value)}: it must be uint8 [{size}], as report_size says")
-    return value
-
-
-def num_statistics(value: Any) -> int:
-    """Return how many statistics a client sends: at least one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise Breach(f"returned {value!r}: it must be a whole number, 1 or more")
-    if 4 * value > LARGEST_REPORT:
-        raise Breach(f"returned more than {LARGEST_REPORT // 4}, what one message holds")
-    return int(value)
+        raise Breach(f"gave the divisor {divisor!r}: it is above 0, finite, and in reach of the weights")
+    return np.where(rounded < _SMALLEST_WEIGHT, 0.0, rounded), scaled
 
 
 def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
@@ -219,6 +192,27 @@ def memory(value: Any, tensors: Tensors) -> dict[str, Memory]:
     return dict(value)
 
 
+def messages(value: Any) -> dict[str, Message]:
+    """Return declared messages, by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, Message) for each in value.values()):
+        raise Breach(f"returned {_described(value)}: it must be a table of Message by name")
+    for name, each in value.items():
+        sizes = isinstance(each.shape, tuple) and all(type(size) is int and size > 0 for size in each.shape)
+        if not sizes:
+            raise Breach(
+                f"returned {name} of the shape {each.shape!r}: it is a tuple of whole numbers above 0"
+            )
+        try:
+            kind = np.dtype(each.dtype).kind
+        except TypeError:
+            kind = "?"
+        if kind not in "fiu":
+            raise Breach(f'returned {name} of the type {each.dtype!r}: it is one of NumPy, such as "f4"')
+    if sum(each.nbytes for each in value.values()) > LARGEST_REPORT:
+        raise Breach(f"returned more than {LARGEST_REPORT} bytes")
+    return dict(value)
+
+
 def moments(value: Any, tensors: Tensors) -> dict[str, Size]:
     """Return the sizes of further moments, by name."""
     if not isinstance(value, Mapping):
@@ -244,6 +238,17 @@ def like(value: Any, other: Any) -> Any:
     if not same:
         raise Breach(f"returned {_described(value)}: it must be as the vectors it was given")
     return value
+
+
+def classes(value: Any, count: int) -> Ints | None:
+    """Return the classes of held-out graphs, int64 [count]; None for none."""
+    if value is None:
+        return None
+    whole = getattr(value, "is_floating_point", lambda: True)
+    if getattr(value, "shape", ()) != (count,) or whole() or value.is_complex():
+        raise Breach(f"returned {_described(value)}: it must be a tensor of {count} classes, or None")
+    found: Ints = value.cpu().numpy().astype(np.int64)
+    return found
 
 
 def scalar_like(value: Any, other: Any) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fedmpi.algorithms import capabilities
 from fedmpi.algorithms.base import Algorithm, Floats, Ints, Model
-from fedmpi.algorithms.program import Evaluated, Memory, Size, Tensors
+from fedmpi.algorithms.program import Evaluated, Memory, Message, Size, Tensors
 from fedmpi.engine import capability_hooks as own
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_calls import HookCalls
@@ -19,11 +20,12 @@ from fedmpi.models.options import ModelOptions
 from fedmpi.store.schema import Field
 
 if TYPE_CHECKING:
+    from fedmpi.engine.server import Deciding
     from fedmpi.engine.trainee import Trainee
 
 H = TypeVar("H", bound=own.CapabilityHooks)
 
-FLAGS = ("name", "communicates", "pools", "reads_share", "sends", "central", "capabilities")
+FLAGS = ("name", "communicates", "pools", "reads_share", "sends", "numbers", "central", "capabilities")
 """Attributes of an algorithm that must be equal on all ranks."""
 
 
@@ -40,7 +42,7 @@ class Hooks:
 
     Attributes
     ----------
-    mending, prototypes, splits, regroups, aggregates, reports, rows, records, server
+    mending, splits, rows, server
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
@@ -60,23 +62,19 @@ class Hooks:
         self.pools, self.reads_share = algorithm.pools, algorithm.reads_share
         self.capabilities = [kind.__name__ for kind in capabilities.capabilities_of(type(algorithm))]
         server = isinstance(algorithm, capabilities.ServerState) and algorithm.central
-        takes_rows = capabilities.RowAggregate | capabilities.PersonalAggregates
-        self.central = server or isinstance(algorithm, takes_rows)
-        self.sends = tuple(algorithm.sends)
+        self.sends, self.numbers = tuple(algorithm.sends), tuple(algorithm.numbers)
+        self.decides = frozenset(algorithm.decides)
+        takes_rows = isinstance(algorithm, capabilities.RowAggregate) or "means" in self.decides
+        self.central = server or takes_rows
         kind = type(algorithm)
         self.change = self._change if kind.change is not Algorithm.change else None
         self.evaluated = self._evaluated if kind.evaluated is not Algorithm.evaluated else None
-        self.reported = self._reported if kind.reported is not Algorithm.reported else None
+        self.predict = self._predict if kind.predict is not Algorithm.predict else None
         self._trains = kind.train is not Algorithm.train
         self.renews = kind.trained is not Algorithm.trained
         self.mending = self._having(capabilities.Mends, own.Mends)
-        self.prototypes = self._having(capabilities.Prototypes, own.Prototypes)
         self.splits = self._having(capabilities.Splits, own.Splits)
-        self.regroups = self._having(capabilities.Regroups, own.Regroups)
-        self.aggregates = self._having(capabilities.PersonalAggregates, own.PersonalAggregates)
-        self.reports = self._having(capabilities.WeightsFromReports, own.WeightsFromReports)
         self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
-        self.records = self._having(capabilities.Records, own.Records)
         self.server = self._having(capabilities.ServerState, own.ServerState)
         self.rehearses = not self._calls.is_own
         self._first_round = -1
@@ -84,7 +82,7 @@ class Hooks:
     @property
     def averages_models(self) -> bool:
         """Whether shared tensors are averaged instead of their updates."""
-        return self.regroups is not None or self.aggregates is not None
+        return bool(self.decides & {"groups", "means"})
 
     def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
         return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None
@@ -114,6 +112,10 @@ class Hooks:
         if self.renews:
             self._calls.call("trained", client)
 
+    def reported(self, client: Trainee) -> tuple[npt.NDArray[np.uint8], tuple[float, ...], bool]:
+        """Return what a client's program sent: see `Trainee.report`."""
+        return self._calls.checked("trained" if self.renews else "train", client.report)
+
     def goes_on(self) -> None:
         """Note that the program that runs has called a verb."""
         if self.where.hook is not None:
@@ -130,9 +132,22 @@ class Hooks:
         """See `Algorithm.evaluated`."""
         return self._calls.ask("evaluated", (client,), checks.like, client.model)
 
-    def _reported(self, client: Evaluated) -> Any:
-        """See `Algorithm.reported`."""
-        return self._calls.ask("reported", (client,), checks.like, client.model)
+    def _predict(self, client: Evaluated, count: int) -> npt.NDArray[np.int64] | None:
+        """See `Algorithm.predict`; `count` is the number of held-out graphs."""
+        return self._calls.ask("predict", (client,), checks.classes, count)
+
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """See `Algorithm.messages`."""
+        return self._calls.ask_once("messages", (model, classes), checks.messages, key=classes)
+
+    def tells(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+        """See `Algorithm.tells`."""
+        return self._calls.ask_once("tells", (model, classes), checks.messages, key=classes)
+
+    def decide(self, server: Deciding) -> None:
+        """Run the server's program: see `Algorithm.decide`."""
+        self._calls.call("decide", server)
+        self._calls.checked("decide", server.check)
 
     def remark(self, participants: int, one_step: bool) -> str:
         """See `Algorithm.remark`."""
@@ -170,7 +185,7 @@ class Hooks:
 
     def groups(self, num_clients: int) -> Ints:
         """See `Algorithm.groups`; where every client gets a mean of its own, it is a group of its own."""
-        if self.aggregates:
+        if "means" in self.decides:
             return np.arange(num_clients)
         return self._calls.ask_once("groups", (num_clients,), checks.groups, num_clients).copy()
 
@@ -186,15 +201,15 @@ class Hooks:
         """See `Algorithm.update`."""
         return self._calls.ask("update", (model, mean, num_clients), checks.model, len(model))
 
-    def report_size(self, model: ModelOptions, classes: int) -> int:
-        """Return the bytes that the algorithm has each client report, of a model with so many classes."""
-        if self.aggregates:
-            return 4 * self.aggregates.num_statistics(model, classes)
-        return self.regroups.report_size(model) if self.regroups else 0
-
     def fields(self) -> tuple[Field, ...]:
         """Return the algorithm's own fields of the record."""
-        return self.records.fields() if self.records else ()
+        return self._calls.ask_once("fields", (self._num_clients,), checks.fields)
+
+    def check_fields(self, given: Collection[str]) -> None:
+        """Refuse a round's row that lacks what the algorithm's record fields promise."""
+        for field in self.fields():
+            if field.name not in given:
+                raise self._calls.failed("decide", f'recorded no "{field.name}", which fields() names')
 
     def check_averages(self, group: Ints, weights: Ints, participants: Ints) -> None:
         """Refuse, on all ranks, weights that leave a group without a mean."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.algorithms.capabilities import NodeOutputs
+from fedmpi.algorithms.program import Nodes
 from fedmpi.engine.passes import Embedding
 from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.errors import RankFailed
@@ -25,7 +25,7 @@ class Counted:
     executed_flops: int
 
 
-def nodes_of(passes: TorchPasses, work: list[Any]) -> NodeOutputs:
+def nodes_of(passes: TorchPasses, work: list[Any]) -> Nodes:
     """Return outputs for all nodes of a client's training graphs; the pass and later sums go to `work`.
 
     Parameters
@@ -60,7 +60,7 @@ def nodes_of(passes: TorchPasses, work: list[Any]) -> NodeOutputs:
         return summed
 
     logits = torch.as_tensor(found.rows).cpu().numpy()
-    return NodeOutputs(logits, np.diff(batch.topology.row_ptr), places, passes.training_labels, propagate)
+    return Nodes(logits, np.diff(batch.topology.row_ptr), places, passes.training_labels, propagate)
 
 
 def mean_state_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,8 +11,8 @@ from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.engine.exchange import RoundPlan
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.messages import Gathered
-from fedmpi.engine.weighing import weighted
+from fedmpi.engine.messages import Gathered, MessageLayout
+from fedmpi.engine.server import Deciding
 
 Ints = npt.NDArray[np.int64]
 
@@ -22,17 +24,34 @@ class Planner:
     ----------
     case : Case
     algorithm : Hooks
-    samples : int64 [clients]
-        Training examples of each client.
+    layouts : (MessageLayout, MessageLayout)
+        Of what participants send, and of what all clients get.
+    samples, weights : int64 [clients]
+        Training examples of each client, and what the algorithm makes of them.
+
+    Attributes
+    ----------
+    decided : Deciding or None
+        What the algorithm decided in the last round that was planned.
     """
 
-    def __init__(self, case: Case, algorithm: Hooks, samples: Ints) -> None:
-        self._case, self._algorithm, self._samples = case, algorithm, samples
+    def __init__(
+        self,
+        case: Case,
+        algorithm: Hooks,
+        layouts: tuple[MessageLayout, MessageLayout],
+        samples: Ints,
+        weights: Ints,
+    ) -> None:
+        self._case, self._algorithm, self._layouts = case, algorithm, layouts
+        self._samples, self._weights = samples, weights
+        self._weighs = "weights" in algorithm.decides
+        self.decided: Deciding | None = None
 
     @property
     def size(self) -> int:
         """Elements of a packed plan."""
-        return (5 if self._algorithm.reports is not None else 3) * len(self._samples) + 4
+        return (5 if self._weighs else 3) * len(self._samples) + 4
 
     def plan(
         self,
@@ -62,21 +81,27 @@ class Planner:
         """
         broken = participants[gathered["finite"][participants] != 1.0]
         failed = int(broken[0]) if len(broken) else -1
+        decided = Deciding(
+            self._case,
+            self._algorithm,
+            self._layouts,
+            round,
+            gathered,
+            group,
+            participants,
+            self._samples,
+            self._weights,
+        )
         exponent = np.full(len(group), reductions.ZERO_EXPONENT, np.int64)
         candidates = np.zeros_like(group)
         if failed < 0:
-            if self._algorithm.regroups:
-                reports = gathered.flags.reshape(len(group), -1)
-                group = self._algorithm.regroups.group(self._case.seed, round, reports)
-            mine = np.nan_to_num(gathered["exponent"][participants]).astype(np.int64)
-            np.maximum.at(exponent, group[participants], mine)
-            candidates = self._candidates(round, group, gathered)
+            self._algorithm.decide(decided)
+            exponent = decided.exponents()
+            candidates = self._candidates(round, decided.group, gathered)
+        self.decided = decided
         stop = bool(gathered.headers[:, 0].any())
-        plan = RoundPlan(group, exponent, candidates, failed, lost, checkpoint or stop, stop)
-        if self._algorithm.reports is None:
-            return plan
-        lr = self._case.optimizer.lr
-        return weighted(plan, self._algorithm.reports, round, lr, gathered, participants, self._samples)
+        plan = RoundPlan(decided.group, exponent, candidates, failed, lost, checkpoint or stop, stop)
+        return replace(plan, weights=decided.weighted, divisor=decided.divisor) if self._weighs else plan
 
     def _candidates(self, round: int, group: Ints, gathered: Gathered) -> Ints:
         """Return 1 at place g if group g may split in this round, int64 [clients]."""

@@ -19,7 +19,7 @@ Call = tuple[str, tuple[Any, ...]]
 
 REHEARSED = frozenset(
     {"participants", "update", "observe", "split_candidates", "should_split", "split", "after_splits"}
-    | {"group", "round_weights", "aggregate", "global_prototypes", "client_weights", "field_values"}
+    | {"aggregate", "decide"}
     | {"change"}
 )
 """Hooks that take and give plain values; the others take clients and batches."""
@@ -118,6 +118,8 @@ def copied(value: Any) -> Any:
         same = np.ndarray(value.shape, value.dtype, whole, 0, value.strides)
         same[...] = value
         return same
+    if hasattr(value, "again"):
+        return value.again()
     if isinstance(value, Mapping):
         return {key: copied(each) for key, each in value.items()}
     return tuple(map(copied, value)) if type(value) is tuple else deepcopy(value)
@@ -125,6 +127,8 @@ def copied(value: Any) -> Any:
 
 def alike(one: Any, other: Any) -> bool:
     """Return whether two values are equal to the bit; of what cannot be compared, True."""
+    if hasattr(one, "made") and hasattr(other, "made"):
+        return alike(one.made, other.made)
     arrays = torch.Tensor | np.ndarray
     if isinstance(one, arrays) or isinstance(other, arrays):
         return type(one) is type(other) and _same_array(one, other)

@@ -64,6 +64,8 @@ class Found:
         Sums over participants, where no single client's figures are recorded.
     sampled : int64 [places] or None
         Clients of a population in this round.
+    recorded : dict of str to array
+        What the algorithm decided to record.
     notes : tuple of str
     """
 
@@ -77,6 +79,7 @@ class Found:
     steps: Ints | None
     totals: Sequence[int] | None
     sampled: Ints | None
+    recorded: dict[str, npt.NDArray[Any]]
     notes: tuple[str, ...]
 
 
@@ -121,8 +124,7 @@ class Reporter:
         """Return a round as the record has it."""
         task, closing = self._evaluator.task, found.closing
         sent, down = self._exchange.client_bytes if self._algorithm.communicates else (0, 0)
-        prototypes = self._states.prototypes
-        traffic = sent + self._states.report_bytes, down + (prototypes.down_bytes if prototypes else 0)
+        traffic = sent + self._states.messages.nbytes, down + self._states.tells.nbytes
         results = record_rows.results(found.trained, closing, found.after, found.working, traffic)
         if found.steps is not None:
             late = found.steps[found.working] <= Step.UPLOAD
@@ -149,13 +151,10 @@ class Reporter:
 
     def _own_fields(self, found: Found) -> record_rows.Rows:
         """Return the values of the algorithm's own fields."""
-        records = self._algorithm.records
-        if records is None:
-            return {}
-        fields = records.fields()
+        fields = self._algorithm.fields()
         values = record_rows.findings(fields, found.before, found.trained["delta_norm"], found.findings)
         if self._client_means is not None:
             values |= self._client_means.fields(fields, self._num_clients)
-        values |= records.field_values() | record_rows.agreement(fields, found.after, self._domains)
-        records.check_fields(values)
+        values |= found.recorded | record_rows.agreement(fields, found.after, self._domains)
+        self._algorithm.check_fields(values)
         return values

@@ -31,7 +31,6 @@ from fedmpi.engine.messages import ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.planning import Planner
 from fedmpi.engine.privacy import Privacy
-from fedmpi.engine.prototypes import PrototypeShape, renewed
 from fedmpi.engine.reporting import Found, Reporter, RoundReport
 from fedmpi.engine.signals import StopRequest
 from fedmpi.engine.splitting import Findings
@@ -87,8 +86,9 @@ class Rounds:
         )
         self.exchange, self._client_means = averaging.exchange, averaging.client_means
         self._splitter = averaging.splitter(federation.weights)
-        self._planner = Planner(case, algorithm, federation.weights)
-        sizes = np.full(federation.num_clients, states.report_bytes, np.int64)
+        layouts = states.messages, states.tells
+        self._planner = Planner(case, algorithm, layouts, federation.weights, self.weights)
+        sizes = np.full(federation.num_clients, states.messages.nbytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
@@ -190,12 +190,11 @@ class Rounds:
             raise self._diverged(round, plan.failed_client)
         before = self.group
         plan, findings = self._split(plan, participants, trained.deltas, gathered)
-        if self._client_means is not None and gathered is not None:
-            reports = gathered.flags.reshape(len(self.names), -1)[participants]
-            self._client_means.weigh(reports, participants, self.weights[participants])
+        decided = self._planner.decided
+        if self._client_means is not None and decided is not None and decided.mixed is not None:
+            self._client_means.weigh(decided.mixed, participants)
         self._average(plan, participants, trained.deltas)
-        if self.states.prototypes is not None:
-            self._exchange_prototypes(self.states.prototypes, working, gathered)
+        self._tell()
         notes = self._lost_sums(plan, participants)
         if self._figures is not None:
             with self.meter.phase("communicate"):
@@ -216,6 +215,7 @@ class Rounds:
                 steps=steps,
                 totals=self._totals,
                 sampled=self._sampled,
+                recorded={} if decided is None else decided.recorded,
                 notes=notes,
             )
             report = self._reporter.report(round, found, self._mended)
@@ -336,7 +336,7 @@ class Rounds:
             of_client: dict[int, torch.Tensor] = {}
             for number in self.clients:
                 group = int(plan.group[number])
-                if self.algorithm.regroups and not self.exchange.survivors[group]:
+                if "groups" in self.algorithm.decides and not self.exchange.survivors[group]:
                     continue  # the group is new: there is no model before, and its clients keep their own
                 if group not in models:
                     models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)
@@ -344,22 +344,18 @@ class Rounds:
             for clients in self.states.groups:
                 clients.receive(of_client)
 
-    def _exchange_prototypes(
-        self, shape: PrototypeShape, participants: Ints, gathered: Gathered | None
-    ) -> None:
-        """Make the new prototypes on rank 0 and send them to all clients."""
-        assert self.algorithm.prototypes is not None
-        message = np.empty((shape.classes, shape.width), np.float32)
-        if gathered is not None:
-            with self.meter.phase("server"):
-                reports = gathered.flags.reshape(len(self.names), -1)[participants]
-                message = self.algorithm.prototypes.global_prototypes(*shape.read(reports)).copy()
-        with self.meter.phase("communicate" if self.world.is_root else "wait"):
-            self.world.collectives.bcast(message, "prototypes")
-        for client in self.clients.values():
-            held = client.held_prototypes
-            assert held is not None
-            held.copy_(renewed(held, torch.from_numpy(message.reshape(-1)).to(held.device)))
+    def _tell(self) -> None:
+        """Send to all clients what the algorithm tells them; where it is NaN they keep what they have."""
+        for name, message in self.states.tells.messages.items():
+            decided, array = self._planner.decided, np.empty(message.shape, np.float32)
+            if decided is not None:
+                array[...] = decided.told[name]
+            with self.meter.phase("communicate" if self.world.is_root else "wait"):
+                self.world.collectives.bcast(array, "told")
+            new = torch.from_numpy(array).to(self.states.device)
+            for client in self.clients.values():
+                held = client.told[name]
+                held.copy_(torch.where(torch.isnan(new), held, new))
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""

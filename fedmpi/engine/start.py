@@ -101,7 +101,7 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
             "generator": digest(hooks.mending.generator() if hooks.mending else ()),
-            "report_size": digest(*(hooks.report_size(case.model, each) for each in _classes(federation))),
+            "messages": digest(*(_declared(case, hooks, each) for each in _classes(federation))),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),
             **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
@@ -124,18 +124,13 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     attacks.refuse_unfit(case, clients)
     module = network_of(case.objective, case.model, federation.shapes[0])
     parameters = dict(module.named_parameters())
-    if hooks.aggregates and len({hooks.report_size(case.model, each) for each in _classes(federation)}) > 1:
+    if len({_declared(case, hooks, each) for each in _classes(federation)}) > 1:
         raise BadInput(
-            f"algorithm {hooks.name}: hook num_statistics depends on the classes, in which clients differ: "
-            "choose datasets of as many classes"
+            f"algorithm {hooks.name}: its messages depend on the classes, in which clients differ: choose "
+            "datasets of as many classes"
         )
     if hooks.mending and (reason := _unmendable(federation)):
         raise BadInput(f"algorithm {hooks.name} {reason}")
-    if hooks.prototypes and len(_classes(federation)) > 1:
-        raise BadInput(
-            f"algorithm {hooks.name}: prototypes are of classes that all clients have, and these have other "
-            "classes: choose datasets of as many classes"
-        )
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     kept = sorted(_floats(module).keys() - shared.keys())
@@ -145,6 +140,12 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             'share = "all" and an algorithm that shares every tensor'
         )
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
+
+
+def _declared(case: Case, hooks: Hooks, classes: int) -> str:
+    """Return what the algorithm declares as messages and as told, as text."""
+    found = hooks.messages(case.model, classes), hooks.tells(case.model, classes)
+    return str([list(each.items()) for each in found])
 
 
 def _kept(case: Case, hooks: Hooks, federation: Federation, shared: Tensors) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,6 @@ import torch
 from fedmpi.case.schema import Case
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
-from fedmpi.engine.client_reports import Classifying
 from fedmpi.engine.client_state import state_size
 from fedmpi.engine.clients import Client
 from fedmpi.engine.compiled_passes import CompiledPasses
@@ -22,11 +21,12 @@ from fedmpi.engine.fixed_batches import FixedBatches
 from fedmpi.engine.groups import Alone, ClientGroup, Group
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.memory import MemoryLayout
+from fedmpi.engine.messages import MessageLayout
 from fedmpi.engine.molecules import TARGETS, MoleculePasses
 from fedmpi.engine.optimizer import AdamState
 from fedmpi.engine.passes import Passes
-from fedmpi.engine.prototypes import PrototypeShape
 from fedmpi.engine.torch_passes import TorchPasses
+from fedmpi.engine.trainee import Classifying
 from fedmpi.engine.unsupervised import UnsupervisedPasses
 from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.graphs.mended import Generated, mended
@@ -38,7 +38,7 @@ from fedmpi.kernels.networks import FastNetwork, fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.models.mvgrl import MvgrlEncoder
-from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, NetworkOptions, Shape
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
 
 Ints = npt.NDArray[np.int64]
@@ -61,10 +61,8 @@ class States:
         Number of elements that travel, and of those of a model before the running statistics.
     device : torch.device
         Where this rank's models live.
-    prototypes : PrototypeShape or None
-        Of an algorithm whose clients exchange prototypes.
-    report_bytes : int
-        Of what the algorithm has each client report.
+    messages, tells : MessageLayout
+        What each client sends as it is, and what all get.
     """
 
     def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
@@ -88,17 +86,14 @@ class States:
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
-        self.prototypes = _prototype_shape(case, algorithm, federation.shapes)
-        self._nearest = algorithm.prototypes is not None and algorithm.prototypes.predicts
-        self.report_bytes = algorithm.report_size(case.model, federation.shapes[0].classes)
-        if self.prototypes is not None:
-            self.report_bytes = self.prototypes.up_bytes
+        classes = federation.shapes[0].classes
+        self.messages = MessageLayout(algorithm.messages(case.model, classes))
+        self.tells = MessageLayout(algorithm.tells(case.model, classes))
         self._memory = {
             shape: MemoryLayout.of(algorithm, model, self._shared[shape], case.share)
             for shape, model in self._models.items()
         }
-        self._judged, self._sends = algorithm.evaluated, algorithm.sends
-        self._num_statistics = self.report_bytes // 4 if algorithm.aggregates else 0
+        self._algorithm, self._sends = algorithm, algorithm.sends
         first = self._shared[federation.shapes[0]]
         self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
         self.clients = {
@@ -111,7 +106,7 @@ class States:
         shape = self._shapes[number]
         model, split = self._models[shape], federation.partition.clients[number]
         shared, raw = self._shared[shape], federation.raws[split.dataset]
-        memory, held = self._memory[shape], self.prototypes
+        memory = self._memory[shape]
         return Client(
             id=number,
             num_train=split.steps_of,
@@ -127,13 +122,16 @@ class States:
             moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
             incoming=self._vectors(shared),
             sent=self._vectors(shared),
-            held_prototypes=None if held is None else torch.full((held.size,), torch.nan, device=self.device),
-            judged=self._judged,
+            told=self._told(),
+            messages=self.messages,
+            algorithm=self._algorithm,
             width=shape.width,
-            num_statistics=self._num_statistics,
-            prototypes=self.prototypes,
-            nearest=self._nearest,
         )
+
+    def _told(self) -> dict[str, torch.Tensor]:
+        """Return what the server tells before it told anything."""
+        messages = self.tells.messages.items()
+        return {name: torch.full(each.shape, torch.nan, device=self.device) for name, each in messages}
 
     def _vectors(self, shared: SharedPart) -> dict[str, torch.Tensor]:
         """Return zeros for each vector that travels behind the model."""
@@ -256,7 +254,7 @@ class States:
         model, memory, kept = self._models[shape], self._memory[shape], self._keeps_optimizer
         others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
         others += model.length if self._keeps_last else 0
-        others += self.prototypes.size if self.prototypes is not None else 0
+        others += self.tells.nbytes // 4
         moments = [model.trained, *memory.moments.values()] if kept else []
         steps = model.length + 2 * model.trained if kept else None
         return StateLayout(state_size(model.length, moments, others), model.length, steps)
@@ -289,11 +287,3 @@ class States:
             if int(group[number]) not in models:
                 models[int(group[number])] = client.received()
         return models
-
-
-def _prototype_shape(case: Case, algorithm: Hooks, shapes: Sequence[Shape]) -> PrototypeShape | None:
-    """Return the shape of the prototypes, which has the classes of all clients; None without any."""
-    if algorithm.prototypes is None:
-        return None
-    assert isinstance(case.model, NetworkOptions)  # the registry refused others
-    return PrototypeShape(shapes[0].classes, case.model.embedding)

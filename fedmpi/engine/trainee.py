@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import round_half_up
-from fedmpi.algorithms.program import Change, Frozen, Term
+from fedmpi.algorithms.program import Change, Frozen, Message, Nodes, Term
 from fedmpi.case.schema import Case
-from fedmpi.engine.client_reports import Work
 from fedmpi.engine.compiled_passes import CompiledPasses
 from fedmpi.engine.hook_checks import Breach, scalar_like
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.memory import Memories
 from fedmpi.engine.molecules import MoleculePasses
+from fedmpi.engine.node_outputs import Counted, mean_state_of, nodes_of
 from fedmpi.engine.optimizer import AdamState, descend
-from fedmpi.engine.passes import Pass
+from fedmpi.engine.passes import Embedded, Embedding, Pass
 from fedmpi.engine.torch_passes import TorchPasses
-from fedmpi.graphs.packed import Int
+from fedmpi.graphs.packed import Int, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import SharedPart
 from fedmpi.seeds import Purpose, key, permutation
 
 if TYPE_CHECKING:
     from fedmpi.engine.clients import Client
+
+Floats = npt.NDArray[np.float64]
+
+Classifying = CompiledPasses | MoleculePasses | TorchPasses
+"""Passes of supervised objectives."""
+
+Work = Pass | Embedded | Embedding | Counted
+"""What takes FLOPs beside the steps."""
 
 _FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
@@ -59,7 +68,7 @@ class Batch:
     @property
     def labels(self) -> Tensor:
         """Labels of the graphs, on the model's device."""
-        return self.of(self.trainee.labels).to(self.trainee.model.device)
+        return self.of(self.trainee.labels_there).to(self.trainee.model.device)
 
     def of(self, rows: Tensor) -> Tensor:
         """Return the graphs' rows of a table of all training graphs."""
@@ -100,6 +109,9 @@ class Trainee:
         self.memory: Memories = client.memory
         self.done: list[Pass] = []
         self.work: list[Work] = []
+        self.width, self.finite = client.width, True
+        self.sent_numbers: dict[str, float] = {}
+        self.sent_arrays: dict[str, npt.NDArray[Any]] = {}
         self._epoch = self._step = self._sampled = 0
         self._last: Pass | None = None
 
@@ -114,30 +126,46 @@ class Trainee:
         return self._client.shared.pack(self.model) - self.received
 
     @property
-    def incoming(self) -> Mapping[str, Tensor]:
+    def incoming(self) -> Mapping[str, Tensor | None]:
         """See `program.Client`."""
-        return self._client.incoming
+        return self._client.known
 
     @property
-    def prototypes(self) -> Tensor | None:
+    def labels(self) -> Int:
         """See `program.Client`."""
-        held, shape = self._client.held_prototypes, self._client.prototypes
-        if held is None or shape is None or bool(torch.isnan(held).all()):
-            return None
-        return held.view(shape.classes, -1)
+        found: Int = self._embedding.training_labels
+        return found
 
     @cached_property
-    def labels(self) -> Tensor:
+    def labels_there(self) -> Tensor:
         """Labels of all training graphs."""
-        return torch.from_numpy(np.ascontiguousarray(self._embedding.training_labels))
+        return torch.from_numpy(np.ascontiguousarray(self.labels))
+
+    def message(self, name: str) -> Message:
+        """See `program.Client`."""
+        return self._client.messages.messages[name]
 
     def part(self, name: str) -> SharedPart:
         """See `program.Client`."""
         return self._client.memory.layout.parts[name]
 
-    def send(self, name: str, vector: Tensor) -> None:
+    def send(self, name: str, value: Any) -> None:
         """See `program.Client`."""
-        self._client.send(name, vector)
+        if name in self._algorithm.numbers:
+            self.sent_numbers[name] = float(value)
+        elif name in self._client.messages.messages:
+            array = self._client.messages.checked(name, value)
+            self.finite = self.finite and (array.dtype.kind != "f" or bool(np.isfinite(array).all()))
+            self.sent_arrays[name] = array
+        else:
+            self._client.send(name, value)
+
+    def report(self) -> tuple[npt.NDArray[np.uint8], tuple[float, ...], bool]:
+        """Return the client's messages as bytes, its numbers, and whether something is not finite."""
+        if missing := [name for name in self._algorithm.numbers if name not in self.sent_numbers]:
+            raise Breach(f"sent no {missing[0]}: call client.send for it")
+        numbers = tuple(self.sent_numbers[name] for name in self._algorithm.numbers)
+        return self._client.messages.pack(self.sent_arrays), numbers, not self.finite
 
     def batches(self, epochs: int | None = None) -> Iterator[Batch]:
         """See `program.Client`."""
@@ -256,14 +284,61 @@ class Trainee:
 
     def embeddings(self, at: Tensor | None = None) -> Tensor:
         """See `program.Client`."""
-        if at is not None and at is not self.model:
-            with self._loaded(at):
-                return self.embeddings()
         rows = []
-        for part in self._embedding.embedded():
-            self.work.append(part)
-            rows.append(torch.as_tensor(part.rows).clone())
+        with self._at(at):
+            for part in self._embedding.embedded():
+                self.work.append(part)
+                rows.append(torch.as_tensor(part.rows).clone())
         return torch.cat(rows)
+
+    def training_loss(self, at: Tensor | None = None) -> float:
+        """See `program.Client`."""
+        with self._at(at):
+            found = self._classifying.evaluate_training()
+        self.work.append(found)
+        return found.outcome.mean_loss
+
+    def mean_embedding(self, at: Tensor | None = None) -> Floats:
+        """See `program.Client`."""
+        with self._at(at):
+            return self._noted(self._classifying.embed())
+
+    def nodes(self, at: Tensor | None = None) -> Nodes:
+        """See `program.Client`."""
+        with self._at(at):
+            return nodes_of(self._by_torch, self.work)
+
+    def mean_state(
+        self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
+    ) -> Floats:
+        """See `program.Client`."""
+        with self._at(at):
+            return self._noted(mean_state_of(self._by_torch, topology, features, self.model.device))
+
+    def _noted(self, found: Embedding) -> Floats:
+        self.work.append(found)
+        self.finite = self.finite and bool(np.isfinite(found.mean.astype(np.float32)).all())
+        return found.mean
+
+    def _at(self, vector: Tensor | None) -> AbstractContextManager[None]:
+        """Hold another model vector in the workspace, if there is another."""
+        return nullcontext() if vector is None or vector is self.model else self._loaded(vector)
+
+    @property
+    def _classifying(self) -> Classifying:
+        passes = self._client.loaded_passes
+        if not isinstance(passes, Classifying):
+            raise Breach("used a verb of supervised objectives: set needs_labels")
+        return passes
+
+    @property
+    def _by_torch(self) -> TorchPasses:
+        passes = self._client.loaded_passes
+        if not isinstance(passes, TorchPasses):
+            raise Breach(
+                "states of nodes are there under csr and reference: name the tasks of nodes in `tasks`"
+            )
+        return passes
 
     @property
     def _embedding(self) -> CompiledPasses | TorchPasses:

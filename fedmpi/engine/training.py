@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from fedmpi.algorithms.capabilities import RECEIVED_LOSS
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.engine.buffers import Delta, on_host
@@ -52,7 +51,7 @@ class Trained:
 
 def columns_of(algorithm: Hooks) -> tuple[str, ...]:
     """Return the columns of a client's training report."""
-    return (*TRAINING, RECEIVED_LOSS) if algorithm.reports and algorithm.reports.received_loss else TRAINING
+    return (*TRAINING, *algorithm.numbers)
 
 
 def _secret_columns(algorithm: Hooks) -> list[int]:
@@ -63,7 +62,7 @@ def _secret_columns(algorithm: Hooks) -> list[int]:
 
 def heaviest(algorithm: Hooks, client: Client, weights: npt.NDArray[np.int64]) -> int:
     """Return what a client's delta is multiplied by, at most; weights from reports are not known yet."""
-    return 1 if algorithm.reports else max(client.weight, int(weights[client.id]))
+    return 1 if "weights" in algorithm.decides else max(client.weight, int(weights[client.id]))
 
 
 def train(
@@ -94,7 +93,7 @@ def train(
     """
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)
-    reports = np.zeros((len(states.clients), states.report_bytes), np.uint8)
+    reports = np.zeros((len(states.clients), states.messages.nbytes), np.uint8)
     deltas, figures, executed = {}, {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
@@ -103,7 +102,7 @@ def train(
             client, place = states.clients[number], places[number]
             bound = heaviest(algorithm, client, weights)
             deltas[number], row = _result(algorithm, client, done, bound, on_device)
-            rows[place] = [*row, done.received_loss][:width]
+            rows[place] = [*row, *done.numbers]
             if case.reduction.secret:
                 rows[place, _secret_columns(algorithm)] = np.nan
             if case.record == "protocol":
@@ -146,7 +145,7 @@ def _result(
     kept = after if algorithm.averages_models else change
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])
-    known = [done.loss, norm, *([] if done.received_loss is None else [done.received_loss])]
+    known = [done.loss, norm, *done.numbers]
     finite = all(map(math.isfinite, known)) and done.finite
     largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
     exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too

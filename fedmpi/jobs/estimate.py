@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Mends, WeightsFromLosses
+from fedmpi.algorithms.capabilities import Mends
 from fedmpi.case.schema import Case
 from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import known_width
@@ -128,9 +128,8 @@ def round_gflop(case: Case) -> float:
         if flops is None:
             return math.nan
         trained, held_out = _parts(case, one)
-        train = _trainings(case) * flops.training(trained).total
-        if issubclass(_algorithm(case), WeightsFromLosses):
-            train += flops.forward(trained).total
+        steps, others = _algorithm(case).passes(case.algorithm, case.local_epochs)
+        train = steps * flops.training(trained).total + others * flops.forward(trained).total
         total += train * case.participation + flops.forward(held_out).total
     return total / 1e9
 
@@ -156,11 +155,6 @@ def mending_gflop(case: Case) -> float:
 
 def _algorithm(case: Case) -> type[Algorithm]:
     return ALGORITHMS.find(case.algorithm.name)
-
-
-def _trainings(case: Case) -> int:
-    """Return how many passes over its training graphs a participant trains in a round."""
-    return _algorithm(case).passes(case.algorithm, case.local_epochs)
 
 
 def _parts(case: Case, facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:

@@ -9,14 +9,12 @@ from typing import Any
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.capabilities import (
-    CONFLICTS,
     Capability,
-    PersonalAggregates,
-    Regroups,
     RowAggregate,
-    WeightsFromReports,
+    Splits,
     capabilities_of,
     hooks_of,
+    overrides,
 )
 from fedmpi.errors import BadInput
 from fedmpi.kinds import Kind, file_of
@@ -34,18 +32,7 @@ def _refuse_misfit(algorithm: type[Algorithm]) -> None:
     for capability in Capability.__subclasses__():
         if not issubclass(algorithm, capability):
             _refuse_idle_hooks(algorithm, capability, place)
-    for first, second, reason in CONFLICTS:
-        if issubclass(algorithm, first) and issubclass(algorithm, second):
-            raise BadInput(f"{place}: {first.__name__} and {second.__name__} exclude each other: {reason}")
-    means_only = RowAggregate | PersonalAggregates | Regroups | WeightsFromReports
-    if algorithm.sends and issubclass(algorithm, means_only):
-        others = (kind for kind in capabilities_of(algorithm) if issubclass(kind, means_only))
-        names = ", ".join(kind.__name__ for kind in others)
-        raise BadInput(f"{place}: `sends` needs plain means of updates, which {names} replaces: remove one")
-    if issubclass(algorithm, WeightsFromReports) and algorithm.weights is not Algorithm.weights:
-        raise BadInput(f"{place}: weights is never called: round_weights of WeightsFromReports replaces it")
-    if issubclass(algorithm, PersonalAggregates) and algorithm.groups is not Algorithm.groups:
-        raise BadInput(f"{place}: groups is never called: with PersonalAggregates each client is a group")
+    _refuse_wrong_declarations(algorithm, place)
     bases: list[type] = [Algorithm, *capabilities_of(algorithm)]
     _refuse_misspelt(algorithm, place)
     _refuse_other_arguments(algorithm.__init__, Algorithm.__init__, f"{place}: __init__")
@@ -60,6 +47,37 @@ def _refuse_misfit(algorithm: type[Algorithm]) -> None:
                 raise BadInput(f"{place}: {base.__name__} needs the hook {part}: define it")
             if isfunction(usual) and isfunction(getattr_static(algorithm, part)):
                 _refuse_other_arguments(own, usual, f"{place}: {part}")
+
+
+_DECISIONS = frozenset({"groups", "weights", "means"})
+
+_TOGETHER = ({"rows", "splits"}, {"rows", "groups"}, {"splits", "sends"})
+"""Of what a class makes of the updates, what goes together; each of the others goes alone."""
+
+
+def _refuse_wrong_declarations(algorithm: type[Algorithm], place: str) -> None:
+    """Raise BadInput for declarations that are none, or of which one undoes another."""
+    for name in ("sends", "numbers"):
+        declared = getattr(algorithm, name)
+        if not (isinstance(declared, tuple) and all(isinstance(each, str) for each in declared)):
+            raise BadInput(
+                f'{place}: {name} = {declared!r}: it must be a tuple of names, such as ("control",)'
+            )
+    decides = algorithm.decides
+    if not (isinstance(decides, frozenset | set) and decides <= _DECISIONS):
+        raise BadInput(f"{place}: decides = {decides!r}: it must be a set of {', '.join(sorted(_DECISIONS))}")
+    if decides and not overrides(algorithm, "decide"):
+        raise BadInput(f"{place}: decides = {set(decides)}: define the hook decide")
+    made = set(decides) | ({"sends"} if algorithm.sends else set())
+    made |= {"rows"} if issubclass(algorithm, RowAggregate) else set()
+    made |= {"splits"} if issubclass(algorithm, Splits) else set()
+    if len(made) > 1 and not any(made <= each for each in _TOGETHER):
+        names = ", ".join(sorted(made))
+        raise BadInput(f"{place}: {names}: each says how updates are averaged, and these do not go together")
+    if "weights" in decides and overrides(algorithm, "weights"):
+        raise BadInput(f"{place}: weights is never called: decide gives the weights")
+    if "means" in decides and overrides(algorithm, "groups"):
+        raise BadInput(f"{place}: groups is never called: with means of their own each client is a group")
 
 
 def _refuse_idle_hooks(algorithm: type[Algorithm], capability: type[Capability], place: str) -> None:

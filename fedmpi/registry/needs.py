@@ -7,15 +7,10 @@ from importlib.util import find_spec
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import (
     Mends,
-    PersonalAggregates,
-    Prototypes,
-    Records,
-    Regroups,
     RowAggregate,
     Splits,
-    WeightsFromLosses,
-    WeightsFromReports,
     kernels_of,
+    overrides,
 )
 from fedmpi.case.privacy import Private
 from fedmpi.case.reductions import ClippedOptions, LightSecAggOptions, SecAggPlusOptions, SecureOptions
@@ -28,9 +23,6 @@ from fedmpi.registry.tasks import task_named
 from fedmpi.secure.neighbours import SECURITY_BITS, Degree, Risk, least_degree
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import classifies
-
-_CLASSIFIES = Regroups | WeightsFromLosses | Prototypes | PersonalAggregates | Mends
-"""Capabilities that are made for a supervised objective."""
 
 MODELS_CLIP = 8.0
 """Least clip under which models are averaged; parameters are smaller, running variances seldom larger."""
@@ -45,30 +37,28 @@ def unmet(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
     if not algorithm.reads_share and case.share != "conv":
         return "share", f"{name} decides which tensors are shared: remove the setting `share`"
-    classifies_alone = algorithm.needs_labels or isinstance(algorithm, _CLASSIFIES)
-    if classifies_alone and not case.objective.supervised:
+    if algorithm.needs_labels and not case.objective.supervised:
         return "objective", f'{name} needs a classifier: use "supervised"'
-    if (algorithm.reads_embeddings or isinstance(algorithm, Prototypes)) and (
-        reason := _without_embeddings(case)
-    ):
+    if algorithm.reads_embeddings and (reason := _without_embeddings(case)):
         return "task", f"{name} reads graphs' embeddings, {reason}"
-    if isinstance(algorithm, Prototypes) and not classifies(case.task, case.dataset.name):
-        return "task", f"{name} has a prototype of each class: use a task of one class per graph"
-    if isinstance(algorithm, PersonalAggregates) and (reason := _other_task(algorithm.tasks, case)):
+    if algorithm.needs_classes and not classifies(case.task, case.dataset.name):
+        return "task", f"{name} works by class: use a task of one class per graph"
+    if reason := _other_task(algorithm.tasks, case):
         return "task", reason
-    if isinstance(algorithm, Prototypes) and reduction.secret:
-        return "reduction", f'the server of {name} sees the prototypes of single clients: use "exact"'
+    if overrides(type(algorithm), "tells") and reduction.secret:
+        return "reduction", f'the server of {name} sees what single clients send: use "exact"'
     if isinstance(algorithm, Mends) and (wrong := _unmended(algorithm, case)):
         return wrong
     if reason := _refusal(algorithm, case):
         return "algorithm", reason
-    if isinstance(algorithm, Regroups) and case.participation < 1:
+    if "groups" in algorithm.decides and case.participation < 1:
         return "participation", f"{name} groups all clients in every round: it must be 1"
     if isinstance(reduction, ClippedOptions) and (wrong := _unclippable(algorithm, reduction)):
         return wrong
     if case.record == "protocol" and (reason := _unrecordable(algorithm, case)):
         return "record", reason
-    if isinstance(algorithm, RowAggregate | PersonalAggregates) and case.reduction.name != "exact":
+    needs_rows = isinstance(algorithm, RowAggregate) or "means" in algorithm.decides
+    if needs_rows and case.reduction.name != "exact":
         return (
             "reduction",
             f"{name} needs every client's update and computes no sum: remove the setting `reduction`",
@@ -112,8 +102,7 @@ def _unmended(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
 def able_kernels(algorithm: type[Algorithm], model: ModelOptions) -> frozenset[str]:
     """Return the kernels that can run an algorithm with a model: compiled molecules give no embeddings."""
     able = kernels_of(algorithm)
-    embeds = algorithm.reads_embeddings or issubclass(algorithm, Prototypes)
-    if embeds and isinstance(model, FedGraphNNOptions):
+    if algorithm.reads_embeddings and isinstance(model, FedGraphNNOptions):
         return able - {"compiled"}
     return able
 
@@ -149,11 +138,11 @@ def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
         return ""
     if not algorithm.communicates:
         return f"{name} sends no updates: remove it"
-    if isinstance(algorithm, WeightsFromReports | RowAggregate | PersonalAggregates | Prototypes) or (
-        isinstance(algorithm, Splits) and algorithm.wants_rows
-    ):
+    needs_all = algorithm.decides & {"weights", "means"} or overrides(type(algorithm), "tells")
+    by_rows = isinstance(algorithm, Splits) and algorithm.wants_rows
+    if needs_all or by_rows or isinstance(algorithm, RowAggregate):
         return f"{name} needs something of every participant: remove it"
-    if "training" in dropouts.steps and isinstance(algorithm, Splits | Regroups):
+    if "training" in dropouts.steps and (isinstance(algorithm, Splits) or "groups" in algorithm.decides):
         return f'{name} groups clients by what they report after training: use "shares" or a later step'
     return ""
 
@@ -161,10 +150,10 @@ def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
 def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, str] | None:
     """Refuse algorithms whose sums a clipped reduction cannot hold, or a secret one must not show."""
     name, kind = algorithm.name, f'"{reduction.name}"'
-    if isinstance(algorithm, Regroups) and reduction.clip < MODELS_CLIP:
+    if "groups" in algorithm.decides and reduction.clip < MODELS_CLIP:
         text = f"{name} averages models, not updates, and {kind} cuts their elements: {MODELS_CLIP:g} or more"
         return "reduction.clip", text
-    if isinstance(algorithm, WeightsFromReports):
+    if "weights" in algorithm.decides:
         return "reduction", f'the weights of {name} can exceed 1, {kind} needs a sum of 1: use "exact"'
     return _unmasked(algorithm, reduction) if isinstance(reduction, SecureOptions) else None
 
@@ -196,7 +185,8 @@ def _unrecordable(algorithm: Algorithm, case: Case) -> str:
         return f'"{case.privacy.name}" privacy does not count sums of figures, without noise: use "full"'
     if case.reduction.dropouts.steps:
         return 'figures are summed over all participants, none may drop out: use "full"'
-    if isinstance(algorithm, Splits | Regroups | WeightsFromReports | Records):
+    own = overrides(type(algorithm), "fields") or overrides(type(algorithm), "messages")
+    if own or algorithm.decides or algorithm.numbers or isinstance(algorithm, Splits):
         return f'{algorithm.name} needs reports of single clients: use "full"'
     if algorithm.pools or not algorithm.communicates:
         return f'{algorithm.name} has no sums over clients: use "full"'

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import (
-    PersonalAggregates,
-    Prototypes,
-    Regroups,
-    Splits,
-    WeightsFromLosses,
-)
+from fedmpi.algorithms.capabilities import Splits, overrides
 from fedmpi.case.attacks import NoAttack
 from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
 from fedmpi.partition.options import PopulationOptions
-
-_KEEPS = Prototypes | Regroups | PersonalAggregates | Splits | WeightsFromLosses
-"""Capabilities that know a client again, or look at all its training graphs."""
 
 
 def misfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
@@ -44,7 +35,7 @@ def misfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
 
 
 def _keeps(algorithm: Algorithm) -> bool:
-    """Return whether clients keep vectors or further moments, or are known again by what they tell."""
-    kind = type(algorithm)
-    declares = kind.memory is not Algorithm.memory or kind.moments is not Algorithm.moments
-    return declares or isinstance(algorithm, _KEEPS)
+    """Return whether clients keep vectors or moments, or are known again by what they tell."""
+    declares = any(overrides(type(algorithm), name) for name in ("memory", "moments", "messages"))
+    known = algorithm.numbers or algorithm.decides & {"groups", "means"} or isinstance(algorithm, Splits)
+    return declares or bool(known)

@@ -5,23 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import (
-    PersonalAggregates,
-    Prototypes,
-    Regroups,
-    RowAggregate,
-    Splits,
-    WeightsFromReports,
-)
+from fedmpi.algorithms.capabilities import RowAggregate, Splits, overrides
 from fedmpi.case.attacks import LabelFlip, NoAttack, UpdateAttack
 from fedmpi.case.privacy import Clipped, Private
 from fedmpi.case.reductions import ClippedOptions
 from fedmpi.case.schema import Case
 from fedmpi.registry.tasks import task_named
 from fedmpi.tasks.known import classifies
-
-_SEES_MORE = Splits | Regroups | PersonalAggregates | WeightsFromReports | RowAggregate | Prototypes
-"""Capabilities by which the server learns more than one noisy mean, or averages something else."""
 
 
 def unfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
@@ -39,7 +29,7 @@ def _attack(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "attack", '"label-flip" needs a supervised task of one class per graph or node'
     if isinstance(attack, UpdateAttack) and attack.from_round > case.rounds:
         return "attack.from_round", f"there is no round {attack.from_round}: rounds are 1 to {case.rounds}"
-    if isinstance(attack, UpdateAttack) and isinstance(algorithm, Regroups) and case.reduction.dropouts.steps:
+    if isinstance(attack, UpdateAttack) and "groups" in algorithm.decides and case.reduction.dropouts.steps:
         text = f"attackers start from their group's model, and {name} keeps none of a group whose sum is lost"
         return "reduction.dropouts", f"{text}: remove the setting"
     return None
@@ -60,7 +50,7 @@ def _clipping(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return None
     if algorithm.pools or not algorithm.communicates:
         return "privacy", f'{name} sends no updates that "{kind}" could shorten: use "fedavg"'
-    if isinstance(algorithm, Regroups | PersonalAggregates):
+    if algorithm.decides & {"groups", "means"}:
         return "privacy", f'{name} averages models, and "{kind}" shortens updates: use "fedavg"'
     if algorithm.sends:
         return "privacy", f'{name} sends a second vector, which "{kind}" does not shorten: use "fedavg"'
@@ -73,11 +63,17 @@ def _clipping(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     return None
 
 
+def _sees_more(algorithm: Algorithm) -> bool:
+    """Return whether the server learns more than one noisy mean, or averages something else."""
+    more = algorithm.sends or algorithm.numbers or algorithm.decides or overrides(type(algorithm), "messages")
+    return bool(more) or isinstance(algorithm, Splits | RowAggregate)
+
+
 def _privacy(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     privacy, name = case.privacy, algorithm.name
     if not isinstance(privacy, Private):
         return None
-    if algorithm.sends or isinstance(algorithm, _SEES_MORE):
+    if _sees_more(algorithm):
         return "privacy", f'{name} shows more of a client than the mean with noise: use "fedavg"'
     for hook in ("participants", "groups", "weights"):
         if getattr(type(algorithm), hook) is not getattr(Algorithm, hook):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.capabilities import Trained
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.algorithms.signatures import average_hash, bit_rows, cosine_similarity, hash_similarity
 from fedmpi.algorithms.similarity_clusters import (
@@ -14,6 +13,7 @@ from fedmpi.algorithms.similarity_clusters import (
 )
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
+from tests.algorithms.programs import client_of, server_of
 
 
 def test_a_bit_is_set_where_an_element_is_above_the_mean():
@@ -115,23 +115,36 @@ def fedcch(**options):
     return FedCch(FedCchOptions(**options))
 
 
-def trained(values, client=0, round=0):
-    return Trained(3, client, round, 5, lambda: np.asarray(values, np.float64), None, None)
+def sent(algorithm, values, client=0, round=0):
+    """Return what a client sends whose mean embedding has these values."""
+    one = client_of(seed=3, id=client, round=round, mean_embedding=lambda: np.asarray(values, np.float64))
+    algorithm.trained(one)
+    return one.sent
 
 
-def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel():
-    model = GinOptions()
-    assert fedcch().report_size(model) == len(fedcch().report(trained(np.arange(64)))) == 8
-    cosine = fedcch(signature="embedding")
-    assert cosine.report_size(model) == len(cosine.report(trained(np.arange(64)))) == 256
+def grouped(algorithm, clients):
+    """Return the groups of clients with these mean embeddings."""
+    found = [sent(algorithm, values) for values in clients]
+    messages = {name: np.stack([each[name] for each in found]) for name in found[0]}
+    server, made = server_of([0] * len(clients), messages=messages)
+    algorithm.decide(server)
+    return made["regroup"][0].tolist(), server.recorded
+
+
+@pytest.mark.parametrize(("signature", "size"), [("hash", 8), ("random", 8), ("embedding", 256)])
+def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel(signature, size):
+    algorithm = fedcch(signature=signature)
+    ((name, message),) = algorithm.messages(GinOptions(), 2).items()
+    array = sent(algorithm, np.arange(64))[name]
+    assert (array.shape, array.dtype) == (message.shape, message.dtype)
+    assert array.nbytes == message.nbytes == size
 
 
 def test_the_server_groups_by_the_signatures_that_it_gets():
     low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
     algorithm = fedcch()
-    reports = np.stack([algorithm.report(trained(values)) for values in (low, high, low, high, high)])
-    assert algorithm.group(3, 0, reports).tolist() == [0, 1, 0, 1, 1]
-    found = algorithm.field_values()
+    groups, found = grouped(algorithm, (low, high, low, high, high))
+    assert groups == [0, 1, 0, 1, 1]
     assert found["signature"].tolist() == [2**32 - 1, 2**64 - 2**32, 2**32 - 1, 2**64 - 2**32, 2**64 - 2**32]
     assert found["similarity"][0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
 
@@ -149,17 +162,17 @@ def test_the_server_groups_by_the_signatures_that_it_gets():
 )
 def test_every_way_of_clustering_tells_opposite_clients_apart(options):
     low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
-    algorithm = fedcch(**options)
-    reports = np.stack([algorithm.report(trained(values)) for values in (low, high, low, high)])
-    assert algorithm.group(3, 0, reports).tolist() == [0, 1, 0, 1]
+    assert grouped(fedcch(**options), (low, high, low, high))[0] == [0, 1, 0, 1]
 
 
 def test_random_signatures_depend_on_client_and_round_and_not_on_the_model():
-    control = fedcch(signature="random")
-    first = control.report(trained(np.ones(64), client=1, round=2)).tolist()
-    assert first == control.report(trained(np.arange(64), client=1, round=2)).tolist()
-    assert first != control.report(trained(np.ones(64), client=2, round=2)).tolist()
-    assert first != control.report(trained(np.ones(64), client=1, round=3)).tolist()
+    def signature(values, client, round):
+        return sent(fedcch(signature="random"), values, client, round)["signature"].tolist()
+
+    first = signature(np.ones(64), 1, 2)
+    assert first == signature(np.arange(64), 1, 2)
+    assert first != signature(np.ones(64), 2, 2)
+    assert first != signature(np.ones(64), 1, 3)
 
 
 @pytest.mark.parametrize(

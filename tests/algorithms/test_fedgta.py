@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.capabilities import NodeOutputs, Trained
 from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
+from fedmpi.algorithms.program import Nodes
 from fedmpi.config.suite import CaseSettings
 from fedmpi.engine import rounds as engine_rounds
 from fedmpi.engine.node_outputs import nodes_of
@@ -18,6 +18,7 @@ from fedmpi.errors import RankFailed
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape
 from fedmpi.registry.check import _Refused, build
+from tests.algorithms.programs import client_of
 
 
 def fedgta(**options):
@@ -35,12 +36,12 @@ def statistics(**options):
 
     logits = np.array([[math.log(3), 0], [-4, 9]], np.float32)
     one = np.ones(2, np.int64)
-    nodes = NodeOutputs(logits, one, np.array([1]), np.array([0]), propagate)
-    client = Trained(0, 0, 0, 5, None, lambda: nodes, None)
-    found = fedgta(**options).statistics(client)
-    assert found.dtype == np.float32
-    assert len(found) == fedgta(**options).num_statistics(GcnOptions(), 2)
-    return found
+    nodes = Nodes(logits, one, np.array([1]), np.array([0]), propagate)
+    client = client_of(nodes=lambda: nodes)
+    fedgta(**options).trained(client)
+    for name, message in fedgta(**options).messages(GcnOptions(), 2).items():
+        assert (client.sent[name].shape, client.sent[name].dtype) == (message.shape, message.dtype)
+    return np.concatenate([client.sent["confidence"], client.sent["moments"]])
 
 
 def test_moments_are_those_of_the_propagated_labels():
@@ -75,9 +76,9 @@ def test_confidence_weighs_nodes_by_degree_and_is_least_at_one_over_e():
 def test_clients_whose_moments_are_similar_count_by_their_confidence():
     """The second client is at 45 degrees to both others, which are at a right angle."""
     table = np.array([[2, 1, 0], [6, 1, 1], [5, 0, 1]], np.float32)
-    found = fedgta(epsilon=0.5).client_weights(table, np.array([1, 1, 1]))
+    found = fedgta(epsilon=0.5).mixed(table[:, 0], table[:, 1:])
     assert found.tolist() == [[2, 6, 0], [2, 6, 5], [0, 6, 5]]
-    alone = fedgta(epsilon=0.8).client_weights(table, np.array([1, 1, 1]))
+    alone = fedgta(epsilon=0.8).mixed(table[:, 0], table[:, 1:])
     assert alone.tolist() == [[2, 0, 0], [0, 6, 0], [0, 0, 5]]
 
 

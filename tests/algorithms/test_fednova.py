@@ -5,12 +5,16 @@ import pytest
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fednova import FedNova
+from tests.algorithms.programs import server_of
 
 
 def weights(samples, steps):
-    reports = {"samples": np.array(samples, float), "steps": np.array(steps, float)}
-    found = FedNova(AlgorithmOptions(name="fednova")).round_weights(0, 0.1, reports)
-    return (found.weights / found.divisor).tolist()
+    reports = {"steps": np.array(steps, float)}
+    server, made = server_of([0] * len(samples), samples=np.array(samples), reports=reports)
+    FedNova(AlgorithmOptions(name="fednova")).decide(server)
+    members, weights, divisor = made["weigh"]
+    assert members.tolist() == list(range(len(samples)))
+    return (weights / divisor).tolist()
 
 
 def test_a_client_of_many_steps_weighs_less():

@@ -1,13 +1,15 @@
 """FedProto's Eq. 4 to 7 by hand: what travels, the term of the loss, the prediction, and bytes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.fedproto import FedProto, FedProtoOptions
-from fedmpi.engine.passes import Embedded
-from fedmpi.engine.prototypes import PrototypeShape, nearest, renewed
+from fedmpi.algorithms.fedproto import FedProto, FedProtoOptions, global_prototypes, nearest
+from fedmpi.algorithms.program import Message
 from fedmpi.store.reader import load_run
+from tests.algorithms.programs import client_of
 
 NAN = float("nan")
 
@@ -32,30 +34,24 @@ def fedproto(**options):
     return FedProto(FedProtoOptions(**options))
 
 
-def test_a_client_reports_the_mean_of_each_class_and_its_size():
-    shape, rows = PrototypeShape(3, 2), np.array([[1, 2], [3, 4], [10, 0]], np.float32)
-    parts = [Embedded(rows[:2], 0, 0), Embedded(rows[2:], 0, 0)]
-    report = shape.report(parts, np.array([0, 0, 2]))
-    assert (len(report), shape.up_bytes, shape.down_bytes) == (36, 36, 24)
-    means, counts = shape.read(np.stack([report, report]))
-    assert means.tolist() == [[[2, 3], [0, 0], [10, 0]]] * 2
-    assert counts.tolist() == [[2, 0, 1]] * 2
+def test_a_client_sends_the_mean_of_each_class_and_its_size():
+    rows = torch.tensor([[1.0, 2.0], [3.0, 4.0], [10.0, 0.0]])
+    declared = {"means": Message((3, 2)), "counts": Message((3,), "i4")}
+    client = client_of(embeddings=lambda: rows, labels=np.array([0, 0, 2]), message=declared.__getitem__)
+    fedproto().trained(client)
+    assert client.sent["means"].tolist() == [[2, 3], [0, 0], [10, 0]]
+    assert client.sent["counts"].tolist() == [2, 0, 1]
+    assert {name: (each.shape, each.dtype) for name, each in client.sent.items()} == {
+        name: (each.shape, each.dtype) for name, each in declared.items()
+    }
 
 
 def test_global_prototypes_are_weighted_by_graphs():
     means = np.array([[[1, 1], [0, 0], [2, 0]], [[5, 1], [0, 0], [0, 0]]], np.float32)
     counts = np.array([[3, 0, 4], [1, 0, 0]])
-    found = fedproto().global_prototypes(means, counts)
+    found = global_prototypes(means, counts)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, [[2, 1], [NAN, NAN], [2, 0]])
-
-
-def test_a_class_without_participants_keeps_its_prototype():
-    assert renewed(torch.tensor([1.0, NAN, 3.0]), torch.tensor([5.0, NAN, NAN])).nan_to_num(-1).tolist() == [
-        5,
-        -1,
-        3,
-    ]
 
 
 def test_the_term_is_the_distance_of_the_batchs_class_means():
@@ -77,7 +73,7 @@ def test_held_out_graphs_get_the_class_of_the_nearest_prototype(prepared, kernel
     rounds = prepared("algorithm=fedproto", f"kernels={kernels}")
     one = rounds.clients[0]
     by_head = one.evaluate()
-    one.held_prototypes[:64], one.held_prototypes[64:] = 0.0, 1e6  # all graphs are near class 0
+    one.told["prototypes"][0], one.told["prototypes"][1] = 0.0, 1e6  # all graphs are near class 0
     found = one.evaluate()
     hits = np.concatenate([found.val.hits, found.test.hits])
     assert hits.tolist() == (one.passes.held_out_labels == 0).astype(int).tolist()
@@ -92,7 +88,7 @@ def test_a_client_sends_its_trained_models_prototypes(prepared):
     one.model.parameters.copy_(one.row)
     rows = np.concatenate([part.rows.copy() for part in one.passes.embedded()])
     labels = one.passes.training_labels
-    (means,), (counts,) = one.prototypes.read(report[None])
+    (means,), (counts,) = rounds.states.messages.read(report[None]).values()
     assert counts.tolist() == np.bincount(labels).tolist()
     np.testing.assert_allclose(means[1], rows[labels == 1].mean(axis=0), rtol=1e-5)
 
@@ -113,9 +109,24 @@ def test_without_attraction_and_by_its_head_it_is_self_train(fedmpi, tmp_path):
 def test_a_state_holds_the_prototypes(prepared):
     rounds = prepared("algorithm=fedproto")
     one = rounds.clients[0]
-    one.held_prototypes[:3] = torch.tensor([1.0, 2.0, 3.0])
+    held = one.told["prototypes"]
+    held[0, :3] = torch.tensor([1.0, 2.0, 3.0])
     kept = one.state(kept=False)
     assert len(kept) == rounds.states.layouts()[0].size
-    one.held_prototypes.zero_()
+    held.zero_()
     one.restore(kept, kept=False)
-    assert one.held_prototypes[:3].tolist() == [1.0, 2.0, 3.0] and one.held_prototypes[3:].isnan().all()
+    assert held[0, :3].tolist() == [1.0, 2.0, 3.0] and held[0, 3:].isnan().all() and held[1].isnan().all()
+
+
+def test_a_class_that_nobody_has_keeps_its_prototype(prepared):
+    """Where what the server tells is NaN, clients keep what they have."""
+    rounds = prepared("algorithm=fedproto")
+    for client in rounds.clients.values():
+        client.told["prototypes"].fill_(5.0)
+    new = np.full((2, 64), 7.0, np.float32)
+    new[1] = NAN
+    rounds._planner.decided = SimpleNamespace(told={"prototypes": new})
+    rounds._tell()
+    for client in rounds.clients.values():
+        assert client.told["prototypes"][0].unique().tolist() == [7.0]
+        assert client.told["prototypes"][1].unique().tolist() == [5.0]

@@ -23,13 +23,13 @@ def fedpub(**options):
 def test_weights_grow_with_the_cosine_of_the_states():
     """The second client is at 45 degrees to both others, which are opposite; rows up to a factor."""
     table = np.array([[3, 0], [0, 2], [-1, 0]], np.float32)
-    found = fedpub(tau=2.0).client_weights(table, np.array([1, 1, 1]))
+    found = fedpub(tau=2.0).mixed(table)
     shares = found / found.sum(axis=1, keepdims=True)
     first = np.exp([2.0, 0.0, -2.0])
     np.testing.assert_allclose(shares[0], first / first.sum())
     second = np.exp([0.0, 2.0, 0.0])
     np.testing.assert_allclose(shares[1], second / second.sum())
-    assert np.ptp(fedpub(tau=0.0).client_weights(table, np.array([1, 1, 1]))) == 0
+    assert np.ptp(fedpub(tau=0.0).mixed(table)) == 0
 
 
 def test_the_random_graph_has_parts_without_edges_between_them():
@@ -143,7 +143,7 @@ def test_a_client_reports_the_mean_state_of_the_random_graph(prepared_parts):
     one.evaluate()  # leaves the masked model in the workspace
     with torch.no_grad():
         states = one.model.module.embed(batch, None)
-    assert states.shape == (50, 8) and one.num_statistics == 8
+    assert states.shape == (50, 8) and rounds.states.messages.nbytes == 32
     np.testing.assert_allclose(done.report.view(np.float32), states.mean(dim=0).numpy(), rtol=1e-5)
 
 

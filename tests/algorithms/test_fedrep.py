@@ -31,7 +31,7 @@ def test_the_head_trains_first_and_then_the_body():
     FEDREP.train(SimpleNamespace(run_epochs=run_epochs))
     head, body = ["post.weight", "readout.bias"], ["pre.weight", "conv.0.first.bias"]
     assert asked == [(3, "model", head), (None, "body", body)]
-    assert FEDREP.passes(FEDREP.options, 2) == 5
+    assert FEDREP.passes(FEDREP.options, 2) == (5, 0)
 
 
 def test_the_head_stays_with_the_client():

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.q_fedavg import QFedAvg, QFedAvgOptions
+from tests.algorithms.programs import server_of
 
 
 def weights(q, losses, norms, lr=0.5):
     reports = {"received_loss": np.array(losses, float), "delta_norm": np.array(norms, float)}
-    found = QFedAvg(QFedAvgOptions(q=q)).round_weights(0, lr, reports)
-    return (found.weights / found.divisor).tolist()
+    server, made = server_of([0] * len(losses), lr=lr, reports=reports)
+    QFedAvg(QFedAvgOptions(q=q)).decide(server)
+    _, weights, divisor = made["weigh"]
+    return (weights / divisor).tolist()
 
 
 def test_the_step_is_the_papers():

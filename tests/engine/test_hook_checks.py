@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.capabilities import Division
+from fedmpi.algorithms.program import Message
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.hook_checks import Breach
+from fedmpi.engine.messages import MessageLayout
 from fedmpi.store.schema import Field
 
 MEMBERS = np.array([1, 4, 6])
 MODEL = np.zeros(4, np.float32)
+LAYOUT = MessageLayout({"a": Message((4,)), "c": Message((1, 2), "u8")})
 
 
 @pytest.mark.parametrize(
@@ -31,12 +34,13 @@ MODEL = np.zeros(4, np.float32)
         (lambda: checks.weights([1.5, 0.5], 3), "float64 [2]: it must be int64 [3]"),
         (lambda: checks.weights([], 2), "float64 [0]: it must be int64 [2]"),
         (lambda: checks.weights([0, 0], 2), "returned 0 for every client"),
-        (lambda: checks.report_size(2.5), "a number of bytes"),
-        (lambda: checks.report_size(-8), "a number of bytes"),
-        (lambda: checks.report(np.zeros(7, np.uint8), 8), "uint8 [7]: it must be uint8 [8]"),
-        (lambda: checks.report(np.zeros(8), 8), "float64 [8]: it must be uint8 [8]"),
-        (lambda: checks.num_statistics(0), "returned 0: it must be a whole number, 1 or more"),
-        (lambda: checks.num_statistics(2**29), "more than 536870911, what one message holds"),
+        (lambda: checks.messages({"a": 3}), "it must be a table of Message by name"),
+        (lambda: checks.messages({"a": Message((0,))}), "returned a of the shape (0,)"),
+        (lambda: checks.messages({"a": Message((2,), "O")}), "returned a of the type 'O'"),
+        (lambda: checks.messages({"a": Message((2**29,))}), "returned more than 2147483647 bytes"),
+        (lambda: LAYOUT.checked("b", MODEL), "sent b: declared are a, c"),
+        (lambda: LAYOUT.checked("a", MODEL[:3]), "sent a as float32 [3]: it is float32 [4]"),
+        (lambda: LAYOUT.pack({"a": MODEL}), "sent no c: call client.send for it"),
         (lambda: checks.client_weights(np.eye(3), 2), "float64 [3, 3]: it must be float64 [2, 2]"),
         (lambda: checks.client_weights(-np.eye(2), 2), "not finite, or below 0"),
         (lambda: checks.client_weights(np.array([[1, 0], [0, 0]]), 2), "a row without a weight above 0"),
@@ -120,3 +124,12 @@ def test_real_weights_keep_29_bits_of_the_largest():
     assert found.tolist() == [round(np.sqrt(0.8) * (2**29 - 1)), 2**29 - 1]
     assert checks.weights([0.5, 0.0, 1e-30], 3).tolist() == [2**29 - 1, 0, 1]
     assert checks.weights(np.array([0.5, 0.25], np.float16), 2).tolist() == [2**29 - 1, 2**28]
+
+
+def test_messages_come_back_as_they_were_sent():
+    sent = {"a": np.arange(4, dtype=np.float32), "c": np.array([[1, 2**63]], np.uint64)}
+    row = LAYOUT.pack(sent)
+    assert (row.dtype, len(row), LAYOUT.nbytes) == (np.uint8, 32, 32)
+    found = LAYOUT.read(np.stack([row, row]))
+    for name, array in sent.items():
+        assert found[name].dtype == array.dtype and np.array_equal(found[name], np.stack([array, array]))

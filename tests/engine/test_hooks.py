@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import Records, RowAggregate, Splits
+from fedmpi.algorithms.capabilities import RowAggregate, Splits
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
 from fedmpi.engine.hooks import Hooks
 from fedmpi.engine.rows import findings
@@ -96,9 +96,9 @@ def test_the_hook_that_runs_is_noted():
 def test_an_algorithm_has_the_hooks_of_its_capabilities():
     found = Hooks(GcflPlus(GcflPlusOptions(criterion="weighted")), 3, Whereabouts())
     assert (found.name, found.central) == ("gcfl-plus", False)
-    assert found.capabilities == ["ServerState", "Splits", "Records"]
+    assert found.capabilities == ["ServerState", "Splits"]
     assert found.splits.criterion_is_weighted
-    assert (found.prototypes, found.mending, found.regroups) == (None, None, None)
+    assert (found.mending, found.rows, found.change) == (None, None, None)
     assert found.server.state()["sequences"].shape == (0, 10)
 
 
@@ -118,9 +118,9 @@ def test_what_was_checked_before_the_first_round_holds_to_the_end():
 
 def test_a_promised_field_must_be_given():
     promised = Field("age", ("round",), "f8", "1", "rounds since", "result")
-    odd = hooks(Records, fields=lambda self, num_clients: (promised,)).records
+    odd = hooks(fields=lambda self, num_clients: (promised,))
     odd.check_fields({"age": 1})
-    with pytest.raises(RankFailed, match=r'hook field_values .* gave no "age", which fields\(\) names'):
+    with pytest.raises(RankFailed, match=r'hook decide .* recorded no "age", which fields\(\) names'):
         odd.check_fields({})
 
 

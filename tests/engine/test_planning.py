@@ -7,7 +7,7 @@ from fedmpi.comm import reductions
 from fedmpi.config.suite import CaseSettings
 from fedmpi.engine.exchange import RoundPlan
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.messages import Gathered
+from fedmpi.engine.messages import Gathered, MessageLayout
 from fedmpi.engine.planning import Planner
 from fedmpi.engine.training import columns_of
 from fedmpi.engine.whereabouts import Whereabouts
@@ -27,7 +27,8 @@ def plan_of(algorithm, exponents, *, norms=(1.0, 1.0, 1.0), finite=(1, 1, 1), ro
     for name, values in columns.items():
         table[:, names.index(name)] = values
     gathered = Gathered(np.array([[stop, 0.0] for stop in stops]), table, np.zeros(0, np.uint8), names)
-    planner, group = Planner(checked.case, hooks, SAMPLES), np.array([0, 0, 2])
+    layouts = MessageLayout({}), MessageLayout({})
+    planner, group = Planner(checked.case, hooks, layouts, SAMPLES, SAMPLES), np.array([0, 0, 2])
     plan = planner.plan(round, group, gathered, np.array([0, 2]), lost=-1, checkpoint=due)
     assert len(plan.pack()) == planner.size
     return plan

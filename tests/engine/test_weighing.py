@@ -4,28 +4,33 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import RoundWeights, WeightsFromReports
 from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
+from fedmpi.config.suite import CaseSettings
 from fedmpi.engine import hook_checks as checks
 from fedmpi.engine.aggregation import Plain
 from fedmpi.engine.buffers import Buffers
 from fedmpi.engine.exchange import Exchange, RoundPlan
 from fedmpi.engine.hook_checks import Breach
 from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.messages import TRAINING, Gathered
-from fedmpi.engine.weighing import weighted
+from fedmpi.engine.messages import TRAINING, Gathered, MessageLayout
+from fedmpi.engine.planning import Planner
 from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.registry.check import build
 
 SAMPLES = np.array([10, 20, 30])
 
 
-class ByLoss(WeightsFromReports, Algorithm):
+class ByLoss(Algorithm):
     """Weights are the losses, the divisor is the number of training graphs."""
 
-    def round_weights(self, round, lr, reports):
-        return RoundWeights(reports["train_loss"], float(reports["samples"].sum()))
+    decides = frozenset({"weights"})
+
+    def decide(self, server):
+        for members in server.groups():
+            losses = server.reports["train_loss"][members]
+            server.weigh(members, losses, float(server.samples[members].sum()))
 
 
 def hooks():
@@ -39,12 +44,13 @@ def plan_of(group, losses, deltas, participants=(0, 1, 2), failed=-1):
     table = np.full((3, len(TRAINING)), np.nan)
     for client in participants:
         table[client, TRAINING.index("train_loss")] = losses[client]
+        table[client, TRAINING.index("finite")] = client != failed
         exponent = reductions.weighted_exponent(np.array(deltas[client], np.float32), 1)
         table[client, TRAINING.index("exponent")] = exponent
     gathered = Gathered(np.zeros((1, 2)), table, np.zeros(0, np.uint8), TRAINING)
-    nothing = np.full(3, reductions.ZERO_EXPONENT)
-    plan = RoundPlan(np.array(group), nothing, np.zeros(3, np.int64), failed, -1, False, False)
-    return weighted(plan, hooks().reports, 0, 0.1, gathered, np.array(participants), SAMPLES)
+    case = build("demo", CaseSettings("demo", {})).case
+    planner = Planner(case, hooks(), (MessageLayout({}), MessageLayout({})), SAMPLES, SAMPLES)
+    return planner.plan(0, np.array(group), gathered, np.array(participants), lost=-1, checkpoint=False)
 
 
 def models(plan, deltas, participants=(0, 1, 2), trained=2):
@@ -100,25 +106,24 @@ def test_weights_and_divisors_survive_their_message():
 
 
 def test_a_weight_keeps_29_bits_so_that_products_are_exact():
-    found = checks.round_weights(RoundWeights(np.array([1 / 3, 1.0]), 2.0), 2)
+    weights, divisor = checks.round_weights(np.array([1 / 3, 1.0]), 2.0, 2)
     third = round(2**30 / 3) / 2**30  # the first bit of 1/3 is 2^-2
-    assert found.weights.tolist() == [third / 2, 0.5]
-    assert found.divisor == 1.0
+    assert weights.tolist() == [third / 2, 0.5]
+    assert divisor == 1.0
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ([0.5, 0.5], "list: it must be RoundWeights"),
-        (RoundWeights(np.ones(3), 1.0), r"float64 \[3\]: they must be float64 \[2\]"),
-        (RoundWeights(np.array([1.0, -1.0]), 1.0), "none below 0"),
-        (RoundWeights(np.array([1.0, np.nan]), 1.0), "they are finite"),
-        (RoundWeights(np.zeros(2), 1.0), "not all 0"),
-        (RoundWeights(np.ones(2), 0.0), "the divisor 0.0: it is above 0"),
-        (RoundWeights(np.ones(2), np.inf), "the divisor inf"),
-        (RoundWeights(np.ones(2), None), "the divisor None: it must be a number"),
+        ((np.ones(3), 1.0), r"float64 \[3\]: they must be float64 \[2\]"),
+        ((np.array([1.0, -1.0]), 1.0), "none below 0"),
+        ((np.array([1.0, np.nan]), 1.0), "they are finite"),
+        ((np.zeros(2), 1.0), "not all 0"),
+        ((np.ones(2), 0.0), "the divisor 0.0: it is above 0"),
+        ((np.ones(2), np.inf), "the divisor inf"),
+        ((np.ones(2), None), "the divisor None: it must be a number"),
     ],
 )
 def test_what_are_no_weights_is_named(value, words):
     with pytest.raises(Breach, match=words):
-        checks.round_weights(value, 2)
+        checks.round_weights(*value, 2)

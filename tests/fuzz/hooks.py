@@ -50,16 +50,11 @@ class Hook:
     others: str = "pass"
 
 
-_GROUP = "group = lambda self, seed, round, reports: np.zeros(len(reports), np.int64)"
 _CANDIDATES = "split_candidates = lambda self, round, group, reports: [0] if round == 1 else []"
 _DUE = "should_split = lambda self, mean_norm: True"
 _SPLIT = (
     "split = lambda self, members, rows: Division((members[:1], members[1:]), np.zeros((len(members),) * 2))"
 )
-
-_STATISTICS = "statistics = lambda self, trained: np.zeros(1, np.float32)"
-_COUNT = "num_statistics = lambda self, model, classes: 1"
-_WEIGHTS = "client_weights = lambda self, statistics, samples: np.ones((len(samples),) * 2)"
 
 HOOKS = {
     "participants": Hook("self, seed, round, num_clients, fraction", "np.arange(num_clients)"),
@@ -67,14 +62,6 @@ HOOKS = {
     "shares": Hook("self, name, share", "name.startswith('conv.')"),
     "weights": Hook("self, samples", "samples"),
     "update": Hook("self, model, mean, num_clients", "(model + mean).astype(np.float32)"),
-    "report_size": Hook("self, model", "0", "Regroups", _GROUP),
-    "report": Hook(
-        "self, trained",
-        "np.zeros(4, np.uint8)",
-        "Regroups",
-        f"report_size = lambda self, model: 4\n    {_GROUP}",
-    ),
-    "group": Hook("self, seed, round, reports", "np.zeros(len(reports), np.int64)", "Regroups"),
     "split_candidates": Hook("self, round, group, reports", "[]", "Splits", f"{_SPLIT}\n    {_DUE}"),
     "should_split": Hook("self, mean_norm", "False", "Splits", f"{_SPLIT}\n    {_CANDIDATES}"),
     "split": Hook(
@@ -83,36 +70,25 @@ HOOKS = {
         "Splits",
         f"{_CANDIDATES}\n    {_DUE}",
     ),
-    "round_weights": Hook(
-        "self, round, lr, reports",
-        "RoundWeights(reports['samples'], float(reports['samples'].sum()))",
-        "WeightsFromReports",
-    ),
     "change": Hook("self, gradient, model, received, memory", "None"),
     "train": Hook("self, client", "client.run_epochs()"),
     "trained": Hook("self, client", "None"),
     "evaluated": Hook("self, client", "client.model"),
     "memory": Hook("self, tensors", "{'own': Memory('shared')}"),
     "moments": Hook("self, tensors", "{'own': 'model'}"),
-    "global_prototypes": Hook("self, means, counts", "means.mean(axis=0)", "Prototypes"),
-    "num_statistics": Hook(
-        "self, model, classes", "1", "PersonalAggregates", f"{_STATISTICS}\n    {_WEIGHTS}"
-    ),
-    "statistics": Hook(
-        "self, trained", "np.zeros(1, np.float32)", "PersonalAggregates", f"{_COUNT}\n    {_WEIGHTS}"
-    ),
-    "client_weights": Hook(
-        "self, statistics, samples",
-        "np.ones((len(samples), len(samples)))",
-        "PersonalAggregates",
-        f"{_COUNT}\n    {_STATISTICS}",
+    "predict": Hook("self, client", "None"),
+    "messages": Hook("self, model, classes", "{}"),
+    "tells": Hook("self, model, classes", "{}"),
+    "decide": Hook(
+        "self, server",
+        "server.regroup(np.zeros(len(server.group), np.int64))",
+        others="decides = frozenset({'groups'})",
     ),
     "begin": Hook("self, trained, num_clients", "None"),
     "observe": Hook("self, reports", "None", "Splits", f"{_CANDIDATES}\n    {_SPLIT}\n    {_DUE}"),
     "validate": Hook("self, model", "None"),
-    "field_values": Hook("self", "{}", "Records", "fields = lambda self, num_clients: ()"),
     "state": Hook("self", "{}", "ServerState", "restore = lambda self, arrays: None"),
-    "fields": Hook("self, num_clients", "()", "Records"),
+    "fields": Hook("self, num_clients", "()"),
 }
 
 WRONG = (
@@ -131,7 +107,7 @@ WRONG = (
 LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
 """Bodies that are right for any hook."""
 
-IGNORED = frozenset({"change", "train", "trained", "begin", "observe", "validate"})
+IGNORED = frozenset({"change", "decide", "train", "trained", "begin", "observe", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
 LOOSE = frozenset(
@@ -140,10 +116,11 @@ LOOSE = frozenset(
         "shares",
         "split_candidates",
         "fields",
-        "field_values",
         "state",
         "memory",
+        "messages",
         "moments",
+        "tells",
     }
 )
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
@@ -152,16 +129,7 @@ POSSIBLE = frozenset(
     {
         ("weights", "return np.asarray(right) - 1"),
         ("weights", "return np.full(np.shape(right), 10**18)"),
-        ("report", "return np.asarray(right) - 1"),
         ("update", "return np.asarray(right) - 1"),
-        ("global_prototypes", "return np.asarray(right) - 1"),
-        ("global_prototypes", "return np.asarray(right) + np.nan"),
-        ("global_prototypes", "return np.full(np.shape(right), np.inf, np.float32)"),
-        ("statistics", "return np.asarray(right) - 1"),
-        ("statistics", "return np.asarray(right) + np.nan"),
-        ("statistics", "return np.full(np.shape(right), np.inf, np.float32)"),
-        ("client_weights", "return np.full(np.shape(right), 0.5)"),
-        ("client_weights", "return np.full(np.shape(right), 10**18)"),
         ("update", "return np.asarray(right) + np.nan"),
         ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
     }

@@ -28,7 +28,6 @@ def test_the_page_has_an_example_of_each_kind():
         "edgecount.py",
         "sam.py",
         "careful.py",
-        "momentum.py",
     ]
 
 

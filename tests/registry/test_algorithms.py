@@ -44,8 +44,8 @@ def plugin(tmp_path):
             "wants_rows = 1: it must be True",
         ),
         (
-            "class Odd(Algorithm):\n    name = 'odd'\n    def report(self, trained): pass",
-            "class Odd: report is a hook of Regroups: derive the class from Regroups, or rename it",
+            "class Odd(Algorithm):\n    name = 'odd'\n    def observe(self, reports): pass",
+            "class Odd: observe is a hook of Splits: derive the class from Splits, or rename it",
         ),
         (
             "class Odd(Algorithm):\n    name = 'odd'\n    change = 3",
@@ -56,17 +56,31 @@ def plugin(tmp_path):
             "class Odd: RowAggregate needs the hook aggregate: define it",
         ),
         (
-            "class Odd(Regroups, Splits, Algorithm):\n    name = 'odd'",
-            "class Odd: Regroups and Splits exclude each other: groups are formed anew in every round or",
+            "class Odd(Splits, Algorithm):\n    name = 'odd'\n    decides = {'groups'}\n    def decide(self, server): pass",
+            "class Odd: groups, splits: each says how updates are averaged, and these do not go together",
         ),
         ("class Odd(Algorithm):\n    name = 'odd'\n    weights = 3", "weights = 3: it must be a method"),
         (
-            "class Odd(WeightsFromReports, Algorithm):\n    name = 'odd'\n    def weights(self, samples): pass",
-            "class Odd: weights is never called: round_weights of WeightsFromReports replaces it",
+            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'weights'}\n"
+            "    def decide(self, server): pass\n    def weights(self, samples): pass",
+            "class Odd: weights is never called: decide gives the weights",
         ),
         (
-            "class Odd(PersonalAggregates, Algorithm):\n    name = 'odd'\n    def groups(self, num_clients): pass",
-            "class Odd: groups is never called: with PersonalAggregates each client is a group",
+            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'means'}\n"
+            "    def decide(self, server): pass\n    def groups(self, num_clients): pass",
+            "class Odd: groups is never called: with means of their own each client is a group",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    decides = 'groups'",
+            "class Odd: decides = 'groups': it must be a set of groups, means, weights",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'groups'}",
+            "class Odd: decides = {'groups'}: define the hook decide",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    sends = 'control'",
+            "class Odd: sends = 'control': it must be a tuple of names",
         ),
         (
             "class Odd(Algorithm):\n    name = 'odd'\n    def updat(self, model, mean, num_clients): pass",
@@ -125,10 +139,11 @@ def test_an_algorithm_cannot_end_the_process_when_it_is_checked(plugin, tmp_path
         check_suite(read(path))
 
 
-REGROUPS = """class Odd(Regroups, Algorithm):
+REGROUPS = """class Odd(Algorithm):
     name = 'odd'
-    def report_size(self, model): return 4
-    def group(self, seed, round, reports): return [0] * len(reports)
+    decides = {'groups'}
+    def messages(self, model, classes): return {}
+    def decide(self, server): server.regroup([0] * len(server.group))
 """
 PROGRAM = """class Odd(Algorithm):
     name = 'odd'
