@@ -6,6 +6,7 @@ Plain functions of values, a few microseconds each; `fedmpi.engine.hooks` calls 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
