@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import fedmpi
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 
 RUNS = Path("results") / "runs"
 """Where a suite's cases are put unless told otherwise, below the suite's name."""
 
-_PACKAGE = Path(fedmpi.__file__).parent
+_PACKAGE = Path(__file__).parent.parent
 _ROOTS = (_PACKAGE / "suites", _PACKAGE.parent / "bench")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from fedmpi.datasets.atoms import (
     one_hot_atoms,
     standardised_by_graph,
 )
+from fedmpi.datasets.feature_kinds import FEATURES, Scaling
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
@@ -30,22 +29,6 @@ from fedmpi.graphs.packed import (
     sparse,
     take,
 )
-
-FeatureKind = Literal[
-    "original",
-    "labels",
-    "attributes",
-    "labels+attributes",
-    "degree",
-    "constant",
-    "identity",
-    "scalar8",
-    "onehot",
-]
-FEATURES: tuple[str, ...] = get_args(FeatureKind)
-
-Scaling = Literal["none", "row-sum", "per-graph"]
-"""What is done to the features: nothing, `divided_by_sum` or `standardised_by_graph`."""
 
 Float = npt.NDArray[np.float32]
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fedmpi.config.options import Options
 from fedmpi.datasets.egos import EgoOptions
-from fedmpi.datasets.features import FeatureKind, Scaling
+from fedmpi.datasets.feature_kinds import FeatureKind, Scaling
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
 

@@ -22,7 +22,7 @@ from fedmpi.engine.torch_passes import TorchPasses
 from fedmpi.engine.trainee import Trainee
 from fedmpi.graphs.packed import Int
 from fedmpi.models.flat import SharedPart
-from fedmpi.models.outcome import Outcome
+from fedmpi.models.outcome import Evaluation
 from fedmpi.seeds import Purpose, key, permutation
 
 
@@ -48,21 +48,6 @@ class Training:
     """Whether its parameters and moments are."""
     numbers: tuple[float, ...] = ()
     """Those that the algorithm has it report."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Outcomes on both held-out splits, and the FLOPs counted and executed.
-
-    `vectors` are those of an unsupervised objective, float32 [graphs, d]: of training, validation and
-    test graphs; its outcomes are empty.
-    """
-
-    val: Outcome
-    test: Outcome
-    model_flops: int
-    executed_flops: int
-    vectors: npt.NDArray[np.float32] | None = None
 
 
 @dataclass

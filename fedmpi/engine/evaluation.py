@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from fedmpi.case.schema import Case
 from fedmpi.comm.world import World
-from fedmpi.engine.clients import Evaluation
 from fedmpi.engine.federation import Federation
 from fedmpi.engine.figures import LOSS_UNIT, MOST, Figures
 from fedmpi.engine.messages import EVALUATION, ClientTable, Gathered
 from fedmpi.engine.meter import Meter
 from fedmpi.engine.states import States
 from fedmpi.kernels.vectors import digest
+from fedmpi.models.outcome import Evaluation
 
 Ints = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from fedmpi.algorithms.program import Change
 from fedmpi.case.optimizers import SgdOptions
 from fedmpi.case.schema import Case
 from fedmpi.engine.client_state import two_norm
-from fedmpi.engine.clients import Client, Evaluation, Training
+from fedmpi.engine.clients import Client, Training
 from fedmpi.engine.group_results import Found, Tally, finite, flops_of
 from fedmpi.engine.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.engine.hooks import Hooks
@@ -29,7 +29,7 @@ from fedmpi.kernels.grouped_batches import HostBatch
 from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.flops import ModelFlops
-from fedmpi.models.outcome import Outcome
+from fedmpi.models.outcome import Evaluation, Outcome
 
 PendingTraining = Callable[[], dict[int, Training]]
 PendingEvaluation = Callable[[], dict[int, Evaluation]]

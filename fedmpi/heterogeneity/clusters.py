@@ -135,7 +135,7 @@ def client_tables(
     options : WalkOptions, optional
         The walks; their seed is also that of drawn pairs.
     features : str
-        One of `fedmpi.datasets.features.FEATURES`.
+        One of `fedmpi.datasets.feature_kinds.FEATURES`.
     """
     options = options or WalkOptions()
     walks = [embed(raw.topology, options.length, options.seed, options.walks) for raw in raws]

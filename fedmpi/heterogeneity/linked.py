@@ -33,7 +33,7 @@ def similarity_histograms(raw: RawGraphs, features: str = "original") -> Float:
     raw : RawGraphs
         The dataset.
     features : str
-        One of `fedmpi.datasets.features.FEATURES`.
+        One of `fedmpi.datasets.feature_kinds.FEATURES`.
 
     Returns
     -------

@@ -22,7 +22,7 @@ from fedmpi.jobs.systems import Model
 from fedmpi.models.flops import GraphCounts
 from fedmpi.models.neighgen_flops import NeighGenFlops
 from fedmpi.models.options import Shape
-from fedmpi.objectives.flops import ViewCounts
+from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.store import runfile
 from fedmpi.store.folders import runs_below
@@ -189,7 +189,7 @@ def _of_egos(egos: EgoOptions, facts: DatasetFacts, share: float) -> GraphCounts
 
 def _unsupervised(case: Case, facts: DatasetFacts) -> float:
     """Return the FLOP of a round in which everybody trains on all graphs."""
-    flops = case.objective.flops(case.model, Shape(_width(case, facts), facts.classes))
+    flops: ObjectiveFlops | None = case.objective.flops(case.model, Shape(_width(case, facts), facts.classes))
     if flops is None:
         return math.nan
     counts = _counts(facts, 1.0)

@@ -65,6 +65,21 @@ class Outcome:
         return _of({name: None if of is None else of[examples] for name, of in vars(self).items()})
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """Outcomes on both held-out splits, and the FLOPs counted and executed.
+
+    `vectors` are those of an unsupervised objective, float32 [graphs, d]: of training, validation and
+    test graphs; its outcomes are empty.
+    """
+
+    val: Outcome
+    test: Outcome
+    model_flops: int
+    executed_flops: int
+    vectors: npt.NDArray[np.float32] | None = None
+
+
 def joined(found: Sequence[Outcome]) -> Outcome:
     """Return what was found for the examples of several passes, in order; at least one pass."""
     parts = {name: [vars(each)[name] for each in found] for name in vars(found[0])}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,9 +11,6 @@ from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import DiffusionOptions
 from fedmpi.kinds import Kind, file_of, imported
 from fedmpi.models.options import ModelOptions, Shape
-
-if TYPE_CHECKING:
-    from fedmpi.objectives.flops import ObjectiveFlops
 
 _EVERY_KERNEL = frozenset({"compiled", "grouped", "csr", "reference"})
 _ENCODER_KERNELS = frozenset({"compiled", "csr"})
@@ -55,10 +52,12 @@ class ObjectiveOptions(Options):
         """Return a fresh module: the model's, with heads where the objective has its own."""
         return model.network(shape)
 
-    def flops(self, model: ModelOptions, shape: Shape) -> ObjectiveFlops | None:
-        """Return the FLOPs by formula; None: they are counted by torch on one batch."""
-        found: ObjectiveFlops | None = imported(self.formula)(self, model, shape) if self.formula else None
-        return found
+    def flops(self, model: ModelOptions, shape: Shape) -> Any:
+        """Return the FLOPs by formula, such as a `fedmpi.objectives.flops.ObjectiveFlops`.
+
+        None: they are counted by torch on one batch.
+        """
+        return imported(self.formula)(self, model, shape) if self.formula else None
 
 
 class SupervisedOptions(ObjectiveOptions):

@@ -33,11 +33,11 @@ from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
 from fedmpi.registry import population
 from fedmpi.registry.algorithms import ALGORITHMS
+from fedmpi.registry.duplicates import distinct
 from fedmpi.registry.needs import able_kernels, unmet
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
 from fedmpi.registry.trust import unfit
-from fedmpi.registry.twins import distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 

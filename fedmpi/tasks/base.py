@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,12 @@ from fedmpi.store.schema import Field
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
+    from fedmpi.datasets.options import DatasetOptions
     from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
-    from fedmpi.engine.clients import Evaluation
     from fedmpi.graphs.batch import Batch
     from fedmpi.models.dropout import DropoutStreams
-    from fedmpi.models.outcome import Outcome
+    from fedmpi.models.options import ModelOptions
+    from fedmpi.models.outcome import Evaluation, Outcome
     from fedmpi.partition.partition import ClientSplit
 
 Bytes = npt.NDArray[np.uint8]
@@ -35,12 +35,44 @@ _OF_A_BATCH = {"loss", "losses", "outcome", "predictions", "step_batch", "output
 """Methods of a task that other kernels have in code of their own."""
 
 
+class Judging(Protocol):
+    """What a task reads of a case's `evaluation`."""
+
+    @property
+    def vectors(self) -> str:
+        """Whether vectors are clustered as they are."""
+
+    @property
+    def probe(self) -> bool:
+        """Whether a linear classifier is trained on them."""
+
+
+class Settings(Protocol):
+    """What a task reads of a case, a `fedmpi.case.schema.Case`."""
+
+    @property
+    def seed(self) -> int:
+        """Of the run."""
+
+    @property
+    def dataset(self) -> DatasetOptions:
+        """What is trained on."""
+
+    @property
+    def model(self) -> ModelOptions:
+        """Whose outputs are judged."""
+
+    @property
+    def evaluation(self) -> Judging:
+        """How."""
+
+
 class Task(ABC):
     """What is predicted of each example, its loss, what travels of it, and by which metrics it is judged.
 
     Parameters
     ----------
-    case : Case
+    case : Settings
     raws : sequence of RawGraphs
         The datasets, with the labels that `examples` gave them.
     splits : sequence of ClientSplit
@@ -83,7 +115,7 @@ class Task(ABC):
     lengths: npt.NDArray[np.int64]
     fields: tuple[Field, ...]
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         if case.dataset.targets != "raw" and not self.reads_targets:
             raise BadInput(f'task "{self.name}" does not read dataset.targets: use "raw"')
         kinds = {raw.task for raw in raws}

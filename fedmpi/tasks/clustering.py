@@ -11,12 +11,11 @@ from fedmpi.metrics import clustering
 from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY, Metric
 from fedmpi.seeds import Purpose, key
 from fedmpi.store.schema import Field, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Task
+from fedmpi.tasks.base import Bytes, Rows, Settings, Task
 
 if TYPE_CHECKING:
-    from fedmpi.case.schema import Case
     from fedmpi.datasets.raw import LabelKind, RawGraphs
-    from fedmpi.engine.clients import Evaluation
+    from fedmpi.models.outcome import Evaluation
     from fedmpi.partition.partition import ClientSplit
 
 
@@ -29,7 +28,7 @@ class Clustering(Task):
     kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
     metrics: tuple[Metric, ...] = (CLUSTERING_ACCURACY, CLUSTERING_F1)
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
         self._dimension: int = getattr(case.model, "dimension")  # noqa: B009 - the registry refused others
         self._normalised = case.evaluation.vectors == "unit"

@@ -10,14 +10,13 @@ import numpy as np
 from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Constants, Rows, Task
+from fedmpi.tasks.base import Bytes, Constants, Rows, Settings, Task
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
     from fedmpi.datasets.raw import LabelKind, RawGraphs
-    from fedmpi.engine.clients import Evaluation
+    from fedmpi.models.outcome import Evaluation
     from fedmpi.partition.partition import ClientSplit
 
 
@@ -53,7 +52,7 @@ class GraphClassification(Task):
     metrics: tuple[Metric, ...] = (ACCURACY,)
     fields = FIELDS
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
         self.lengths = np.array([len(split.test) for split in splits], np.int64)
 

@@ -18,15 +18,14 @@ from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
 from fedmpi.metrics.metric import HITS_1, HITS_3, HITS_10, MRR, Metric
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Task, packed_scores
+from fedmpi.tasks.base import Bytes, Rows, Settings, Task, packed_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
-    from fedmpi.engine.clients import Evaluation
     from fedmpi.graphs.batch import Batch
     from fedmpi.models.dropout import DropoutStreams
+    from fedmpi.models.outcome import Evaluation
     from fedmpi.partition.partition import ClientSplit
 
 _AT_ONCE = 256
@@ -50,7 +49,7 @@ class LinkPrediction(Task):
     scores_each: ClassVar[int | None] = 1
     metrics: tuple[Metric, ...] = (MRR, HITS_1, HITS_3, HITS_10)
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
         self._sizes = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
         self.lengths = 8 * self._sizes.sum(axis=1)

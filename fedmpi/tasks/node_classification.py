@@ -13,14 +13,13 @@ from fedmpi.metrics.classes import f1
 from fedmpi.metrics.metric import ACCURACY, MACRO_F1, MICRO_F1, Metric
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field
-from fedmpi.tasks.base import Bytes, Rows, Task
+from fedmpi.tasks.base import Bytes, Rows, Settings, Task
 from fedmpi.tasks.graph_classification import FIELDS, GraphClassification
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
-    from fedmpi.engine.clients import Evaluation
+    from fedmpi.models.outcome import Evaluation
     from fedmpi.partition.partition import ClientSplit
 
 _POOLED = (MICRO_F1, MACRO_F1)
@@ -51,7 +50,7 @@ class NodeClassification(GraphClassification):
         ),
     )
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         Task.__init__(self, case, raws, splits)
         if len({raw.class_names for raw in raws}) > 1:
             names = ", ".join(raw.name for raw in raws)

@@ -14,14 +14,13 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.metrics.tasks import mean_over_tasks
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Task, packed_scores
+from fedmpi.tasks.base import Bytes, Rows, Settings, Task, packed_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
     from fedmpi.datasets.raw import RawGraphs
-    from fedmpi.engine.clients import Evaluation
+    from fedmpi.models.outcome import Evaluation
     from fedmpi.partition.partition import ClientSplit
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +43,7 @@ class PooledTask(Task):
     ordered: ClassVar[tuple[Metric, ...]] = ()
     """Which of its metrics `more` gives, because they are no function of labels and predictions alone."""
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
         if len(raws) > 1:
             names = ", ".join(raw.name for raw in raws)

@@ -12,12 +12,11 @@ from fedmpi.datasets.raw import ExampleKind
 from fedmpi.metrics.metric import HIT_1, MAE, MSE, NDCG_10, R2, RMSE, Metric
 from fedmpi.metrics.ranking import hit_ratio, ndcg
 from fedmpi.metrics.tasks import mse
-from fedmpi.tasks.base import Rows
+from fedmpi.tasks.base import Rows, Settings
 from fedmpi.tasks.pooled import Floats, means
 from fedmpi.tasks.regression import Regression
 
 if TYPE_CHECKING:
-    from fedmpi.case.schema import Case
     from fedmpi.datasets.raw import RawGraphs
     from fedmpi.partition.partition import ClientSplit
 
@@ -36,7 +35,7 @@ class RatingPrediction(Regression):
     own: ClassVar[int] = 3
     ordered: ClassVar[tuple[Metric, ...]] = (NDCG_10, HIT_1)
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         super().__init__(case, raws, splits)
         raw, places = raws[0], np.asarray(raws[0].places)
         nodes = raw.rows_of(places[:, 0])

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from fedmpi.metrics import tasks
 from fedmpi.metrics.metric import MAE, R2, RMSE, Metric
+from fedmpi.tasks.base import Settings
 from fedmpi.tasks.pooled import Floats, PooledTask
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.case.schema import Case
     from fedmpi.datasets.raw import LabelKind, RawGraphs
     from fedmpi.partition.partition import ClientSplit
 
@@ -36,7 +36,7 @@ class Regression(PooledTask):
     reads_targets: ClassVar[bool] = True
     metrics: tuple[Metric, ...] = (RMSE, MAE, R2)
 
-    def __init__(self, case: Case, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
+    def __init__(self, case: Settings, raws: Sequence[RawGraphs], splits: Sequence[ClientSplit]) -> None:
         standardised = case.dataset.targets == "standardised"
         self.loss_unit = "1" if standardised else "label^2"
         super().__init__(case, raws, splits)

@@ -8,13 +8,12 @@ from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.case.schema import Case
 from fedmpi.datasets.networks import with_relations
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.engine.clients import Evaluation
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, SparseRows
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.networks import build
 from fedmpi.models.options import RgcnOptions, Shape
-from fedmpi.models.outcome import Outcome
+from fedmpi.models.outcome import Evaluation, Outcome
 from fedmpi.models.rgcn_flops import RgcnFlops
 from fedmpi.partition.options import Iid
 from fedmpi.partition.partition import ClientSplit

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedmpi.engine.clients import Evaluation
-from fedmpi.models.outcome import Outcome
+from fedmpi.models.outcome import Evaluation, Outcome
 from fedmpi.partition.partition import ClientSplit
 from tests.tasks.making import make_task
 

@@ -8,9 +8,9 @@ from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.case.schema import Case
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.engine.clients import Evaluation
 from fedmpi.models.networks import build
 from fedmpi.models.options import GcnOptions, Shape
+from fedmpi.models.outcome import Evaluation
 from fedmpi.partition.options import Iid
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.rating_prediction import RatingPrediction
