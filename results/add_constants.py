@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 from fedmpi.analysis import rows
+from fedmpi.client.constant import Scores, constants
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.constant import Scores, constants
 from fedmpi.metrics.metric import METRICS
 from fedmpi.registry.check import check_suite
 from fedmpi.store import disk

@@ -1,7 +1,9 @@
 """The architecture's rules on imports."""
 
+import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,46 @@ def test_layers_import_only_downwards():
         [linter, "--config", "setup.cfg", "--no-cache"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout
+
+
+def imports_of(name, path, modules):
+    """Return the modules of fedmpi that one imports, for types too; those within functions are left out."""
+    found, nodes = set(), [ast.parse(path.read_text())]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {part if part in modules else node.module for part in parts}
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            nodes += ast.iter_child_nodes(node)
+    return found & modules - {name}
+
+
+def cycle_in(graph):
+    """Return one circle of a graph as text, nothing where it has none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return " <- ".join(error.args[1])
+    return ""
+
+
+def test_no_circle_of_imports():
+    """Of the whole package, imports under `if TYPE_CHECKING` counted."""
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / "fedmpi").rglob("*.py")
+    }
+    graph = {name: imports_of(name, path, set(paths)) for name, path in paths.items()}
+    assert graph["fedmpi.client.client"] >= {"fedmpi.client.trainee", "fedmpi.programs.hooks"}
+    assert graph["fedmpi"] == {"fedmpi.api"}
+    assert not cycle_in(graph)
+
+
+def test_a_circle_is_named():
+    assert cycle_in({"a": {"b"}, "b": {"a"}, "c": {"a"}}) in ("a <- b <- a", "b <- a <- b")
 
 
 BLOCKED = """
@@ -78,7 +120,7 @@ def test_records_are_read_without_torch_and_mpi(fedmpi, tiny_suite, tmp_path):
 
 def test_a_run_without_an_extra_imports_none():
     extras = ("cryptography", "dp_accounting", "rdkit", "pymetis", "pandas", "matplotlib")
-    code = f"import sys\nfor name in {extras!r}: sys.modules[name] = None\nimport fedmpi.engine.run, fedmpi.cli.run"
+    code = f"import sys\nfor name in {extras!r}: sys.modules[name] = None\nimport fedmpi.runs.run, fedmpi.cli.run"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -27,13 +27,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fedmpi.benchmarks.federation import Prepared, prepare
+from fedmpi.client.client import Client
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.clients import Client
-from fedmpi.engine.signals import StopRequest
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.registry.check import check_suite
+from fedmpi.runs.signals import StopRequest
 
 SUITE = """
 name = "methods/against-plain"

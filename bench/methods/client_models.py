@@ -27,11 +27,11 @@ from fedmpi.benchmarks.federation import prepare
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.client_means import ClientMeans
-from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.server import Deciding
-from fedmpi.engine.signals import StopRequest
+from fedmpi.exchange.client_means import ClientMeans
+from fedmpi.exchange.server import Deciding
+from fedmpi.programs.hooks import Hooks
 from fedmpi.registry.check import check_suite
+from fedmpi.runs.signals import StopRequest
 
 SUITE = """
 name = "methods/client-models"

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor, nn
 
 from fedmpi.benchmarks.federation import prepare
+from fedmpi.client import client as clients
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine import clients
-from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import check_suite
+from fedmpi.runs.signals import StopRequest
 
 SUITE = """
 name = "methods/fedala"

@@ -26,10 +26,10 @@ from torch.nn.functional import cross_entropy, relu, smooth_l1_loss
 
 from fedmpi.algorithms.fedsage_plus import FedSagePlus
 from fedmpi.benchmarks.federation import prepare
+from fedmpi.client.mender import Mender
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.mender import Mender
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models.generator import Generator
 from fedmpi.models.neighgen import Draws, NeighGen, Sage

@@ -14,12 +14,12 @@ import numpy as np
 
 from fedmpi.benchmarks.samples import Measurement, Report, Samples
 from fedmpi.case.schema import Case
+from fedmpi.client.federation import assemble, load
 from fedmpi.clock import Stopwatch
 from fedmpi.config.suite import CaseSettings
 from fedmpi.datasets import tu
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.federation import assemble, load
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.refinement.quotient import quotient, refinements

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 import torch
 
 from fedmpi.case.schema import Case
+from fedmpi.client.federation import Federation, assemble, deal, load
+from fedmpi.client.groups import Group
+from fedmpi.client.states import States
+from fedmpi.client.warm_up import warm_up_anew
 from fedmpi.comm.world import World
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.federation import Federation, assemble, deal, load
-from fedmpi.engine.groups import Group
-from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.rounds import Rounds
-from fedmpi.engine.signals import StopRequest
-from fedmpi.engine.states import States
-from fedmpi.engine.warm_up import warm_up_anew
-from fedmpi.engine.whereabouts import Whereabouts
 from fedmpi.partition.partition import Partition
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
 from fedmpi.registry.check import Checked
+from fedmpi.runs.rounds import Rounds
+from fedmpi.runs.signals import StopRequest
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         raws = load(case, source)
         partition = deal(case, checked.algorithm, raws)
         federation = assemble(case, raws, partition, source.cache)
-        hooks = Hooks(checked.algorithm, federation.num_clients, Whereabouts())
+        hooks = Hooks(checked.algorithm, federation.num_clients, Position())
         states = States(case, hooks, world, federation)
         rounds = Rounds(case, hooks, world, federation, states)
         rounds.begin(None)

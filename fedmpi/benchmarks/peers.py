@@ -15,9 +15,9 @@ from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.config import locations
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.reporting import RoundReport
-from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import Checked
+from fedmpi.runs.reporting import RoundReport
+from fedmpi.runs.signals import StopRequest
 
 _SCALED = ("wall_seconds", "cpu_seconds")
 

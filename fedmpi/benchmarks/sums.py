@@ -9,8 +9,8 @@ from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import Checked
+from fedmpi.runs.signals import StopRequest
 
 
 def measure(

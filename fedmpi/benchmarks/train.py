@@ -17,10 +17,10 @@ from fedmpi.benchmarks import machine
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
 from fedmpi.benchmarks.roofline import GinBytes, least_seconds
 from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates
+from fedmpi.client.groups import Group
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.groups import Group
 from fedmpi.models.flops import GraphCounts
 from fedmpi.models.options import GinOptions
 from fedmpi.registry.check import Checked

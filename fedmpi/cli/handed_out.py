@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from fedmpi.cli.plan import Planned
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Interrupted
+from fedmpi.runs.signals import StopRequest
 from fedmpi.visible import complain
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ def _run(
     """Run a case; return 0, or the exit code of one that was refused or has diverged."""
     from fedmpi.cli.progress import Console
     from fedmpi.cli.run import run_case
-    from fedmpi.engine.reporting import RoundReport
-    from fedmpi.engine.run import Job
-    from fedmpi.engine.start import refuse_unequal
+    from fedmpi.runs.first_answers import refuse_unequal
+    from fedmpi.runs.reporting import RoundReport
+    from fedmpi.runs.run import Job
 
     class Told(Console):
         """A console that also tells the sweep how far the case is."""

@@ -234,7 +234,7 @@ def _constants(
     whole: Track, federations: Container[str], seeds: Container[int], source: DataSource
 ) -> dict[tuple[str, int], list[Constant]]:
     """Return the constants of some federations with some seeds, of those that have winners."""
-    from fedmpi.engine.constant import constants as computed
+    from fedmpi.client.constant import constants as computed
 
     found: dict[tuple[str, int], list[Constant]] = {}
     for checked in check_suite(read(whole.tuned_file)):

@@ -15,10 +15,10 @@ from fedmpi.case.schema import Case
 from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
-from fedmpi.engine.reporting import RoundReport
-from fedmpi.engine.run_folder import Opening
 from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import COLUMNS, PartitionTable
+from fedmpi.runs.reporting import RoundReport
+from fedmpi.runs.run_folder import Opening
 
 _MOST_ROWS = 40
 """Clients of a partition that are printed; the record holds all."""

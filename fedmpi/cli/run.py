@@ -32,10 +32,10 @@ from fedmpi.comm.start import load_world
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.signals import StopRequest
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
+from fedmpi.runs.signals import StopRequest
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
@@ -43,7 +43,7 @@ from fedmpi.store.reader import load_run
 if TYPE_CHECKING:
     from fedmpi.cli.progress import Console
     from fedmpi.comm.world import World
-    from fedmpi.engine.run import Job
+    from fedmpi.runs.run import Job
 
 
 _MOST_KEPT = 2**30
@@ -154,7 +154,7 @@ def _list_mode(suite: Suite) -> int:
 
 def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool, audit: int | None) -> int:
     for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
-        from fedmpi.engine.start import refuse_unequal  # imports torch
+        from fedmpi.runs.first_answers import refuse_unequal  # imports torch
 
         refuse_unequal(checked.case, checked.algorithm)
 
@@ -218,7 +218,7 @@ def _run_cases(
 ) -> int:
     """Run the cases that are not complete, on all ranks; a case that diverges does not keep the others."""
     from fedmpi.cli.progress import Console
-    from fedmpi.engine.run import Job
+    from fedmpi.runs.run import Job
 
     console = Console(sys.stdout)
     worst = 0
@@ -238,7 +238,7 @@ def _run_cases(
 
 def run_case(job: Job, world: World, console: Console, stop: StopRequest) -> int:
     """Run a case on all ranks; return 0, or the exit code of a case that diverged."""
-    from fedmpi.engine.run import run
+    from fedmpi.runs.run import run
 
     try:
         run(job, world, console, stop)

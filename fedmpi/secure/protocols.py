@@ -1,4 +1,4 @@
-"""The protocols by what the round engine asks of them: parties, sizes of messages, how uploads are added."""
+"""The protocols by what a round asks of them: parties, sizes of messages, how uploads are added."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
 from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.engine.aggregation import Plain, Rows
-from fedmpi.engine.buffers import Buffers
-from fedmpi.engine.exchange import RoundPlan
-from fedmpi.engine.hooks import Hooks
-from fedmpi.engine.splitting import Splitter
-from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.exchange.aggregation import Plain, Rows
+from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.group_models import RoundPlan
+from fedmpi.exchange.splitting import Splitter
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
 
 
 def rows(*values):
@@ -187,7 +187,7 @@ def split(algorithm, deltas, samples, group=None, candidates=(0,)):
         Rows(collectives, hosts, size),
     )
     splitter = Splitter(
-        collectives, plain, gathered, Hooks(algorithm, count, Whereabouts()).splits, np.array(samples)
+        collectives, plain, gathered, Hooks(algorithm, count, Position()).splits, np.array(samples)
     )
     plan = RoundPlan(group, exponent, flags, -1, -1, False, False)
     return splitter.run(plan, np.arange(count), dict(enumerate(deltas)), exponents)

@@ -9,15 +9,15 @@ import torch
 
 from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
 from fedmpi.algorithms.program import Nodes
+from fedmpi.client.node_outputs import nodes_of
+from fedmpi.client.torch_passes import counts_of
 from fedmpi.config.suite import CaseSettings
-from fedmpi.engine import rounds as engine_rounds
-from fedmpi.engine.node_outputs import nodes_of
-from fedmpi.engine.signals import StopRequest
-from fedmpi.engine.torch_passes import counts_of
 from fedmpi.errors import RankFailed
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape
 from fedmpi.registry.check import _Refused, build
+from fedmpi.runs import rounds as engine_rounds
+from fedmpi.runs.signals import StopRequest
 from tests.algorithms.programs import client_of
 
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from fedmpi.algorithms.fedsage_plus import FedSagePlus, FedSagePlusOptions
+from fedmpi.client.mender import Mender
 from fedmpi.config.suite import CaseSettings
-from fedmpi.engine.mender import Mender
-from fedmpi.engine.signals import StopRequest
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models import neighgen
 from fedmpi.registry.check import _Refused, build
+from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import PHASES
 
 SMALL = (

@@ -11,10 +11,10 @@ import pytest
 
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.analysis import energy, rows
+from fedmpi.client.constant import constants
 from fedmpi.config.locations import find
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.constant import constants
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.store.reader import load_run

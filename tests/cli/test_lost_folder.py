@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fedmpi.engine.clients import Client
+from fedmpi.client.client import Client
 from fedmpi.store import lines
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run

@@ -8,9 +8,9 @@ import h5py
 import numpy as np
 import pytest
 
-from fedmpi.engine import run_folder
-from fedmpi.engine.clients import Client
-from fedmpi.engine.mender import Mender
+from fedmpi.client.client import Client
+from fedmpi.client.mender import Mender
+from fedmpi.runs import run_folder
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.saved import newest, save

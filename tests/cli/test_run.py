@@ -11,9 +11,9 @@ from fedmpi.cli import sweep
 from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plan import Selection, plan_suite
 from fedmpi.cli.sweep import run_missing
+from fedmpi.client.client import Client
 from fedmpi.config import locations
 from fedmpi.config.suite import read
-from fedmpi.engine.clients import Client
 from fedmpi.store.identical import differences, rounds_digest
 from fedmpi.store.lock import FolderLock, state
 from fedmpi.store.reader import load_run

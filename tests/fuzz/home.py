@@ -121,7 +121,7 @@ def _good(ended: Ended, *codes: int) -> None:
 def stop_in_the_second_round() -> None:
     """Run the program and ask it to stop while it trains its second round."""
     from fedmpi.cli.main import main
-    from fedmpi.engine.clients import Client
+    from fedmpi.client.client import Client
 
     original = Client.train_locally
 

@@ -35,7 +35,7 @@ LOGIN = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.c
          "fedmpi.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes")  # fmt: skip
 """What the commands of a login node import: a child finds it loaded."""
 
-ENGINE = (*LOGIN, "fedmpi.engine.run", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
+ENGINE = (*LOGIN, "fedmpi.runs.run", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
           "sklearn.linear_model", "sklearn.metrics")  # fmt: skip
 """And what runs import. MPI, which no fork outlives, is started by the child."""
 
@@ -177,7 +177,7 @@ def _warm_up(modules: Sequence[str]) -> None:
     for name in modules:
         importlib.import_module(name)
     importlib.import_module("fedmpi.registry.algorithms").ALGORITHMS.known()
-    if "fedmpi.engine.run" in modules:
+    if "fedmpi.runs.run" in modules:
         importlib.import_module("fedmpi.kernels.vectors").warm_up()  # loads numba's tables
     typer.main.get_command = functools.cache(typer.main.get_command)
     with suppress(SystemExit), open(os.devnull, "w") as nothing, redirect_stdout(nothing):

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
-from fedmpi.engine.molecules import TARGETS, MoleculePasses
-from fedmpi.engine.optimizer import AdamState, descend
-from fedmpi.engine.torch_passes import TorchPasses
+from fedmpi.client.molecules import TARGETS, MoleculePasses
+from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.models.dropout import DropoutStreams

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from fedmpi.case.optimizers import AdamOptions
-from fedmpi.engine.optimizer import AdamState, descend
+from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology, pointers

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from fedmpi.client.torch_passes import TorchPasses, counts_of
 from fedmpi.datasets.egos import EgoOptions, ego_networks
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
-from fedmpi.engine.torch_passes import TorchPasses, counts_of
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import dense
 from fedmpi.models.dropout import DropoutStreams

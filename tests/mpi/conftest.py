@@ -22,8 +22,8 @@ def alone(tmp_path_factory, worker_id):
 
 def run_alone(root):
     from fedmpi.comm.world import World
-    from fedmpi.engine.run import run
-    from fedmpi.engine.signals import StopRequest
+    from fedmpi.runs.run import run
+    from fedmpi.runs.signals import StopRequest
     from tests.mpi.session import Silent, jobs
 
     for job in jobs(root).values():

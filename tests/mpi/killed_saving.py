@@ -22,9 +22,9 @@ from fedmpi.cli.options import Data  # noqa: E402
 from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
-from fedmpi.engine.checkpoints import Checkpoints  # noqa: E402
-from fedmpi.engine.run import Job, run  # noqa: E402
-from fedmpi.engine.signals import StopRequest  # noqa: E402
+from fedmpi.runs.checkpoints import Checkpoints  # noqa: E402
+from fedmpi.runs.run import Job, run  # noqa: E402
+from fedmpi.runs.signals import StopRequest  # noqa: E402
 from fedmpi.store import checkpoint  # noqa: E402
 
 sys.path.append(str(Path(__file__).parent.parent.parent))

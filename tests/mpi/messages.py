@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from fedmpi.benchmarks import federation
-from fedmpi.engine import clients
-from fedmpi.engine.signals import StopRequest
+from fedmpi.client.client import Client
 from fedmpi.registry.check import Checked
+from fedmpi.runs.signals import StopRequest
 
 
 class Recorder:
@@ -36,7 +36,7 @@ def messages_of_a_round(world, job, disturbed):
     """Return what this rank sends up to the evaluation if, after training, tensors are overwritten."""
     ready = federation.prepare(Checked(job.case, job.algorithm), job.source, world)
     rounds, recorder = ready.rounds, Recorder(world.comm)
-    original = clients.Client.train_locally
+    original = Client.train_locally
 
     def train(self, case, algorithm, round):
         done = original(self, case, algorithm, round)
@@ -50,8 +50,8 @@ def messages_of_a_round(world, job, disturbed):
         return evaluate_as_ever(*arguments)
 
     evaluate_as_ever, rounds._evaluator._score = rounds._evaluator._score, evaluate
-    clients.Client.train_locally = train
+    Client.train_locally = train
     world.collectives._comm = recorder
     rounds.run(0, stop=StopRequest(), checkpoint=False)
-    clients.Client.train_locally = original
+    Client.train_locally = original
     return recorder.sent, len(rounds.clients)

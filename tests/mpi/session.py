@@ -33,14 +33,14 @@ sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run a
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
 from fedmpi.cli.options import Data  # noqa: E402
 from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
+from fedmpi.client.client import Client  # noqa: E402
 from fedmpi.comm.selftest import check_collectives, check_device_buffers  # noqa: E402
 from fedmpi.comm.world import World, abort  # noqa: E402
 from fedmpi.config.suite import read  # noqa: E402
 from fedmpi.datasets.families import synthetic  # noqa: E402
-from fedmpi.engine import clients  # noqa: E402
-from fedmpi.engine.run import Job, run  # noqa: E402
-from fedmpi.engine.signals import StopRequest  # noqa: E402
 from fedmpi.errors import BadInput, Diverged, Interrupted  # noqa: E402
+from fedmpi.runs.run import Job, run  # noqa: E402
+from fedmpi.runs.signals import StopRequest  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
 from fedmpi.store.reader import load_run  # noqa: E402
 from tests.mpi.calls import (  # noqa: E402
@@ -225,14 +225,14 @@ def check_interruption(world, root, case):
     """A signal that only the last rank gets stops all ranks after the round, with a checkpoint."""
     job = jobs(root / f"interrupted-{case}")[case]
     if world.rank == world.size - 1:
-        original = clients.Client.train_locally
+        original = Client.train_locally
 
         def train(self, case, algorithm, round):
             if round == 1:
                 os.kill(os.getpid(), signal.SIGUSR1)
             return original(self, case, algorithm, round)
 
-        clients.Client.train_locally = train
+        Client.train_locally = train
     try:
         with StopRequest() as stop:
             run(job, world, Silent(), stop)
@@ -242,7 +242,7 @@ def check_interruption(world, root, case):
         raise AssertionError("was not interrupted")
     finally:
         if world.rank == world.size - 1:
-            clients.Client.train_locally = original
+            Client.train_locally = original
 
 
 class IsAskedLater(Silent):
@@ -262,7 +262,7 @@ def check_rank_0_may_be_asked_while_it_waits(world, root):
     job = jobs(root / "asked")["fedavg"]
     if world.size == 1:
         return
-    original, stop, slept = clients.Client.train_locally, StopRequest(), []
+    original, stop, slept = Client.train_locally, StopRequest(), []
 
     def train(self, case, algorithm, round):
         if round == 1 and not world.is_root and not slept:
@@ -270,7 +270,7 @@ def check_rank_0_may_be_asked_while_it_waits(world, root):
             time.sleep(1.0)
         return original(self, case, algorithm, round)
 
-    clients.Client.train_locally = train
+    Client.train_locally = train
     try:
         run(job, world, IsAskedLater(stop), stop)
     except Interrupted as error:
@@ -278,7 +278,7 @@ def check_rank_0_may_be_asked_while_it_waits(world, root):
     else:
         raise AssertionError("was not interrupted")
     finally:
-        clients.Client.train_locally = original
+        Client.train_locally = original
     if world.is_root:  # whose round lasts until all scores are there
         assert load_run(job.folder).measured("round_seconds")[1] > 1.0
 
@@ -404,7 +404,7 @@ def main(root: Path, mpi: str) -> None:
         raise RuntimeError("raised on purpose")
 
     if world.rank == world.size - 1:
-        clients.Client.train_locally = lambda *_: explode()
+        Client.train_locally = lambda *_: explode()
     run(job, world, Silent(), StopRequest())
 
 

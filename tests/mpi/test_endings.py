@@ -61,7 +61,7 @@ main()
 
 
 @pytest.mark.parametrize("ranks", [(0, 1, 2), (0,)])
-@pytest.mark.parametrize("module", ["fedmpi.cli.main", "fedmpi.comm.world", "fedmpi.engine.run"])
+@pytest.mark.parametrize("module", ["fedmpi.cli.main", "fedmpi.comm.world", "fedmpi.runs.run"])
 def test_ctrl_c_before_the_first_round_is_one_line_of_the_job(module, ranks, tiny_suite, tmp_path):
     """Before MPI starts, as it starts, and after; the other ranks may be elsewhere."""
     code = INTERRUPTED.format(module=module, ranks=ranks, suite=str(tiny_suite))

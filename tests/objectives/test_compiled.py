@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from fedmpi.client.unsupervised import UnsupervisedPasses
+from fedmpi.client.view_batches import CompiledBatches, TorchBatches
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.engine.unsupervised import UnsupervisedPasses
-from fedmpi.engine.view_batches import CompiledBatches, TorchBatches
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.colours import ColouredGraphs

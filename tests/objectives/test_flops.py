@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from fedmpi.client.unsupervised import UnsupervisedPasses
+from fedmpi.client.view_batches import TorchBatches, counts_of
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.engine.unsupervised import UnsupervisedPasses
-from fedmpi.engine.view_batches import TorchBatches, counts_of
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.models.dropout import DropoutStreams

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedmpi.engine.meter import Meter
-from fedmpi.engine.whereabouts import Whereabouts
+from fedmpi.exchange.meter import Meter
+from fedmpi.programs.position import Position
 from fedmpi.secure import lightsecagg, neighbours, secagg
 from fedmpi.secure.keys import AgreementKey
 from fedmpi.secure.lightsecagg import Code
@@ -24,7 +24,7 @@ SIZE = 7
 
 def meter_of(collectives):
     """Return what counts the steps of a secure sum."""
-    return Meter(collectives, Whereabouts(), tuple(SECURE_STEPS))
+    return Meter(collectives, Position(), tuple(SECURE_STEPS))
 
 
 @dataclass

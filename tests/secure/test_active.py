@@ -5,10 +5,10 @@ import pytest
 
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.world import World
-from fedmpi.engine.aggregation import Groups
-from fedmpi.engine.key_ring import KeyRing
-from fedmpi.engine.masked import Masked
 from fedmpi.errors import RankFailed
+from fedmpi.exchange.aggregation import Groups
+from fedmpi.exchange.key_ring import KeyRing
+from fedmpi.exchange.masked import Masked
 from fedmpi.secure import shamir
 from fedmpi.secure.active import CautiousClient, statement
 from fedmpi.secure.keys import SigningKey, Tampered

@@ -8,10 +8,10 @@ import pytest
 
 from fedmpi.analysis import figures as pictures
 from fedmpi.comm.world import World
-from fedmpi.engine.figures import MOST_CLIENTS, Figures
-from fedmpi.engine.key_ring import KeyRing
-from fedmpi.engine.masked import Masked
 from fedmpi.errors import BadInput
+from fedmpi.exchange.figures import MOST_CLIENTS, Figures
+from fedmpi.exchange.key_ring import KeyRing
+from fedmpi.exchange.masked import Masked
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.store.reader import load_run
 from tests.secure.sums import meter_of

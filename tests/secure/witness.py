@@ -13,8 +13,8 @@ from fedmpi.comm import launch
 launch.set_defaults(1)
 
 from fedmpi.__main__ import main  # noqa: E402
+from fedmpi.client import training  # noqa: E402
 from fedmpi.comm.reductions import Fixed32  # noqa: E402
-from fedmpi.engine import training  # noqa: E402
 from fedmpi.secure import lightsecagg, secagg, shamir  # noqa: E402
 from fedmpi.secure.keys import AgreementKey, SigningKey  # noqa: E402
 

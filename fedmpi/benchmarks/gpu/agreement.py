@@ -17,8 +17,8 @@ from fedmpi.comm.world import World
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.engine.signals import StopRequest
 from fedmpi.registry.check import Checked, check_suite
+from fedmpi.runs.signals import StopRequest
 
 LIMITS = {"forward": 1e-5, "gradient": 1e-4, "rounds": 1e-2}
 """Largest difference that counts as rounding, as a share of the largest value of the CPU."""

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from fedmpi.analysis.figures.style import caption
-from fedmpi.engine.privacy import EPSILON
 from fedmpi.errors import BadInput
+from fedmpi.exchange.privacy import EPSILON
 
 
 def run(record, privacy, accuracy, epsilon=None, seed=10):

@@ -1,0 +1,117 @@
+"""Batches of MVGRL with convolutions that are never trained: their output is computed once per graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from fedmpi.client.view_batches import Step, TorchBatches, counts_of
+from fedmpi.graphs.packed import Int
+from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.graphs.weighted import WeightedBatch
+from fedmpi.models.encoder import Encoding
+from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
+from fedmpi.objectives.flops import ObjectiveFlops
+from fedmpi.objectives.options import MvgrlOptions
+from fedmpi.objectives.unsupervised import Mvgrl, Views
+
+
+class FixedBatches(TorchBatches):
+    """`TorchBatches` that keep the convolutions' output: of nodes during a round, of graphs during the run.
+
+    The output depends on the graph alone, since the server's random convolutions never change. Rows of
+    nodes for the whole run would take as much memory as all else together.
+
+    Parameters
+    ----------
+    train, everything : ViewedGraphs
+        Training graphs, and all graphs of the client.
+    module : MvgrlEncoder
+        Without registered layers.
+    flops : ObjectiveFlops
+    device : torch.device or str
+    """
+
+    def __init__(
+        self,
+        train: ViewedGraphs,
+        everything: ViewedGraphs,
+        module: MvgrlEncoder,
+        flops: ObjectiveFlops,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(train, everything, Mvgrl(MvgrlOptions()), flops, device)
+        self._module = module
+        self._pair: PairEncoding | None = None
+        self._all: Views | None = None
+        self._spent = 0
+
+    def take(self, numbers: Int | None) -> Step:
+        """Return training graphs with the convolutions' output; None stands for all."""
+        if self._pair is None:
+            self._pair = _joined([pair for pair, _ in self._convolved(self._train)])
+        if numbers is None:
+            self._all = self._all or self._views(self._train)
+            return Step(replace(self._all, fixed=self._pair), None)
+        part = self._train.take(numbers)
+        nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
+        graphs = torch.from_numpy(numbers).to(self._device)
+        return Step(replace(self._views(part), fixed=_rows(self._pair, nodes, graphs)), numbers)
+
+    def end_round(self) -> None:
+        """Drop the rows of nodes."""
+        self._pair = None
+
+    @cached_property
+    def all_parts(self) -> list[Views]:
+        """Views that are embedded, without rows of nodes."""
+        parts = []
+        for pair, views in self._convolved(self._everything):
+            nothing = torch.zeros(0, device=self._device)
+            sums = (Encoding(nothing, each.graphs) for each in (pair.adjacency, pair.diffused))
+            parts.append(replace(views, fixed=PairEncoding(*sums)))
+        return parts
+
+    def step_flops(self, views: Views) -> int:
+        """Count the heads, and the convolutions since the last count."""
+        return self._flops.heads_and_bounds(counts_of(views)[0].counts).total + self._since()
+
+    def vectors_flops(self, views: Views) -> int:
+        """Count the head for graphs, and the convolutions since the last count."""
+        return self._flops.graph_heads(counts_of(views)[0].counts).total + self._since()
+
+    def _since(self) -> int:
+        spent, self._spent = self._spent, 0
+        return spent
+
+    @torch.no_grad()
+    def _convolved(self, graphs: ViewedGraphs) -> Iterator[tuple[PairEncoding, Views]]:
+        """Yield the convolutions' output, some graphs at a time, with their views."""
+        for part in graphs.parts():
+            views = self._views(part)
+            (first, other), adjacency, diffused = counts_of(views), views.adjacency, views.diffused
+            assert adjacency is not None and isinstance(diffused, WeightedBatch) and other is not None
+            self._spent += self._flops.convolutions(first, other, executed=True).total
+            yield self._module.convolve(adjacency, diffused), views
+
+
+def _rows(pair: PairEncoding, nodes: Tensor, graphs: Tensor) -> PairEncoding:
+    """Return the rows of some nodes and graphs."""
+    return PairEncoding(
+        *(Encoding(each.nodes[nodes], each.graphs[graphs]) for each in (pair.adjacency, pair.diffused))
+    )
+
+
+def _joined(parts: list[PairEncoding]) -> PairEncoding:
+    """Return the rows of all parts, in order."""
+    sides = zip(*((part.adjacency, part.diffused) for part in parts), strict=True)
+    return PairEncoding(
+        *(
+            Encoding(torch.cat([each.nodes for each in side]), torch.cat([each.graphs for each in side]))
+            for side in sides
+        )
+    )

@@ -1,0 +1,131 @@
+"""What a group's training leaves on a device, and what it is to each client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.client.group_steps import GroupRows
+from fedmpi.client.state import two_norm
+from fedmpi.graphs.transfer import Fetched
+from fedmpi.kernels.grouped_batches import HostBatch
+from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.models.outcome import Outcome
+
+Counts = Sequence[int]
+"""Graphs, nodes and directed edges."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a group's training left, on its way to the host.
+
+    Attributes
+    ----------
+    received, trained : float32 [k, length]
+        Parameters before and after; on the device, where MPI takes its memory.
+    gradients : float32 [k, length]
+        Of the last step of each client.
+    finite : bool [k]
+    outcomes : pair of [*]
+        Losses and hits of all steps.
+    """
+
+    received: Fetched | Tensor
+    trained: Fetched | Tensor
+    gradients: Fetched
+    finite: Fetched
+    outcomes: tuple[Fetched, Fetched]
+
+    @property
+    def rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Parameters before and after, and gradients; waits for the device."""
+        found = (self.received, self.trained, self.gradients)
+        received, trained, gradients = (
+            torch.from_numpy(each.get()) if isinstance(each, Fetched) else each for each in found
+        )
+        return received, trained, gradients
+
+
+def finite(rows: GroupRows) -> Tensor:
+    """Return whether each client's parameters and moments hold neither NaN nor infinity, bool [k]."""
+    matrices = (rows.parameters, rows.mean, rows.square)
+    if rows.parameters.device.type == "cpu":  # where torch's search for ends is slow
+        norms = [[two_norm(row) for row in each] for each in matrices]
+        return torch.isfinite(torch.tensor(norms)).all(dim=0)
+    return finite_ends(matrices)
+
+
+def finite_ends(matrices: tuple[Tensor, ...]) -> Tensor:
+    """Return whether the least and the largest number of each row of all matrices are finite, bool [k]."""
+    ends = [end for each in matrices for end in torch.aminmax(each, dim=1)]
+    return torch.isfinite(torch.stack(ends)).all(dim=0)
+
+
+def flops_of(flops: ModelFlops, counts: Counts, padded: Counts, *, training: bool) -> tuple[int, int]:
+    """Return the FLOPs of a client's passes, by model and as executed with padding.
+
+    Both are proportional to graphs, nodes and edges, so that one call serves the passes of a round.
+
+    Parameters
+    ----------
+    flops : ModelFlops
+    counts, padded : list of int
+        Graphs, nodes and directed edges of all passes together, without padding and with it.
+    training : bool
+    """
+    found = flops.training(GraphCounts(*counts)) if training else flops.forward(GraphCounts(*counts))
+    return found.total, flops.executed(GraphCounts(*padded), training=training, kernels="grouped")
+
+
+class Tally:
+    """Results of the steps of k clients; they stay on the device until they are fetched."""
+
+    def __init__(self, clients: int) -> None:
+        self.steps = [0] * clients
+        self._batches: list[HostBatch] = []
+        self._losses: list[Tensor] = []
+        self._hits: list[Tensor] = []
+
+    def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
+        """Take note of a step of k clients: losses and hits [k, B]."""
+        for place in batch.who:
+            self.steps[place] += 1
+        self._batches.append(batch)
+        self._losses.append(nats)
+        self._hits.append(hits)
+
+    def flops(self, of: ModelFlops) -> list[tuple[int, int]]:
+        """Return the FLOPs of each client's steps: see `flops_of`."""
+        who = np.concatenate([batch.who for batch in self._batches])
+        plain, padded = (np.zeros((len(self.steps), 3), np.int64) for _ in range(2))
+        np.add.at(plain, who, np.concatenate([batch.counts for batch in self._batches]))
+        np.add.at(padded, who, np.concatenate([batch.padded for batch in self._batches]))
+        both = zip(plain.tolist(), padded.tolist(), strict=True)
+        return [flops_of(of, *each, training=True) for each in both]
+
+    def on_their_way(self) -> tuple[Fetched, Fetched]:
+        """Return all losses and hits, bound for the host."""
+        losses, hits = (torch.cat([each.flatten() for each in of]) for of in (self._losses, self._hits))
+        return Fetched(losses), Fetched(hits)
+
+    def outcomes(self, found: tuple[Fetched, Fetched]) -> list[Outcome]:
+        """Return each client's outcome of all its steps; waits for the device."""
+        nats, hits = found[0].get().astype(np.float64), found[1].get().astype(np.uint8)
+        pieces: list[list[slice]] = [[] for _ in self.steps]
+        first = 0
+        for batch in self._batches:
+            for place, graphs in zip(batch.who, batch.counts[:, 0].tolist(), strict=True):
+                pieces[place].append(slice(first, first + graphs))
+                first += batch.sizes.graphs
+        return [Outcome(_joined(nats, each), _joined(hits, each)) for each in pieces]
+
+
+def _joined(values: npt.NDArray[Any], pieces: Sequence[slice]) -> npt.NDArray[Any]:
+    return np.concatenate([values[:0], *(values[each] for each in pieces)])

@@ -1,0 +1,288 @@
+"""The clients of a rank: how they are made, their common start, and their states by client id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.case.schema import Case
+from fedmpi.client.client import Client
+from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.federation import Federation, groups_of
+from fedmpi.client.fixed_batches import FixedBatches
+from fedmpi.client.groups import Alone, ClientGroup, Group
+from fedmpi.client.memory import MemoryLayout
+from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.molecules import TARGETS, MoleculePasses
+from fedmpi.client.optimizer import AdamState
+from fedmpi.client.passes import Passes
+from fedmpi.client.state import StateLayout, state_size
+from fedmpi.client.torch_passes import TorchPasses
+from fedmpi.client.trainee import Classifying
+from fedmpi.client.unsupervised import UnsupervisedPasses
+from fedmpi.client.view_batches import CompiledBatches, TorchBatches
+from fedmpi.comm.devices import choose
+from fedmpi.comm.world import World
+from fedmpi.graphs.mended import Generated, mended
+from fedmpi.graphs.packed import GraphSet
+from fedmpi.kernels.encoder import FastEncoder
+from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.kernels.molecules.fast import FastMolecules
+from fedmpi.kernels.networks import FastNetwork, fast_network
+from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.flat import FlatModel, SharedPart
+from fedmpi.models.mvgrl import MvgrlEncoder
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
+from fedmpi.objectives.unsupervised import Network, network_of
+from fedmpi.programs.hooks import Hooks
+
+Ints = npt.NDArray[np.int64]
+Row = npt.NDArray[np.float32]
+
+SERVER = 0
+"""Owner number of the server's initial model; client i initialises its own layers as owner i + 1."""
+
+
+class States:
+    """Constructs the clients of this rank, starts them from one model, saves and restores their states.
+
+    Attributes
+    ----------
+    clients : dict of int to Client
+        Hosted by this rank, ascending by id.
+    hosts : int64 [clients]
+        Rank of each client.
+    size, trained : int
+        Number of elements that travel, and of those of a model before the running statistics.
+    device : torch.device
+        Where this rank's models live.
+    messages, tells : MessageLayout
+        What each client sends as it is, and what all get.
+    """
+
+    def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
+        self._world = world
+        self.hosts = federation.hosts(case, world.workers(shared=case.shared))
+        self._shapes = federation.shapes
+        self.device = choose(case.device, world.local_rank)
+        self._models = {
+            shape: FlatModel(network_of(case.objective, case.model, shape), self.device)
+            for shape in set(federation.shapes)
+        }
+        self._task = federation.task
+        self._keeps_optimizer = case.optimizer.state == "kept"
+        self._keeps_last = case.objective.keeps_last_round
+        self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
+        self._optimizers: dict[tuple[Shape, str], AdamState] = {}
+        self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
+        self._encoders: dict[Shape, FastEncoder] = {}
+        self._population = federation.partition.population
+        self._pool: Classifying | None = None
+        self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
+        leaves = partial(algorithm.shares, share=case.share)
+        self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
+        classes = federation.shapes[0].classes
+        self.messages = MessageLayout(algorithm.messages(case.model, classes))
+        self.tells = MessageLayout(algorithm.tells(case.model, classes))
+        self._memory = {
+            shape: MemoryLayout.of(algorithm, model, self._shared[shape], case.share)
+            for shape, model in self._models.items()
+        }
+        self._algorithm, self._sends = algorithm, algorithm.sends
+        first = self._shared[federation.shapes[0]]
+        self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
+        self.clients = {
+            int(number): self._make(case, federation, int(number))
+            for number in np.flatnonzero(self.hosts == world.rank)
+        }
+        self.groups = self._groups(case, federation)
+
+    def _make(self, case: Case, federation: Federation, number: int) -> Client:
+        shape = self._shapes[number]
+        model, split = self._models[shape], federation.partition.clients[number]
+        shared, raw = self._shared[shape], federation.raws[split.dataset]
+        memory = self._memory[shape]
+        return Client(
+            id=number,
+            num_train=split.steps_of,
+            num_validation=len(split.examples(raw, "val")),
+            weight=int(federation.weights[number]),
+            passes=self._passes(case, federation, number),
+            model=model,
+            shared=shared,
+            row=model.initialise(case.seed, number + 1),
+            adam=self._adam(shape, "model", model.trained),
+            last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
+            memory=memory.at_start(self.device),
+            moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
+            incoming=self._vectors(shared),
+            sent=self._vectors(shared),
+            told=self._told(),
+            messages=self.messages,
+            algorithm=self._algorithm,
+            width=shape.width,
+        )
+
+    def _told(self) -> dict[str, torch.Tensor]:
+        """Return what the server tells before it told anything."""
+        messages = self.tells.messages.items()
+        return {name: torch.full(each.shape, torch.nan, device=self.device) for name, each in messages}
+
+    def _vectors(self, shared: SharedPart) -> dict[str, torch.Tensor]:
+        """Return zeros for each vector that travels behind the model."""
+        return {name: torch.zeros(shared.size, device=self.device) for name in self._sends}
+
+    def _adam(self, shape: Shape, name: str, size: int) -> AdamState:
+        if self._owns_moments or (shape, name) not in self._optimizers:
+            self._optimizers[shape, name] = AdamState(size, self.device)
+        return self._optimizers[shape, name]
+
+    def _groups(self, case: Case, federation: Federation) -> list[Group]:
+        """Return the hosted clients as they train: together where the kernels are "grouped"."""
+        if case.kernels != "grouped":
+            return [Alone(client) for client in self.clients.values()]
+        assert isinstance(case.model, GinOptions)  # the registry refused others
+        groups: list[Group] = []
+        for members in groups_of(self._shapes, case.group_size):
+            if members[0] in self.clients:  # a group is hosted by one rank
+                shape = self._shapes[members[0]]
+                model = self._models[shape]
+                groups.append(
+                    ClientGroup(
+                        [self.clients[number] for number in members],
+                        [federation.data(case, number) for number in members],
+                        GroupedGin(case.model, model.slots, model.length),
+                        federation.flops[shape],
+                    )
+                )
+        return groups
+
+    def _passes(self, case: Case, federation: Federation, number: int) -> Passes | None:
+        if case.kernels == "grouped":
+            return None
+        if not case.objective.supervised:
+            return self._unsupervised(case, federation, number)
+        if self._population is None:
+            return self._supervised(case, federation, number, *federation.data(case, number))
+        held_out = federation.held_out(case, number)
+        if self._pool is None:
+            self._pool = self._supervised(case, federation, number, federation.pool(case), held_out)
+            return self._pool
+        return self._pool.with_held_out(held_out)
+
+    def _supervised(
+        self, case: Case, federation: Federation, number: int, train: GraphSet, held_out: GraphSet
+    ) -> Classifying:
+        shape = self._shapes[number]
+        flops = federation.flops[shape]
+        if case.kernels == "compiled":
+            kernels = self._compiled(case, federation, shape)
+            if isinstance(kernels, FastMolecules):
+                return MoleculePasses(train, held_out, kernels, flops, self._task)
+            return CompiledPasses(train, held_out, kernels, flops)
+        return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
+
+    def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
+        shape, objective = self._shapes[number], case.objective.make()
+        model, flops = self._models[shape], federation.flops[shape]
+        by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
+        if case.kernels == "compiled":
+            encoder = self._encoder(case, shape)
+            network = Network.compiled(model, encoder, self._scratch)
+            compiled = CompiledBatches(*graphs, objective, flops, encoder)
+            return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
+        batches: TorchBatches
+        if isinstance(model.module, MvgrlEncoder) and not model.module.registered:
+            batches = FixedBatches(*graphs, model.module, flops, self.device)
+        else:
+            batches = TorchBatches(*graphs, objective, flops, self.device)
+        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
+
+    def _encoder(self, case: Case, shape: Shape) -> FastEncoder:
+        if shape not in self._encoders:
+            assert isinstance(case.model, GinEncoderOptions)  # the registry refused others
+            self._encoders[shape] = FastEncoder(case.model, self._models[shape], self._view_scratch)
+        return self._encoders[shape]
+
+    def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastNetwork | FastMolecules:
+        if shape in self._kernels:
+            return self._kernels[shape]
+        model, made = self._models[shape], self._kernels
+        if isinstance(case.model, FedGraphNNOptions):
+            made[shape] = FastMolecules(case.model, model, TARGETS[federation.task.labels])
+        else:
+            made[shape] = fast_network(case.model, model, self._scratch)
+        return made[shape]
+
+    def mend(self, case: Case, federation: Federation, generated: Mapping[int, Generated]) -> None:
+        """Give the hosted clients their parts of the graph with generated nodes."""
+        for number, client in self.clients.items():
+            parts = [mended(part, generated[number]) for part in federation.data(case, number)]
+            client.passes = self._supervised(case, federation, number, parts[0], parts[1])
+
+    def num_parameters(self) -> list[int]:
+        """Return the number of parameters of each client's model."""
+        return [self._models[shape].num_parameters for shape in self._shapes]
+
+    def start(self, seed: int) -> Row:
+        """Send the server's initial model to all; return its shared part, float32 [size].
+
+        The vectors that follow it are zero.
+        """
+        shape = self._shapes[0]
+        initial = np.zeros(self.size, np.float32)
+        if self._world.is_root:
+            row = self._models[shape].initialise(seed, SERVER)
+            initial[: self._shared[shape].size] = self._shared[shape].pack(row).cpu().numpy()
+        self._world.collectives.bcast(initial, kind="initial model")
+        for client in self.clients.values():
+            client.shared.unpack(torch.from_numpy(initial), client.row)
+            client.memory.start(client.row)
+        return initial
+
+    def layouts(self) -> list[StateLayout]:
+        """Return the layout of each client's state, hosted here or not."""
+        found = {shape: self._layout(shape) for shape in self._models}
+        return [found[shape] for shape in self._shapes]
+
+    def _layout(self, shape: Shape) -> StateLayout:
+        model, memory, kept = self._models[shape], self._memory[shape], self._keeps_optimizer
+        others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
+        others += model.length if self._keeps_last else 0
+        others += self.tells.nbytes // 4
+        moments = [model.trained, *memory.moments.values()] if kept else []
+        steps = model.length + 2 * model.trained if kept else None
+        return StateLayout(state_size(model.length, moments, others), model.length, steps)
+
+    def draw(self, seed: int, round: int) -> Ints | None:
+        """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""
+        if self._population is None:
+            return None
+        chosen = self._population.sampled(seed, round, len(self.hosts))
+        for number, client in self.clients.items():
+            client.drawn = self._population.drawn(int(chosen[number]))
+        return chosen
+
+    def saved(self) -> dict[int, Row]:
+        """Return the state of each hosted client."""
+        return {number: client.state(self._keeps_optimizer) for number, client in self.clients.items()}
+
+    def restore(self, states: Mapping[int, Row]) -> None:
+        """Take the hosted clients' states from a checkpoint."""
+        for number, client in self.clients.items():
+            client.restore(states[number], self._keeps_optimizer)
+
+    def group_models(self, group: Ints) -> dict[int, Row]:
+        """Return the models of the groups that this rank hosts members of.
+
+        A group's model is the shared part of any member's parameters between rounds.
+        """
+        models: dict[int, Row] = {}
+        for number, client in self.clients.items():
+            if int(group[number]) not in models:
+                models[int(group[number])] = client.received()
+        return models

@@ -1,0 +1,403 @@
+"""A client in one round, as its program sees it: `fedmpi.algorithms.program.Client`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.algorithms.base import round_half_up
+from fedmpi.algorithms.program import Change, Frozen, Message, Nodes, Term
+from fedmpi.case.schema import Case
+from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.data import ClientData
+from fedmpi.client.memory import Memories
+from fedmpi.client.molecules import MoleculePasses
+from fedmpi.client.node_outputs import Counted, mean_state_of, nodes_of
+from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.client.passes import Embedded, Embedding, Pass
+from fedmpi.client.torch_passes import TorchPasses
+from fedmpi.graphs.packed import Int, Topology
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import SharedPart
+from fedmpi.programs.hook_checks import Breach, scalar_like
+from fedmpi.programs.hooks import Hooks
+from fedmpi.seeds import Purpose, key, permutation
+
+Floats = npt.NDArray[np.float64]
+
+Classifying = CompiledPasses | MoleculePasses | TorchPasses
+"""Passes of supervised objectives."""
+
+Work = Pass | Embedded | Embedding | Counted
+"""What takes FLOPs beside the steps."""
+
+_FIRST_SAMPLED = 2**30
+"""Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Training graphs of a step: see `fedmpi.algorithms.program.Batch`.
+
+    Attributes
+    ----------
+    trainee : Trainee
+    prepared
+        As the kernels take it.
+    numbers : int64 [B] or None
+        Of the graphs; None: all of the client's.
+    streams : DropoutStreams or None
+        None: each pass has its own.
+    """
+
+    trainee: Trainee
+    prepared: Any
+    numbers: Int | None
+    streams: DropoutStreams | None
+
+    @property
+    def labels(self) -> Tensor:
+        """Labels of the graphs, on the model's device."""
+        return self.of(self.trainee.labels_there).to(self.trainee.model.device)
+
+    def of(self, rows: Tensor) -> Tensor:
+        """Return the graphs' rows of a table of all training graphs."""
+        return rows if self.numbers is None else rows[torch.from_numpy(self.numbers)]
+
+
+class Trainee:
+    """Verbs of a client that trains: see `fedmpi.algorithms.program.Client`.
+
+    Parameters
+    ----------
+    client : ClientData
+        Its workspace holds its parameters, as received.
+    case : Case
+    algorithm : Hooks
+    round : int
+        0-based.
+    received : float32 [shared], optional
+        Of a client that has trained in a group: its row is its model.
+
+    Attributes
+    ----------
+    done : list of Pass
+        What is reported of the training: the model's own passes.
+    work : list of Work
+        All other passes.
+    """
+
+    def __init__(
+        self, client: ClientData, case: Case, algorithm: Hooks, round: int, received: Tensor | None = None
+    ) -> None:
+        self._client, self._case, self._algorithm = client, case, algorithm
+        self.id, self.round, self.seed, self.samples = client.id, round, case.seed, client.num_train
+        self.lr, self.local_epochs = case.optimizer.lr, case.local_epochs
+        self.trained, self.trained_shared = client.model.trained, client.shared.trained
+        self.model: Tensor = client.model.parameters if received is None else client.row
+        self.received = client.shared.pack(client.row) if received is None else received
+        self.memory: Memories = client.memory
+        self.done: list[Pass] = []
+        self.work: list[Work] = []
+        self.width, self.finite = client.width, True
+        self.sent_numbers: dict[str, float] = {}
+        self.sent_arrays: dict[str, npt.NDArray[Any]] = {}
+        self._epoch = self._step = self._sampled = 0
+        self._last: Pass | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps that the model has taken."""
+        return sum(each.steps for each in self.done)
+
+    @property
+    def moved(self) -> Tensor:
+        """See `program.Client`."""
+        return self._client.shared.pack(self.model) - self.received
+
+    @property
+    def incoming(self) -> Mapping[str, Tensor | None]:
+        """See `program.Client`."""
+        return self._client.known
+
+    @property
+    def labels(self) -> Int:
+        """See `program.Client`."""
+        found: Int = self._embedding.training_labels
+        return found
+
+    @cached_property
+    def labels_there(self) -> Tensor:
+        """Labels of all training graphs."""
+        return torch.from_numpy(np.ascontiguousarray(self.labels))
+
+    def message(self, name: str) -> Message:
+        """See `program.Client`."""
+        return self._client.messages.messages[name]
+
+    def part(self, name: str) -> SharedPart:
+        """See `program.Client`."""
+        return self._client.memory.layout.parts[name]
+
+    def send(self, name: str, value: Any) -> None:
+        """See `program.Client`."""
+        if name in self._algorithm.numbers:
+            self.sent_numbers[name] = float(value)
+        elif name in self._client.messages.messages:
+            array = self._client.messages.checked(name, value)
+            self.finite = self.finite and (array.dtype.kind != "f" or bool(np.isfinite(array).all()))
+            self.sent_arrays[name] = array
+        else:
+            self._client.send(name, value)
+
+    def report(self) -> tuple[npt.NDArray[np.uint8], tuple[float, ...], bool]:
+        """Return the client's messages as bytes, its numbers, and whether something is not finite."""
+        if missing := [name for name in self._algorithm.numbers if name not in self.sent_numbers]:
+            raise Breach(f"sent no {missing[0]}: call client.send for it")
+        numbers = tuple(self.sent_numbers[name] for name in self._algorithm.numbers)
+        return self._client.messages.pack(self.sent_arrays), numbers, not self.finite
+
+    def batches(self, epochs: int | None = None) -> Iterator[Batch]:
+        """See `program.Client`."""
+        passes = self._client.loaded_passes
+        for _ in range(self.local_epochs if epochs is None else epochs):
+            for numbers in self._numbers():
+                yield Batch(self, passes.batch(numbers), numbers, self._streams())
+            passes.end_epoch()
+
+    def _numbers(self) -> Iterator[Int | None]:
+        """Yield the graphs of each batch of the next epoch."""
+        self._epoch += 1
+        return self._client.batch_numbers(self._case, self.round, self._epoch - 1)
+
+    def _streams(self) -> DropoutStreams:
+        """Return the dropout of the next step."""
+        self._step += 1
+        return DropoutStreams(self.seed, self.id, self.round, self._step - 1)
+
+    def sample(self, share: float) -> list[Batch]:
+        """See `program.Client`."""
+        order = permutation(key(self.seed, Purpose.MERGING, self.id, self.round), self.samples)
+        chosen = order[: max(1, round_half_up(share * self.samples))]
+        cuts, passes = range(0, len(chosen), self._case.batch_size), self._client.loaded_passes
+        parts = [chosen[cut : cut + self._case.batch_size] for cut in cuts]
+        return [Batch(self, passes.batch(numbers), numbers, None) for numbers in parts]
+
+    def gradient(self, batch: Batch, at: Tensor | None = None, *, reported: bool = False) -> Tensor:
+        """See `program.Client`."""
+        gradient = self._client.model.gradient
+        if at is None or at is self.model:
+            self._pass(batch, self.done)
+            return gradient
+        with self._loaded(at, keeps_gradient=not reported):
+            self._pass(batch, self.done if reported else self.work)
+            return gradient if reported else gradient.clone()
+
+    def loss(self) -> float:
+        """See `program.Client`."""
+        if self._last is None:
+            raise Breach("asked for the loss before any pass: take a gradient first")
+        return self._last.outcome.mean_loss
+
+    def _pass(self, batch: Batch, into: list[Any], term: Term | None = None) -> None:
+        """Run forward and backward at what the workspace holds."""
+        streams = batch.streams
+        if streams is None:
+            streams = DropoutStreams(self.seed, self.id, self.round, _FIRST_SAMPLED + self._sampled)
+            self._sampled += 1
+        if term is None:
+            self._last = self._client.loaded_passes.step(batch.prepared, streams)
+        else:
+            self._last = self._embedding.step(
+                batch.prepared, streams, lambda rows: scalar_like(term(batch, rows), rows)
+            )
+        into.append(self._last)
+        self._algorithm.goes_on()
+
+    @contextmanager
+    def _loaded(self, vector: Tensor, *, keeps_gradient: bool = True) -> Iterator[None]:
+        """Hold another model vector in the workspace; afterwards it has what happened to it."""
+        if vector.shape != self.model.shape:
+            raise Breach(f"used a vector [{len(vector)}] as a model, which is [{len(self.model)}]")
+        model, before = self.model.clone(), self._client.model.gradient.clone() if keeps_gradient else None
+        self.model.copy_(vector)
+        yield
+        vector.copy_(self.model)
+        self.model.copy_(model)
+        if before is not None:
+            self._client.model.gradient.copy_(before)
+
+    def run_epochs(
+        self,
+        vector: Tensor | None = None,
+        *,
+        epochs: int | None = None,
+        moments: str = "model",
+        change: Change | None = None,
+        frozen: Frozen | None = None,
+        term: Term | None = None,
+    ) -> None:
+        """See `program.Client`."""
+        change = change or self._algorithm.change
+        adam, still = self._moments(moments), self._frozen(frozen)
+        own = vector is None or vector is self.model
+        into: list[Any] = self.done if own else self.work
+        count = self.local_epochs if epochs is None else epochs
+        if own or vector is None:
+            self._run(count, into, adam, change, still, term)
+            return
+        with self._loaded(vector):
+            self._run(count, into, adam, change, still, term)
+
+    def _run(
+        self,
+        epochs: int,
+        into: list[Any],
+        adam: AdamState,
+        change: Change | None,
+        frozen: Tensor | None,
+        term: Term | None,
+    ) -> None:
+        """Train what the workspace holds."""
+        passes, options = self._client.loaded_passes, self._case.optimizer
+        if isinstance(passes, MoleculePasses) and change is None and frozen is None and term is None:
+            for _ in range(epochs):
+                batches = [passes.batch(numbers) for numbers in self._numbers()]
+                streams = [self._streams() for _ in batches]
+                into.append(passes.epoch(batches, streams, options, adam))
+                passes.end_epoch()
+                self._algorithm.goes_on()
+            return
+        for batch in self.batches(epochs):
+            self._pass(batch, into, term)
+            self._take(self.model, self._client.model.gradient, adam, change, frozen)
+
+    def embeddings(self, at: Tensor | None = None) -> Tensor:
+        """See `program.Client`."""
+        rows = []
+        with self._at(at):
+            for part in self._embedding.embedded():
+                self.work.append(part)
+                rows.append(torch.as_tensor(part.rows).clone())
+        return torch.cat(rows)
+
+    def training_loss(self, at: Tensor | None = None) -> float:
+        """See `program.Client`."""
+        with self._at(at):
+            found = self._classifying.evaluate_training()
+        self.work.append(found)
+        return found.outcome.mean_loss
+
+    def mean_embedding(self, at: Tensor | None = None) -> Floats:
+        """See `program.Client`."""
+        with self._at(at):
+            return self._noted(self._classifying.embed())
+
+    def nodes(self, at: Tensor | None = None) -> Nodes:
+        """See `program.Client`."""
+        with self._at(at):
+            return nodes_of(self._by_torch, self.work)
+
+    def mean_state(
+        self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
+    ) -> Floats:
+        """See `program.Client`."""
+        with self._at(at):
+            return self._noted(mean_state_of(self._by_torch, topology, features, self.model.device))
+
+    def _noted(self, found: Embedding) -> Floats:
+        self.work.append(found)
+        self.finite = self.finite and bool(np.isfinite(found.mean.astype(np.float32)).all())
+        return found.mean
+
+    def _at(self, vector: Tensor | None) -> AbstractContextManager[None]:
+        """Hold another model vector in the workspace, if there is another."""
+        return nullcontext() if vector is None or vector is self.model else self._loaded(vector)
+
+    @property
+    def _classifying(self) -> Classifying:
+        passes = self._client.loaded_passes
+        if not isinstance(passes, Classifying):
+            raise Breach("used a verb of supervised objectives: set needs_labels")
+        return passes
+
+    @property
+    def _by_torch(self) -> TorchPasses:
+        passes = self._client.loaded_passes
+        if not isinstance(passes, TorchPasses):
+            raise Breach(
+                "states of nodes are there under csr and reference: name the tasks of nodes in `tasks`"
+            )
+        return passes
+
+    @property
+    def _embedding(self) -> CompiledPasses | TorchPasses:
+        """The client's passes, which can embed graphs."""
+        passes = self._client.loaded_passes
+        if not isinstance(passes, CompiledPasses | TorchPasses):
+            raise Breach("used embeddings or labels, which these kernels do not give: set reads_embeddings")
+        return passes
+
+    def step(
+        self, vector: Tensor, gradient: Tensor, *, moments: str = "model", frozen: Frozen | None = None
+    ) -> None:
+        """See `program.Client`."""
+        change = self._algorithm.change if vector is self.model else None
+        self._take(vector, gradient, self._moments(moments), change, self._frozen(frozen))
+
+    def _moments(self, name: str) -> AdamState:
+        moments = self._client.moments
+        if name != "model" and name not in moments:
+            raise Breach(f"used moments {name}: moments() declares {', '.join(moments) or 'none'}")
+        return self._client.adam if name == "model" else moments[name]
+
+    def _frozen(self, frozen: Frozen | None) -> Tensor | None:
+        """Return the parameters that stay as they are, bool [trained]."""
+        if frozen is None:
+            return None
+        model = self._client.model
+        found = torch.zeros(model.trained, dtype=torch.bool, device=model.parameters.device)
+        for slot in model.slots:
+            found[slot.start : slot.stop] = frozen(slot.name)
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        """What `change` sees of the client's memory, and of what came with the model."""
+        return {**self.memory, **self.incoming}
+
+    def _take(
+        self,
+        vector: Tensor,
+        gradient: Tensor,
+        adam: AdamState,
+        change: Change | None,
+        frozen: Tensor | None,
+    ) -> None:
+        """Take one optimizer step; the gradient that is given stays as it is."""
+        options, shared = self._case.optimizer, self._client.shared
+        if change is not None:
+            gradient = gradient.clone()
+            part = shared.pack(gradient)
+            change(part, shared.pack(vector), self.received, self._known)
+            shared.unpack(part, gradient)
+        parameters, gradient = vector[: len(adam.mean)], gradient[: len(adam.mean)]
+        if parameters.shape != adam.mean.shape or gradient.shape != adam.mean.shape:
+            raise Breach(
+                f"took a step of a vector [{len(vector)}] by a gradient [{len(gradient)}], with moments "
+                f"[{len(adam.mean)}]"
+            )
+        if frozen is None:
+            descend(options, adam, parameters, gradient)
+            return
+        before = parameters.clone()
+        descend(options, adam, parameters, gradient.masked_fill(frozen, 0.0))
+        parameters.copy_(torch.where(frozen, before, parameters))

@@ -1,0 +1,173 @@
+"""Step 2 of a round: a rank trains the participants that it hosts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.case.schema import Case
+from fedmpi.client.client import Client, Training
+from fedmpi.client.deltas import Delta, on_host
+from fedmpi.client.groups import PendingTraining
+from fedmpi.client.state import two_norm
+from fedmpi.client.states import States
+from fedmpi.comm import reductions
+from fedmpi.programs.hooks import Hooks
+
+TRAINING = (
+    "samples",
+    "steps",
+    "train_loss",
+    "train_accuracy",
+    "delta_norm",
+    "gradient_norm",
+    "model_flops",
+    "exponent",
+    "finite",
+    "wall_s",
+    "cpu_s",
+)
+"""Columns of a client's training report, before the algorithm's own numbers."""
+
+FIGURES = 3
+"""Examples seen, sum of their losses in `LOSS_UNIT`, right predictions."""
+
+LOSS_UNIT = 2.0**-20
+"""What one stands for in a figure that is a sum of losses."""
+
+MOST = 2**60
+"""A figure is less."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Results of a rank's clients in a round.
+
+    Attributes
+    ----------
+    deltas : dict of client to float32 [shared]
+        Updates of the participants, or their models if the algorithm averages these.
+    rows : float64 [hosted clients, columns]
+        NaN for clients that did not train.
+    reports : uint8 [hosted clients * report size]
+        The clients' reports for the algorithm; 0 for clients that did not train.
+    executed_flops : int
+    figures : dict of client to list of float
+        What is summed over clients where no single value is recorded: see `FIGURES`.
+    """
+
+    deltas: dict[int, Delta]
+    rows: npt.NDArray[np.float64]
+    reports: npt.NDArray[np.uint8]
+    executed_flops: int
+    figures: dict[int, list[float]]
+
+
+def columns_of(algorithm: Hooks) -> tuple[str, ...]:
+    """Return the columns of a client's training report."""
+    return (*TRAINING, *algorithm.numbers)
+
+
+def _secret_columns(algorithm: Hooks) -> list[int]:
+    """Return the columns that say something of an update; groups that split need its norm."""
+    names = ["exponent"] if algorithm.splits else ["exponent", "delta_norm"]
+    return [TRAINING.index(name) for name in names]
+
+
+def heaviest(algorithm: Hooks, client: Client, weights: npt.NDArray[np.int64]) -> int:
+    """Return what a client's delta is multiplied by, at most; weights from reports are not known yet."""
+    return 1 if "weights" in algorithm.decides else max(client.weight, int(weights[client.id]))
+
+
+def train(
+    case: Case,
+    algorithm: Hooks,
+    states: States,
+    round: int,
+    participants: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.int64],
+    on_device: bool,
+) -> Trained:
+    """Train the hosted participants, one after another or group by group; deltas may stay on the device.
+
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    states : States
+        Clients that this rank hosts.
+    round : int
+        0-based.
+    participants : int64 [*]
+        Numbers of the round's clients, of all ranks.
+    weights : int64 [clients]
+        Aggregation weights of all clients.
+    on_device : bool
+        Leave deltas on the device instead of copying them to the host.
+    """
+    width = len(columns_of(algorithm))
+    rows = np.full((len(states.clients), width), np.nan)
+    reports = np.zeros((len(states.clients), states.messages.nbytes), np.uint8)
+    deltas, figures, executed = {}, {}, 0
+    chosen = set(participants.tolist())
+    places = {number: place for place, number in enumerate(states.clients)}
+    for pending in _started(case, algorithm, states, round, chosen):
+        for number, done in pending().items():
+            client, place = states.clients[number], places[number]
+            bound = heaviest(algorithm, client, weights)
+            deltas[number], row = _result(algorithm, client, done, bound, on_device)
+            rows[place] = [*row, *done.numbers]
+            if case.reduction.secret:
+                rows[place, _secret_columns(algorithm)] = np.nan
+            if case.record == "protocol":
+                losses = done.loss * done.samples / LOSS_UNIT
+                rows[place, [name != "finite" for name in TRAINING]] = np.nan
+                if not losses < MOST:  # no sum can hold it: the run has diverged
+                    rows[place, TRAINING.index("finite")] = losses = 0.0
+                figures[number] = [done.samples, losses, done.accuracy * done.samples]
+            reports[place] = done.report
+            executed += done.executed_flops
+    return Trained(deltas, rows, reports.reshape(-1), executed, figures)
+
+
+def _started(
+    case: Case, algorithm: Hooks, states: States, round: int, chosen: set[int]
+) -> Iterator[PendingTraining]:
+    """Yield for each group a call that returns its results.
+
+    Asynchronous groups are all started before the result of any is awaited.
+    """
+    waiting: list[PendingTraining] = []
+    for group in states.groups:
+        algorithm.where.client = min((c.id for c in group.clients if c.id in chosen), default=-1)
+        started = group.train(case, algorithm, round, chosen)
+        if group.asynchronous:
+            waiting.append(started)
+        else:
+            yield started
+    yield from waiting
+
+
+def _result(
+    algorithm: Hooks, client: Client, done: Training, heaviest: int, on_device: bool
+) -> tuple[Delta, list[float]]:
+    """Return a trained client's delta, or its model, and its row of the training table."""
+    after = done.trained
+    change = after - done.received
+    if client.sent:
+        change = torch.cat([change, *client.sent.values()])
+    kept = after if algorithm.averages_models else change
+    delta = kept if on_device else on_host(kept)
+    norm = two_norm(change[: client.shared.trained])
+    known = [done.loss, norm, *done.numbers]
+    finite = all(map(math.isfinite, known)) and done.finite
+    largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
+    exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
+    row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
+    row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
+    return delta, row

@@ -1,1 +1,0 @@
-"""The round loop: local training, collectives, server, evaluation, record."""

@@ -1,0 +1,292 @@
+"""From the participants' updates to the means of their groups: step 5 of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.case.reductions import Fixed32Options, ReductionOptions
+from fedmpi.client.deltas import Delta, Row, on_host
+from fedmpi.comm import reductions
+from fedmpi.comm.collectives import Collectives
+from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.dropouts import Step
+from fedmpi.exchange.meter import Meter
+from fedmpi.programs.capability_hooks import RowAggregate
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Weights = Ints | Floats
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups whose means are wanted; the same on every rank.
+
+    Attributes
+    ----------
+    group : int64 [clients]
+        Group of each client.
+    exponent : int64 [clients]
+        Largest exponent of the weighted deltas of group g at place g.
+    updater : dict of int to int
+        Rank that needs the mean of each group; these groups have participants.
+    divisor : float64 [clients] or None
+        What the sum of group g is divided by, at place g; by default the sum of its weights.
+    steps : int64 [clients] or None
+        The `Step` before which each client drops out; by default nobody does.
+    """
+
+    group: Ints
+    exponent: Ints
+    updater: Mapping[int, int]
+    divisor: Floats | None = None
+    steps: Ints | None = None
+
+    def members(self, group: int, participants: Ints) -> Ints:
+        """Return a group's participants, ascending."""
+        members: Ints = participants[self.group[participants] == group]
+        return members
+
+    def survivors(self, group: int, participants: Ints) -> Ints:
+        """Return the participants of a group that upload their updates, ascending."""
+        members = self.members(group, participants)
+        return members if self.steps is None else members[self.steps[members] > Step.UPLOAD]
+
+    def total(self, group: int, weights: Weights) -> float:
+        """Return what a group's sum is divided by; `weights` are those of its participants."""
+        return int(weights.sum()) if self.divisor is None else float(self.divisor[group])
+
+    def travelling(self, hosts: Ints) -> list[int]:
+        """Return the groups with members on other ranks than the one that updates them."""
+        return travelling(self.group, self.updater, hosts)
+
+
+def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int]:
+    """Return the groups with members on other ranks than the one that updates them.
+
+    `group` and `hosts` are int64 [clients], `updater` the rank by group.
+    """
+    return [g for g, rank in updater.items() if (hosts[group == g] != rank).any()]
+
+
+class Shares(Protocol):
+    """What participants add to their summands."""
+
+    def share(self, client: int, reduction: reductions.Fixed32) -> npt.NDArray[np.int32]:
+        """Return what a client adds, int32 [shared]."""
+
+
+class Aggregation(Protocol):
+    """Turns the participants' updates into means; a run uses one object of this protocol.
+
+    Its collectives count their bytes; time that is not communication belongs to phases of its own.
+
+    Attributes
+    ----------
+    secret : bool
+        Whether the server must not see a single client's update, even where one rank hosts the whole group.
+    survivors : dict of int to int
+        Updates in the mean of each group of the last call, on every rank; 0: the group has no mean.
+    """
+
+    @property
+    def survivors(self) -> dict[int, int]:
+        """See above."""
+
+    @property
+    def secret(self) -> bool:
+        """See above."""
+
+    @property
+    def upload_bytes(self) -> int:
+        """Bytes that a participant sends to have its update averaged."""
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """Return the means of the groups that this rank updates, float64 [shared] each (a collective call).
+
+        Parameters
+        ----------
+        groups : Groups
+        participants : int64 [k]
+        weights : int64 or float64 [clients]
+        deltas : mapping of client to float32 [shared or more]
+            Of the participants that this rank hosts; elements behind those of the means are left out.
+        """
+
+
+class Plain:
+    """Weighted means by the case's reduction.
+
+    Groups with members on other ranks than the one that updates them: one `Reduce` of all their sums.
+    The others are summed on their rank, by the same arithmetic.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    options : ReductionOptions
+    size : int
+        Elements of a mean.
+    buffers : Buffers
+    noise : Shares, optional
+        Added to each participant's summand; with "fixed32".
+    """
+
+    secret: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        collectives: Collectives,
+        hosts: Ints,
+        options: ReductionOptions,
+        size: int,
+        buffers: Buffers,
+        noise: Shares | None = None,
+    ) -> None:
+        self._collectives, self._hosts, self._options = collectives, hosts, options
+        self._size, self._buffers, self._noise = size, buffers, noise
+        self.survivors: dict[int, int] = {}
+
+    @property
+    def upload_bytes(self) -> int:
+        """See `Aggregation`; in single precision for every reduction."""
+        return 4 * self._size
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """See `Aggregation`; a group of which no update is left has no mean."""
+
+        def summed(group: int) -> tuple[Callable[[Any], Floats], Any]:
+            members, left = groups.members(group, participants), groups.survivors(group, participants)
+            total = groups.total(group, weights[members])
+            reduction = self._reduction(len(members), int(groups.exponent[group]), total)
+            kept = None if len(left) == len(members) else groups.total(group, weights[left])
+            return partial(reduction.decode, weight=kept), self._sum(reduction, left, weights, deltas)
+
+        self.survivors = {group: len(groups.survivors(group, participants)) for group in groups.updater}
+        left = {group: rank for group, rank in groups.updater.items() if self.survivors[group]}
+        means: dict[int, Floats] = {}
+        travelling = [group for group in groups.travelling(self._hosts) if group in left]
+        if travelling:
+            decoders, sums = zip(*map(summed, travelling), strict=True)
+            ready = self._buffers.ready(sums)
+            totals = self._collectives.reduce(ready, blocking=self._buffers.blocking, kind="sums")
+            if totals is not None:
+                for group, decode, total in zip(travelling, decoders, totals, strict=True):
+                    means[group] = decode(total)
+        for group, rank in left.items():
+            if rank == self._collectives.rank and group not in travelling:
+                decode, total = summed(group)
+                means[group] = decode(on_host(total))
+        return means
+
+    def _reduction(self, num_clients: int, exponent: int, total: float) -> reductions.Reduction:
+        clip = self._options.clip if isinstance(self._options, Fixed32Options) else None
+        return reductions.make(self._options.name, num_clients, exponent, total, clip)
+
+    def _sum(
+        self, reduction: reductions.Reduction, members: Ints, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> Any:
+        """Return this rank's share of a group's sum."""
+        total: Any = np.zeros(self._size, reduction.dtype)
+        if self._buffers.device is not None:
+            total = torch.from_numpy(total).to(self._buffers.device)
+        for member in members:
+            if int(member) in deltas:
+                delta, weight = deltas[int(member)][: self._size], weights[member].item()
+                self._collectives.note("update", delta, client=int(member))
+                if isinstance(delta, Tensor):
+                    total += reduction.encode_tensor(delta, weight)
+                else:
+                    reduction.add(delta, weight, total)
+                if self._noise is not None and isinstance(reduction, reductions.Fixed32):
+                    share = self._noise.share(int(member), reduction)
+                    total += torch.from_numpy(share).to(total.device) if isinstance(total, Tensor) else share
+        return total
+
+
+class Rows:
+    """Brings the updates of some clients to rank 0, in one `Gatherv`.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    size : int
+        Elements of an update that travel.
+    """
+
+    def __init__(self, collectives: Collectives, hosts: Ints, size: int) -> None:
+        self._collectives, self._hosts, self._size = collectives, hosts, size
+
+    def gather(self, clients: Ints, deltas: Mapping[int, Delta]) -> dict[int, Row] | None:
+        """Return the clients' updates, float32 [size] each, on rank 0; None elsewhere (a collective call).
+
+        Parameters
+        ----------
+        clients : int64 [k]
+        deltas : mapping of client to float32 [size or more]
+            Of those that this rank hosts, at least.
+        """
+        held = [clients[self._hosts[clients] == rank] for rank in range(self._collectives.size)]
+        mine = [on_host(deltas[int(n)])[: self._size] for n in held[self._collectives.rank]]
+        part = np.concatenate([np.empty(0, np.float32), *mine])
+        pieces = self._collectives.gatherv(part, [len(each) * self._size for each in held], kind="updates")
+        if pieces is None:
+            return None
+        rows = [row for piece in pieces for row in piece.reshape(-1, self._size)]
+        return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
+
+
+class RowMeans:
+    """Aggregates of `RowAggregate` in place of means, computed on rank 0 from all participants' updates.
+
+    Parameters
+    ----------
+    rows : Rows
+    algorithm : RowAggregate
+        Hooks of the capability.
+    size : int
+        Elements of a row.
+    meter : Meter
+    """
+
+    secret: ClassVar[bool] = False
+
+    def __init__(self, rows: Rows, algorithm: RowAggregate, size: int, meter: Meter) -> None:
+        self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter
+        self.survivors: dict[int, int] = {}
+
+    @property
+    def upload_bytes(self) -> int:
+        """See `Aggregation`."""
+        return 4 * self._size
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """See `Aggregation`."""
+        self.survivors = {group: len(groups.members(group, participants)) for group in groups.updater}
+        rows = self._rows.gather(participants, deltas)
+        if rows is None:
+            return {}
+        means: dict[int, Floats] = {}
+        with self._meter.phase("server"):
+            for group in groups.updater:
+                members = groups.members(group, participants)
+                table = np.stack([rows[int(client)] for client in members])
+                means[group] = self._algorithm.aggregate(table, weights[members].astype(np.int64))
+        return means

@@ -1,0 +1,219 @@
+"""Deltas to group models: steps 5 and 7 of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.client.deltas import Delta, Row, on_host
+from fedmpi.comm.collectives import Collectives
+from fedmpi.exchange.aggregation import Aggregation, Groups, Rows, Weights, travelling
+from fedmpi.exchange.buffers import Buffers
+from fedmpi.programs.hooks import Hooks
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """The server's decisions of a round, sent to every rank in one small broadcast.
+
+    Attributes
+    ----------
+    group : int64 [clients]
+        Group of each client.
+    exponent : int64 [clients]
+        Largest exponent of the weighted deltas of group g at place g.
+    split_candidates : int64 [clients]
+        1 at place g if group g may split in this round.
+    failed_client : int
+        First client whose result is not finite; -1 when all are.
+    lost_client : int
+        The same for the scores on the models of the round before.
+    checkpoint : bool
+        Whether the round ends with a checkpoint.
+    stop : bool
+        Whether the run ends after this round.
+    weights, divisor : float64 [clients] or None
+        Of algorithms that weigh by reports: weight of each participant, and at place g what the sum of
+        group g's weighted deltas is divided by.
+    steps : int64 [clients] or None
+        The `Step` before which each client drops out, which every rank knows; by default nobody does.
+    """
+
+    group: Ints
+    exponent: Ints
+    split_candidates: Ints
+    failed_client: int
+    lost_client: int
+    checkpoint: bool
+    stop: bool
+    weights: Floats | None = None
+    divisor: Floats | None = None
+    steps: Ints | None = None
+
+    def pack(self) -> Ints:
+        """Return the plan as one int64 vector [3 clients + 4], or with weights [5 clients + 4]."""
+        flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop)]
+        whole = [self.group, self.exponent, self.split_candidates, np.array(flags, np.int64)]
+        if self.weights is not None and self.divisor is not None:
+            whole = [self.weights.view(np.int64), self.divisor.view(np.int64), *whole]
+        return np.concatenate(whole)
+
+    @classmethod
+    def unpack(cls, message: Ints, num_clients: int) -> RoundPlan:
+        """Return the plan that `pack` made a vector of."""
+        cut = len(message) - (3 * num_clients + 4)
+        weights, divisor = message[:cut].view(np.float64).reshape(2, -1) if cut else (None, None)
+        message = message[cut:]
+        group, exponent, candidates = message[:-4].reshape(3, -1)
+        failed, lost, checkpoint, stop = message[-4:].tolist()
+        return cls(group, exponent, candidates, failed, lost, bool(checkpoint), bool(stop), weights, divisor)
+
+
+class Exchange:
+    """Group models on the ranks that need them, and their updates.
+
+    A group whose members live on several ranks is updated on rank 0, one on a single rank there, unless
+    the algorithm is `central`. New models go once to each rank that hosts members.
+
+    Attributes
+    ----------
+    models : dict of int to float32 [shared]
+        Model of each group that this rank hosts members of; rank 0 has all that it updates.
+    """
+
+    def __init__(
+        self,
+        collectives: Collectives,
+        hosts: Ints,
+        aggregation: Aggregation,
+        algorithm: Hooks,
+        size: int,
+        trained: int,
+        buffers: Buffers,
+    ) -> None:
+        self._collectives, self._hosts = collectives, hosts
+        self._aggregation, self._algorithm = aggregation, algorithm
+        self._size, self._trained, self._buffers = size, trained, buffers
+        self.models: dict[int, Delta] = {}
+
+    @property
+    def on_device(self) -> bool:
+        """Whether updates stay on the device until MPI takes them."""
+        return self._buffers.device is not None
+
+    @property
+    def client_bytes(self) -> tuple[int, int]:
+        """Bytes that a client's update takes on its way up, and its group's model on its way down."""
+        return self._aggregation.upload_bytes, 4 * self._size
+
+    def run(self, plan: RoundPlan, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]) -> None:
+        """Average the participants' deltas (or models) by group; update `models`.
+
+        Parameters
+        ----------
+        plan : RoundPlan
+        participants : int64 [k]
+        weights : int64 or float64 [clients]
+        deltas : mapping of client to float32 [shared]
+            Of the participants that this rank hosts.
+        """
+        updaters = self._updaters(plan.group, participants)
+        groups = Groups(plan.group, plan.exponent, updaters, plan.divisor, plan.steps)
+        for group, mean in self._aggregation.means(groups, participants, weights, deltas).items():
+            members = groups.members(group, participants)
+            if plan.weights is not None:  # running statistics move by their weighted mean
+                own = plan.weights[members]
+                mean[self._trained :] *= groups.total(group, own) / own.sum()
+            self._update(group, mean, self.survivors[group])
+        travelling = [group for group in groups.travelling(self._hosts) if self.survivors[group]]
+        if travelling:
+            self._distribute(travelling, plan)
+
+    @property
+    def survivors(self) -> dict[int, int]:
+        """Updates in the mean of each group with participants; 0: it has none, and its model stays."""
+        return self._aggregation.survivors
+
+    def restore(self, group: Ints, models: dict[int, Row]) -> None:
+        """Begin with the models of the groups that this rank hosts members of (a collective call).
+
+        Rank 0 gets those that it updates from the rank of each group's first member; none where a round
+        makes new ones of the participants' models alone.
+        """
+        self.models = {**models}
+        if self._algorithm.averages_models:
+            return
+        everybody = np.arange(len(group))
+        needed = travelling(group, self._updaters(group, everybody), self._hosts)
+        if not needed:
+            return
+        first = np.array([np.argmax(group == g) for g in needed], np.int64)
+        held = {int(n): models[int(group[n])] for n in first if int(group[n]) in models}
+        rows = Rows(self._collectives, self._hosts, self._size).gather(first, held)
+        for number, model in (rows or {}).items():
+            self.models[int(group[number])] = model
+
+    def _updaters(self, group: Ints, participants: Ints) -> dict[int, int]:
+        """Return the rank that updates each group with participants."""
+        updaters = {}
+        for number in np.unique(group[participants]).tolist():
+            hosts = self._hosts[group == number]
+            central = self._algorithm.central or (self._aggregation.secret and len(hosts) > 1)
+            updaters[number] = 0 if central or (hosts != hosts[0]).any() else int(hosts[0])
+        return updaters
+
+    def _update(self, group: int, mean: Floats, num_clients: int) -> None:
+        """Set a group's model from the mean of its members' updates, or of their models."""
+        present = np.zeros(self._size, np.float32)
+        if not self._algorithm.averages_models:
+            present = on_host(self.models[group])
+        self.models[group] = self._algorithm.update(present, mean, num_clients)
+
+    def regroup(self, before: Ints, after: Ints) -> None:
+        """Copy the model of a split group to its parts."""
+        for client in np.flatnonzero(before != after):
+            origin, group = int(before[client]), int(after[client])
+            if origin in self.models and group not in self.models:
+                self.models[group] = _copy(self.models[origin])
+
+    def _distribute(self, groups: list[int], plan: RoundPlan) -> None:
+        """Send each new row once to the ranks that host members: one Bcast if all need all, else Scatterv."""
+        needed = [
+            [g for g in groups if np.any(self._hosts[plan.group == g] == rank)]
+            for rank in range(self._collectives.size)
+        ]
+        mine = needed[self._collectives.rank]
+        if all(rows == groups for rows in needed[1:]):
+            nothing = np.empty(self._size, np.float32)
+            sent = [self.models[g] if self._collectives.is_root else nothing for g in groups]
+            ready = self._buffers.ready(sent)
+            rows = self._collectives.bcast(ready, blocking=self._buffers.blocking, kind="models")
+            mine = groups
+        else:
+            whole = None
+            if self._collectives.is_root:
+                whole = np.concatenate([self.models[g] for rows in needed for g in rows])
+            counts = [len(rows) * self._size for rows in needed]
+            place = None
+            if self._buffers.device is not None:
+                empty = torch.empty(len(mine) * self._size, device=self._buffers.device)
+                place = self._buffers.ready([empty])[0]
+            blocking = self._buffers.blocking
+            rows = self._collectives.scatterv(
+                whole, counts, np.float32, place, blocking=blocking, kind="models"
+            )
+            rows = rows.reshape(len(mine), self._size)
+        for group, row in zip(mine, rows, strict=True):
+            self.models[group] = _copy(row)
+
+
+def _copy(row: Delta) -> Delta:
+    return row.clone() if isinstance(row, Tensor) else row.copy()

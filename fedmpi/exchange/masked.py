@@ -1,0 +1,275 @@
+"""Means by secure aggregation: rank 0 learns the sum of a group's updates, and no update (docs/security.md).
+
+Each client has keys, masks and messages of its own, on whatever rank it lives. Sealed messages between
+clients go from rank to rank; to rank 0 go sums of masked vectors and what the protocol reveals.
+
+A client that drops out does nothing from its `Step` on. What the others miss of it, they would miss of a
+client that is gone; that ranks know beforehand who will be gone only tells them the lengths of messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.case.reductions import LightSecAggOptions, SecAggPlusOptions, SecureOptions
+from fedmpi.client.deltas import Delta, on_host
+from fedmpi.comm.collectives import Collectives
+from fedmpi.comm.reductions import Fixed32
+from fedmpi.errors import RankFailed
+from fedmpi.exchange.aggregation import Floats, Groups, Ints, Shares, Weights
+from fedmpi.exchange.key_ring import DEVIATES, KeyRing
+from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.party_messages import GroupSum, PartyMessages
+from fedmpi.secure.active import SIGNATURE_BYTES
+from fedmpi.secure.keys import Tampered
+from fedmpi.secure.neighbours import shuffled
+from fedmpi.secure.protocols import LightSecAgg, SecAgg, SecureSum
+from fedmpi.secure.roster import Refused, TooFew
+
+
+def protocol_of(options: SecureOptions, size: int) -> SecureSum:
+    """Return the protocol that a case asks for, for vectors of `size` elements."""
+    if isinstance(options, LightSecAggOptions):
+        return LightSecAgg(size, options.threshold, options.colluders)
+    degree = options.neighbours if isinstance(options, SecAggPlusOptions) else 0
+    return SecAgg(size, options.threshold, degree)
+
+
+class Masked:
+    """Weighted means whose sums equal those of "fixed32" bit for bit.
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    protocol : SecureSum
+    clip, size
+        Bound and number of the elements of an update.
+    keys : KeyRing
+    meter : Meter
+    announces : bool
+        Whether rank 0 tells the ranks who survived, and which sums it has; else nobody can drop out.
+    noise : Shares, optional
+        Added to each participant's summand.
+
+    Attributes
+    ----------
+    survivors : dict of int to int
+        See `Aggregation`.
+    """
+
+    secret: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        collectives: Collectives,
+        hosts: Ints,
+        protocol: SecureSum,
+        clip: float,
+        size: int,
+        keys: KeyRing,
+        meter: Meter,
+        *,
+        announces: bool,
+        noise: Shares | None = None,
+    ) -> None:
+        self._collectives, self._protocol = collectives, protocol
+        self._clip, self._size, self._keys, self._noise = clip, size, keys, noise
+        self._meter, self._announces = meter, announces
+        self._messages = PartyMessages(collectives, hosts, protocol)
+        self.survivors: dict[int, int] = {}
+
+    @property
+    def upload_bytes(self) -> int:
+        """See `Aggregation`: the masked vector alone."""
+        return 4 * self._size
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """See `Aggregation`. A group of which too few take part, or are left, has no mean.
+
+        Raises
+        ------
+        RankFailed
+            A client stops, because the server deviates from the protocol.
+        """
+        means: dict[int, Floats] = {}
+        together = [group for group in groups.updater if np.count_nonzero(groups.group == group) > 1]
+        self.survivors = dict.fromkeys(groups.updater, 0)
+        for group, rank in groups.updater.items():
+            if group not in together and len(left := groups.survivors(group, participants)):
+                self.survivors[group] = 1
+                if rank == self._collectives.rank:
+                    (member,) = left
+                    reduction = Fixed32(weights[member].item(), self._clip)
+                    means[group] = reduction.decode(self._summand(reduction, member, weights, deltas))
+        sums = self._sums(groups, together, participants, weights)
+        try:
+            with self._meter.step("shares"):
+                self._share(sums)
+            self._upload(sums, weights, deltas)
+            with self._meter.step("recovery"):
+                self._recover(sums)
+        except (Refused, Tampered, TooFew) as error:
+            raise RankFailed(f"{DEVIATES}: {error}") from None
+        self._conclude(sums)
+        for each in sums:
+            if each.total is not None:
+                kept = None
+                if len(each.survivors) < len(each.roster.members):
+                    kept = groups.total(each.group, weights[each.survivors])
+                means[each.group] = each.reduction.decode(each.total, kept)
+        return means
+
+    def _summand(
+        self, reduction: Fixed32, member: int, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> npt.NDArray[np.int32]:
+        delta = on_host(deltas[int(member)])[: self._size]
+        summand: npt.NDArray[np.int32] = reduction.encode(delta, weights[member].item())
+        if self._noise is not None:
+            summand += self._noise.share(int(member), reduction)
+        return summand
+
+    def _sums(
+        self, groups: Groups, together: Sequence[int], participants: Ints, weights: Weights
+    ) -> list[GroupSum]:
+        """Return the sums of groups with two participants or more; rank 0 draws the orders."""
+        with self._meter.step("keys"):
+            self._keys.begin()
+        orders = [shuffled(groups.members(group, participants).tolist()) for group in together]
+        if orders:
+            whole = np.array([n for order in orders for n in order], np.int64)
+            drawn = self._collectives.bcast(whole, kind="orders")
+            cuts = np.cumsum([len(order) for order in orders])[:-1]
+            orders = [part.tolist() for part in np.split(drawn, cuts)]
+        sums = []
+        for group, order in zip(together, orders, strict=True):
+            if len(order) > 1:
+                roster = self._protocol.roster(self._keys.run, self._keys.next_sum(), group, order)
+                reduction = Fixed32(groups.total(group, weights[list(roster.members)]), self._clip)
+                sums.append(GroupSum.of(group, roster, reduction, groups.steps))
+        return sums
+
+    def _share(self, sums: Sequence[GroupSum]) -> None:
+        """Let every client make its secrets and share them with its neighbours; rank 0 gets the vaults."""
+        sealed: dict[tuple[int, int, int], bytes] = {}
+        for each in sums:
+            for number in self._messages.hosted(each.sharers):
+                key = self._keys.own[number]
+                each.clients[number] = self._protocol.client(number, key, self._keys.public, each.roster)
+                if self._keys.signed:
+                    cautious = self._keys.cautious(each.clients[number], number, each.roster)
+                    each.clients[number] = each.cautious[number] = cautious
+                offered, each.offered[number] = each.clients[number].offer()
+                sealed |= {(each.group, number, other): offered[other] for other in offered}
+        received = self._messages.deliver(sums, sealed)
+        for each in sums:
+            for number, client in list(each.clients.items()):
+                near = each.roster.partners(number, each.sharers)
+                try:
+                    client.accept({other: received[each.group, other, number] for other in near})
+                except TooFew:  # it leaves, and so do others whose neighbours are as few
+                    del each.clients[number]
+        vaults = self._messages.to_server(
+            sums,
+            "vaults",
+            lambda each: each.sharers,
+            lambda each, n: self._protocol.vault_bytes(each.roster, n),
+            lambda each, n: each.offered[n],
+        )
+        for each in sums:
+            each.vaults = vaults[each.group]
+
+    def _upload(self, sums: Sequence[GroupSum], weights: Weights, deltas: Mapping[int, Delta]) -> None:
+        """Add the masked updates over clients and ranks, at rank 0."""
+        if not sums:
+            return
+        totals = np.zeros((len(sums), self._size), self._protocol.dtype)
+        with self._meter.step("masks"):
+            for each, total in zip(sums, totals, strict=True):
+                for number in self._messages.hosted(each.uploading):
+                    summand = self._summand(each.reduction, number, weights, deltas)
+                    upload = each.clients[number].upload(summand)
+                    self._collectives.note("upload", upload, client=number)
+                    if number in each.counted:
+                        self._protocol.add(upload, total)
+        with self._meter.step("upload"):
+            whole = self._collectives.reduce(totals, kind="masked sums")
+        for place, each in enumerate(sums):
+            each.total = None if whole is None else whole[place]
+
+    def _recover(self, sums: Sequence[GroupSum]) -> None:
+        """Lift the masks from the sums, at rank 0; those of which too few clients are left stay masked."""
+        self._announce(sums)
+        if sums and self._keys.signed:
+            self._confirm(sums)
+        answers = self._messages.to_server(
+            sums,
+            "answers",
+            lambda each: each.answering,
+            lambda each, n: self._protocol.answer_bytes(each.roster, n, each.sharers),
+            lambda each, n: each.clients[n].answer(each.survivors),
+        )
+        for each in sums if self._collectives.is_root else ():
+            server = self._protocol.server(each.roster, each.vaults)
+            try:
+                each.total = server.unmask(each.total, each.survivors, answers[each.group])
+            except TooFew:
+                each.total = None
+
+    def _announce(self, sums: Sequence[GroupSum]) -> None:
+        """Have rank 0 tell all clients whose uploads it adds."""
+        flags = [np.isin(each.roster.members, each.counted).astype(np.uint8) for each in sums]
+        if sums and self._announces:
+            whole = self._collectives.bcast(np.concatenate(flags), kind="survivors")
+            flags = np.split(whole, np.cumsum([len(one) for one in flags])[:-1])
+        for each, own in zip(sums, flags, strict=True):
+            each.survivors = [n for n, flag in zip(each.roster.members, own, strict=True) if flag]
+
+    def _confirm(self, sums: Sequence[GroupSum]) -> None:
+        """Have clients sign who survived, by the server's word, and check that the others did; rank 0 relays.
+
+        Where too few are left to sign, nobody answers.
+
+        Raises
+        ------
+        Refused, Tampered
+            A client stops, because it has not seen enough signatures under its list.
+        """
+        for each in sums:
+            if len(each.answering) < each.roster.threshold:
+                each.answering = []
+        signed = self._messages.to_server(
+            sums,
+            "signatures",
+            lambda each: each.answering,
+            lambda each, n: SIGNATURE_BYTES,
+            lambda each, n: each.cautious[n].sign(each.survivors),
+        )
+        signers = [(each, number) for each in sums for number in each.answering]
+        whole = np.empty((len(signers), SIGNATURE_BYTES), np.uint8)
+        for row, (each, number) in zip(whole, signers if self._collectives.is_root else (), strict=False):
+            row[:] = np.frombuffer(signed[each.group][number], np.uint8)
+        self._collectives.bcast(whole, kind="signatures")
+        relayed: dict[int, dict[int, bytes]] = {each.group: {} for each in sums}
+        for row, (each, number) in zip(whole, signers, strict=True):
+            relayed[each.group][number] = row.tobytes()
+        for each in sums:
+            for number in self._messages.hosted(each.answering):
+                each.cautious[number].confirm(relayed[each.group])
+
+    def _conclude(self, sums: Sequence[GroupSum]) -> None:
+        """Have rank 0 tell all which sums it has."""
+        has = np.array([each.total is not None for each in sums], np.uint8)
+        if sums and self._announces:
+            self._collectives.bcast(has, kind="sums there are")
+        else:
+            has[:] = 1
+        for each, there in zip(sums, has, strict=True):
+            self.survivors[each.group] = len(each.survivors) if there else 0

@@ -1,0 +1,196 @@
+"""Clipped updates, and noise that makes their means differentially private by client (docs/privacy.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.case.privacy import Clipped, Private
+from fedmpi.case.reductions import ClippedOptions
+from fedmpi.case.schema import Case
+from fedmpi.client.state import two_norm
+from fedmpi.comm.reductions import Fixed32
+from fedmpi.errors import BadInput
+from fedmpi.exchange.accountant import Accountant
+from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
+from fedmpi.seeds import Purpose
+from fedmpi.store.schema import Field
+
+if TYPE_CHECKING:  # what is refused before MPI starts must not import it
+    from fedmpi.client.deltas import Delta
+    from fedmpi.exchange.aggregation import Aggregation, Floats, Groups, Ints, Weights
+    from fedmpi.exchange.updates import Updates
+
+EPSILON = Field(
+    "epsilon",
+    ("round",),
+    "f8",
+    "1",
+    "privacy loss of the rounds so far at the case's delta, one client replaced by another",
+    "result",
+    "lower",
+)
+
+_BELOW = 1 - 2.0**-23
+"""Keeps the norm of a shortened update at most C when its elements are rounded to float32."""
+
+_STEPS = 4
+"""Least standard deviation of a participant's share of noise, in steps of the grid: the sum of shares is a
+discrete Gaussian but for exp(-16 pi^2), less than 1e-68."""
+
+_DEVIATIONS = 10
+"""Standard deviations of the noise for which a sum at a public exponent has room."""
+
+
+def fields_of(case: Case) -> tuple[Field, ...]:
+    """Return the fields of a record that privacy adds."""
+    return (EPSILON,) if isinstance(case.privacy, Private) else ()
+
+
+def deviation(case: Case, size: int, sampled: int) -> float:
+    """Return the standard deviation of the noise in a round's mean.
+
+    One client changes the mean by at most C / n; on a grid of step s, to which its summand of d elements
+    is rounded, by up to sqrt(d) s / 2 more.
+    """
+    assert isinstance(case.privacy, Private)
+    step = 0.0
+    if isinstance(case.reduction, ClippedOptions):
+        step = Fixed32(sampled, case.reduction.clip).step
+    return case.privacy.noise_multiplier * (case.privacy.clip / sampled + math.sqrt(size) * step / 2)
+
+
+def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str]) -> None:
+    """Raise BadInput where clipping cannot bound what is sent, or a sum has no room for the noise.
+
+    Parameters
+    ----------
+    case : Case
+    size : int
+        Shared parameters.
+    sampled : int
+        Participants of a round.
+    statistics : sequence of str
+        Names of shared running statistics.
+    """
+    privacy = case.privacy
+    if isinstance(privacy, Clipped) and statistics:
+        raise BadInput(
+            f'privacy "{privacy.name}": the running statistics {statistics[0]} would be sent as they are: '
+            'use algorithm = "fedbn", or a model without batch normalisation'
+        )
+    if isinstance(privacy, Private) and isinstance(case.reduction, ClippedOptions):
+        needed = _DEVIATIONS * deviation(case, size, sampled)
+        if needed > case.reduction.clip:
+            raise BadInput(
+                f"reduction.clip = {case.reduction.clip:g} leaves no room for the noise of {sampled} "
+                f"participants: it takes {needed:.3g} or more, or a smaller privacy.noise_multiplier"
+            )
+        steps = (
+            deviation(case, size, sampled) / Fixed32(sampled, case.reduction.clip).step / math.sqrt(sampled)
+        )
+        if privacy.distributed and steps < _STEPS:
+            raise BadInput(
+                f"reduction.clip = {case.reduction.clip:g} makes the grid too coarse for each participant's "
+                f"share of the noise ({steps:.2g} steps, {_STEPS} needed): choose a smaller one"
+            )
+
+
+class Privacy:
+    """Clipping and noise of a run.
+
+    Parameters
+    ----------
+    case : Case
+    size : int
+        Shared parameters.
+    num_clients, sampled : int
+        Of whom so many take part in each round.
+    is_root : bool
+        Whether this rank accounts for the privacy.
+    """
+
+    def __init__(self, case: Case, size: int, num_clients: int, sampled: int, *, is_root: bool) -> None:
+        self._options, self._seed, self._size, self._round = case.privacy, case.seed, size, 0
+        private = case.privacy if isinstance(case.privacy, Private) else None
+        self._accountant, self._deviation = None, 0.0
+        if private is not None:
+            self._deviation = deviation(case, size, sampled)
+        if private is not None and is_root:
+            multiplier, delta = private.noise_multiplier, private.delta
+            self._accountant = Accountant(multiplier, delta, num_clients, sampled)
+
+    @property
+    def central(self) -> bool:
+        """Whether the server adds noise."""
+        return isinstance(self._options, Private) and not self._options.distributed
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the participants do."""
+        return isinstance(self._options, Private) and self._options.distributed
+
+    def clip(self, round: int, updates: Updates) -> None:
+        """Begin a round: shorten the updates that are longer than the bound."""
+        self._round = round
+        if not isinstance(self._options, Clipped):
+            return
+        for client in updates.clients():
+            change = updates.change(client)
+            norm = two_norm(torch.from_numpy(change))
+            if norm > self._options.clip:
+                updates.replace(client, change.astype(np.float64) * (self._options.clip / norm * _BELOW))
+
+    def on_mean(self, group: int) -> Floats:
+        """Return the noise of a group's mean, float64 [size]."""
+        source = Uniforms(self._seed, Purpose.NOISE, self._round, group)
+        return self._deviation * gaussian(source, self._size)
+
+    def share(self, client: int, reduction: Fixed32) -> npt.NDArray[np.int32]:
+        """Return a participant's share of the noise in a sum, int32 [size], in steps of its grid."""
+        sigma = self._deviation / reduction.step / np.sqrt(reduction.total)
+        source = Uniforms(self._seed, Purpose.NOISE, self._round, client)
+        return discrete_gaussian(source, sigma, self._size).astype(np.int32)
+
+    def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
+        """Return the values of the record's field, on rank 0."""
+        if self._accountant is None:
+            return {}
+        return {EPSILON.name: np.array(self._accountant.epsilon(round + 1))}
+
+
+class Noisy:
+    """Means to which the server adds noise.
+
+    Parameters
+    ----------
+    means : Aggregation
+        Of clipped updates.
+    privacy : Privacy
+    """
+
+    def __init__(self, means: Aggregation, privacy: Privacy) -> None:
+        self._means, self._privacy = means, privacy
+        self.secret = means.secret
+
+    @property
+    def survivors(self) -> dict[int, int]:
+        """See `Aggregation`."""
+        return self._means.survivors
+
+    @property
+    def upload_bytes(self) -> int:
+        """See `Aggregation`."""
+        return self._means.upload_bytes
+
+    def means(
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+    ) -> dict[int, Floats]:
+        """See `Aggregation`."""
+        found = self._means.means(groups, participants, weights, deltas)
+        return {group: mean + self._privacy.on_mean(group) for group, mean in found.items()}

@@ -1,0 +1,1 @@
+"""How the hooks and programs of an algorithm are called and checked."""

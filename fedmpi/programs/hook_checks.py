@@ -1,0 +1,373 @@
+"""Checks of the values that hooks return; a check returns the value as the engine uses it, or raises.
+
+Plain functions of values, a few microseconds each; `fedmpi.programs.hooks` calls them where hooks are called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from fedmpi.algorithms.capabilities import Division
+from fedmpi.algorithms.program import Memory, Message, Size, Tensors
+from fedmpi.models.generator import Generator
+from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
+from fedmpi.store.stored import StoredField, in_words
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LARGEST_WEIGHT = 2**29 - 1
+"""A float32 times a weight up to it is exact in float64."""
+
+_WEIGHT_BITS = 29
+"""Significant bits of a weight that need not be whole, for the same reason."""
+
+_SMALLEST_WEIGHT = 2.0**-500
+"""Share of the largest weight below which a weight becomes 0, so that exponents stay in range."""
+
+LARGEST_REPORT = 2**31 - 1
+"""Bytes of a client's messages: what one message holds with any MPI."""
+
+_SERVER_ARRAYS = ("group",)
+"""Names in the server's file of a checkpoint that are the engine's."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+"""Of an array in a checkpoint: a file in an archive."""
+
+
+class Breach(Exception):
+    """What a hook returned is not what it must return; the text says what it is and what it must be."""
+
+
+def participants(value: Any, num_clients: int) -> Ints:
+    """Return who takes part, int64, ascending: at least one, each at most once."""
+    chosen = np.sort(_integers(value, None, "clients"))
+    if not len(chosen):
+        raise Breach("returned nobody: at least one client must train")
+    _within(chosen, num_clients, "client")
+    twice = chosen[1:][chosen[1:] == chosen[:-1]]
+    if len(twice):
+        raise Breach(f"returned client {twice[0]} twice")
+    return chosen
+
+
+def groups(value: Any, num_clients: int) -> Ints:
+    """Return the group of each client, int64 [clients], numbers from 0 to the number of clients less 1."""
+    numbers = _integers(value, num_clients, "groups")
+    _within(numbers, num_clients, "group")
+    return numbers
+
+
+def weights(value: Any, num_clients: int) -> Ints:
+    """Return the clients' weights as whole numbers, int64 [clients]; only their ratios count.
+
+    Others than whole numbers are scaled so that the largest has 29 bits, and rounded: sums of whole numbers
+    are exact.
+    """
+    given = np.asarray(value)
+    if (
+        given.dtype.kind == "f"
+        and given.shape == (num_clients,)
+        and not np.array_equal(given, np.rint(given))
+    ):
+        return _scaled(given.astype(np.float64))
+    whole = _integers(value, num_clients, "weights")
+    if whole.min() < 0 or whole.max() > LARGEST_WEIGHT:
+        wrong = int(np.flatnonzero((whole < 0) | (whole > LARGEST_WEIGHT))[0])
+        raise Breach(f"returned {whole[wrong]} for client {wrong}: a whole weight is 0 to {LARGEST_WEIGHT}")
+    if not whole.any():
+        raise Breach("returned 0 for every client")
+    return whole
+
+
+def _scaled(given: npt.NDArray[np.float64]) -> Ints:
+    """Return weights whose largest is `LARGEST_WEIGHT`; one above 0 stays above 0."""
+    if not np.isfinite(given).all() or given.min() < 0:
+        wrong = int(np.flatnonzero(~np.isfinite(given) | (given < 0))[0])
+        raise Breach(f"returned {given[wrong]} for client {wrong}: a weight is finite, and 0 or more")
+    scaled: Ints = np.maximum(np.rint(given / given.max() * LARGEST_WEIGHT), given > 0).astype(np.int64)
+    return scaled
+
+
+def averages(group: Ints, weights: Ints, chosen: Ints) -> None:
+    """Refuse weights that leave a group of this round's participants without any."""
+    active = group[chosen]
+    total = np.bincount(active, weights[chosen])[active]
+    if not total.all():
+        raise Breach(f"returned 0 for every participant of group {active[total == 0][0]}: it has no mean")
+
+
+def round_weights(found: Any, divisor: Any, num_clients: int) -> tuple[Floats, float]:
+    """Return a group's weights, rounded, and their divisor; both scaled so that the largest is about 1."""
+    if found.shape != (num_clients,) or found.dtype.kind not in "iuf":
+        raise Breach(f"gave weights {_described(found)}: they must be float64 [{num_clients}]")
+    if not np.isfinite(found).all() or found.min() < 0 or not found.any():
+        raise Breach(f"gave weights {found.tolist()}: they are finite, none below 0, and not all 0")
+    fraction, exponent = np.frexp(found.astype(np.float64))
+    largest = exponent[found > 0].max()
+    rounded = np.ldexp(np.rint(np.ldexp(fraction, _WEIGHT_BITS)), exponent - _WEIGHT_BITS - largest)
+    try:
+        scaled = float(np.ldexp(float(divisor), -largest))
+    except (TypeError, ValueError, OverflowError):
+        raise Breach(f"gave the divisor {_described(divisor)}: it must be a number") from None
+    if not 0 < scaled < np.inf:
+        raise Breach(f"gave the divisor {divisor!r}: it is above 0, finite, and in reach of the weights")
+    return np.where(rounded < _SMALLEST_WEIGHT, 0.0, rounded), scaled
+
+
+def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
+    """Return weights of clients' models in each other's means, float64 [k, k]; the sum of each row is 1."""
+    if not isinstance(value, np.ndarray) or value.shape != (count, count) or value.dtype.kind not in "iuf":
+        raise Breach(f"returned {_described(value)}: it must be float64 [{count}, {count}]")
+    found = value.astype(np.float64)
+    if not np.isfinite(found).all() or found.min() < 0:
+        raise Breach("returned weights that are not finite, or below 0")
+    totals = found.sum(axis=1, keepdims=True)
+    if not np.isfinite(totals).all() or not totals.all():
+        raise Breach("returned a row without a weight above 0, or too large to be summed")
+    shares: npt.NDArray[np.float64] = found / totals
+    return shares
+
+
+def generator(value: Any) -> Generator:
+    """Return the settings of a generator of missing neighbours."""
+    if not isinstance(value, Generator):
+        raise Breach(f"returned {type(value).__name__}: it must be a Generator")
+    return value
+
+
+def text(value: Any) -> str:
+    """Return a text."""
+    if not isinstance(value, str):
+        raise Breach(f"returned {value!r}: it must be a text")
+    return value
+
+
+def yes_or_no(value: Any) -> bool:
+    """Return an answer as bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise Breach(f"returned {value!r}: the answer is True or False")
+    return bool(value)
+
+
+def model(value: Any, size: int) -> npt.NDArray[np.float32]:
+    """Return a group's next model, float32 [shared]."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != (size,):
+        raise Breach(f"returned {_described(value)}: it must be float32 [{size}], as the model it was given")
+    return value
+
+
+def mean(value: Any, size: int) -> npt.NDArray[np.float64]:
+    """Return what stands for a group's mean, float64 [shared]."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != (size,):
+        raise Breach(f"returned {_described(value)}: it must be float64 [{size}]")
+    return value
+
+
+def rows(value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Return float32 rows of a shape."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != shape:
+        raise Breach(f"returned {_described(value)}: it must be float32 {list(shape)}")
+    return value
+
+
+def memory(value: Any, tensors: Tensors) -> dict[str, Memory]:
+    """Return what clients keep, by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, Memory) for each in value.values()):
+        raise Breach(f"returned {_described(value)}: it must be a table of Memory by name")
+    for name, each in value.items():
+        _size(each.size, f"memory {name}", tensors)
+        whole = each.start is None or (each.start == "model" and each.size == "model")
+        if not (whole or (isinstance(each.start, int | float) and math.isfinite(each.start))):
+            valid = 'a number, None, or "model" for a model'
+            raise Breach(f"returned memory {name} with start = {each.start!r}: {valid}")
+    return dict(value)
+
+
+def messages(value: Any) -> dict[str, Message]:
+    """Return declared messages, by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, Message) for each in value.values()):
+        raise Breach(f"returned {_described(value)}: it must be a table of Message by name")
+    for name, each in value.items():
+        sizes = isinstance(each.shape, tuple) and all(type(size) is int and size > 0 for size in each.shape)
+        if not sizes:
+            raise Breach(
+                f"returned {name} of the shape {each.shape!r}: it is a tuple of whole numbers above 0"
+            )
+        try:
+            kind = np.dtype(each.dtype).kind
+        except TypeError:
+            kind = "?"
+        if kind not in "fiu":
+            raise Breach(f'returned {name} of the type {each.dtype!r}: it is one of NumPy, such as "f4"')
+    if sum(each.nbytes for each in value.values()) > LARGEST_REPORT:
+        raise Breach(f"returned more than {LARGEST_REPORT} bytes")
+    return dict(value)
+
+
+def moments(value: Any, tensors: Tensors) -> dict[str, Size]:
+    """Return the sizes of further moments, by name."""
+    if not isinstance(value, Mapping):
+        raise Breach(f"returned {_described(value)}: it must be a table of sizes by name")
+    for name, size in value.items():
+        _size(size, f"moments {name}", tensors)
+    return dict(value)
+
+
+def _size(size: Any, what: str, tensors: Tensors) -> None:
+    if isinstance(size, tuple):
+        if strangers := [name for name in size if name not in tensors.names]:
+            raise Breach(f"returned {what} for {strangers[0]!r}, which is none of the model's tensors")
+        if not size:
+            raise Breach(f"returned {what} for no tensors: it must be one at least")
+    elif size not in ("model", "shared") and not (type(size) is int and size > 0):
+        raise Breach(f'returned {what} of the size {size!r}: it is "model", "shared", names, or a number')
+
+
+def like(value: Any, other: Any) -> Any:
+    """Return a vector of the type and shape of another; of torch."""
+    same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)
+    if not same:
+        raise Breach(f"returned {_described(value)}: it must be as the vectors it was given")
+    return value
+
+
+def classes(value: Any, count: int) -> Ints | None:
+    """Return the classes of held-out graphs, int64 [count]; None for none."""
+    if value is None:
+        return None
+    whole = getattr(value, "is_floating_point", lambda: True)
+    if getattr(value, "shape", ()) != (count,) or whole() or value.is_complex():
+        raise Breach(f"returned {_described(value)}: it must be a tensor of {count} classes, or None")
+    found: Ints = value.cpu().numpy().astype(np.int64)
+    return found
+
+
+def scalar_like(value: Any, other: Any) -> Any:
+    """Return a scalar of the type of a tensor, or None."""
+    if value is not None and not (
+        type(value) is type(other) and value.shape == () and value.dtype == other.dtype
+    ):
+        raise Breach(f"returned {_described(value)}: it must be a scalar of {other.dtype}, or None")
+    return value
+
+
+def split_candidates(value: Any, groups_now: Ints, took_part: npt.NDArray[np.bool_]) -> list[int]:
+    """Return the groups that may split, ascending; each has a member that took part."""
+    chosen = np.unique(_integers(value, None, "groups"))
+    strangers = np.setdiff1d(chosen, groups_now[took_part])
+    if len(strangers):
+        raise Breach(f"returned group {strangers[0]}, of which no client took part")
+    return [int(group) for group in chosen]
+
+
+def division(value: Any, members: Ints) -> Division:
+    """Return a group's parts; every member is in exactly one, and none is empty."""
+    if not isinstance(value, Division):
+        raise Breach(f"returned {_described(value)}: it must be a Division")
+    parts = tuple(_integers(part, None, "clients") for part in value.parts)
+    together = np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
+    if not np.array_equal(together, members) or not all(len(part) for part in parts):
+        raise Breach("returned parts in which not every member of the group is exactly once")
+    edges = np.asarray(value.weights)
+    if edges.shape != (len(members),) * 2 or edges.dtype.kind not in "fiu":
+        raise Breach(f"returned weights {_described(edges)}: they must be [{len(members)}, {len(members)}]")
+    return Division(parts, edges.astype(np.float64))
+
+
+def fields(value: Any) -> tuple[Field, ...]:
+    """Return the record's further fields, named apart from the common ones."""
+    if not isinstance(value, tuple) or not all(isinstance(field, Field) for field in value):
+        raise Breach(f"returned {_described(value)}: it must be a tuple of record fields")
+    taken = [field.name for field in (*RESULTS, *MEASUREMENTS)]
+    for field in value:
+        try:
+            StoredField.model_validate({**asdict(field), "axes": list(field.axes)})
+        except (ValidationError, TypeError) as error:
+            why = in_words(error) if isinstance(error, ValidationError) else str(error)
+            raise Breach(f"names a field that no record holds ({why})") from None
+        if field.name in taken:
+            raise Breach(f'names a field "{field.name}", which exists already')
+        taken.append(field.name)
+    return value
+
+
+def field_values(value: Any, known: Sequence[Field], num_clients: int) -> dict[str, npt.NDArray[Any]]:
+    """Return a round's values of the algorithm's own fields, by the fields' names, shapes and types."""
+    by_name = {field.name: field for field in known}
+    if not isinstance(value, Mapping):
+        raise Breach(f"returned {_described(value)}: it must be a dict of arrays by the names of its fields")
+    for name, array in value.items():
+        if name not in by_name:
+            raise Breach(f'returned "{name}", which fields() does not name')
+        shape = by_name[name].shape(axis_sizes(num_clients))
+        if not isinstance(array, np.ndarray) or array.shape != shape:
+            raise Breach(f'returned "{name}" as {_described(array)}: its shape must be {list(shape)}')
+        cast = array.astype(by_name[name].dtype)
+        if not np.array_equal(array, cast, equal_nan=array.dtype.kind == "f"):
+            raise Breach(f'returned "{name}" as {array.dtype}, which {by_name[name].dtype} cannot hold')
+    return dict(value)
+
+
+def state(value: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return what a checkpoint keeps of the server's state: arrays of numbers by name."""
+    if not isinstance(value, Mapping):
+        raise Breach(f"returned {_described(value)}: it must be a dict of arrays")
+    for name, array in value.items():
+        if not isinstance(name, str) or name in _SERVER_ARRAYS or not _NAME.fullmatch(name):
+            raise Breach(f"returned {name!r}, a name that is not free: choose another of letters and digits")
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+            raise Breach(f'returned "{name}" as {_described(array)}: it must be an array of numbers')
+    return dict(value)
+
+
+def digest(*values: Any) -> float:
+    """Return a hash of what a rank computed on its own; 52 bits, exact in float64."""
+    state_of = hashlib.blake2b(digest_size=8)
+    for value in values:
+        state_of.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+    return float(int.from_bytes(state_of.digest(), "little") >> 12)
+
+
+def _integers(value: Any, length: int | None, what: str) -> Ints:
+    """Return a vector of whole numbers, int64; floats that are whole count."""
+    try:
+        given = np.asarray(value)
+    except (ValueError, TypeError):
+        raise Breach(f"returned {type(value).__name__}: it must be a vector of {what}") from None
+    if given.size == 0 and length is None and given.ndim == 1:
+        return np.zeros(0, np.int64)
+    if given.ndim != 1 or (length is not None and len(given) != length) or given.dtype.kind not in "iuf":
+        size = "k" if length is None else length
+        raise Breach(f"returned {_described(given)}: it must be int64 [{size}]")
+    if given.dtype.kind == "f" and not (
+        np.isfinite(given).all() and (given == np.rint(given)).all() and np.abs(given).max() < 2**53
+    ):
+        raise Breach(f"returned {what} that are not whole numbers, such as {_fractional(given)}")
+    return given.astype(np.int64)
+
+
+def _fractional(values: npt.NDArray[Any]) -> float:
+    return float(values[~np.isfinite(values) | (values != np.rint(values)) | (np.abs(values) >= 2**53)][0])
+
+
+def _within(values: Ints, count: int, what: str) -> None:
+    if values.min() < 0 or values.max() >= count:
+        wrong = int(values[(values < 0) | (values >= count)][0])
+        raise Breach(f"returned {what} {wrong}: they are numbered 0 to {count - 1}")
+
+
+def _described(value: Any) -> str:
+    """Return type and shape of a value in a few words."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype} {list(value.shape)}"
+    return f"{value!r}"[:60] if value is None or isinstance(value, int | float) else type(value).__name__

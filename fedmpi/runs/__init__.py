@@ -1,0 +1,1 @@
+"""The loop and the life of a run: rounds, run folder, checkpoints, signals, watchdog."""

@@ -1,0 +1,160 @@
+"""The report of a round on rank 0: what the record has of it, from what the ranks gathered and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.case.schema import Case
+from fedmpi.client.federation import Federation
+from fedmpi.client.states import States
+from fedmpi.exchange import dropouts
+from fedmpi.exchange.attacks import Attackers
+from fedmpi.exchange.averaging import Averaging
+from fedmpi.exchange.dropouts import Step
+from fedmpi.exchange.messages import Gathered
+from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.neighbour_generation import Mended
+from fedmpi.exchange.privacy import Privacy
+from fedmpi.exchange.splitting import Findings
+from fedmpi.heterogeneity.agreement import domains_of
+from fedmpi.programs.hooks import Hooks
+from fedmpi.runs import rows as record_rows
+from fedmpi.runs.evaluation import Evaluator
+from fedmpi.store.schema import CLIENT_ID
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What rank 0 knows at the end of a round; arrays by field name, ready for the record.
+
+    `embeddings` are kept beside it, in rounds that ask for them; `notes` are lines for the user.
+    """
+
+    round: int
+    results: dict[str, npt.NDArray[Any]]
+    measurements: dict[str, npt.NDArray[Any]]
+    embeddings: dict[str, npt.NDArray[Any]]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a round came to.
+
+    Attributes
+    ----------
+    participants, working : int64 [k]
+        Those that were sampled, and of them those that trained.
+    before, after : int64 [clients]
+        Groups before and after the round.
+    trained, closing : Gathered
+        The training and the evaluation table.
+    findings : Findings
+        Of the splits.
+    steps : int64 [clients] or None
+        Step before which each client dropped out, where any may.
+    totals : sequence of int or None
+        Sums over participants, where no single client's figures are recorded.
+    sampled : int64 [places] or None
+        Clients of a population in this round.
+    recorded : dict of str to array
+        What the algorithm decided to record.
+    notes : tuple of str
+    """
+
+    participants: Ints
+    working: Ints
+    before: Ints
+    after: Ints
+    trained: Gathered
+    closing: Gathered
+    findings: Findings
+    steps: Ints | None
+    totals: Sequence[int] | None
+    sampled: Ints | None
+    recorded: dict[str, npt.NDArray[Any]]
+    notes: tuple[str, ...]
+
+
+class Reporter:
+    """Makes the reports of a run.
+
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    federation : Federation
+    states : States
+    averaging : Averaging
+    evaluator : Evaluator
+    attackers : Attackers
+    privacy : Privacy
+    meter : Meter
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        algorithm: Hooks,
+        federation: Federation,
+        states: States,
+        averaging: Averaging,
+        evaluator: Evaluator,
+        attackers: Attackers,
+        privacy: Privacy,
+        meter: Meter,
+    ) -> None:
+        self._case, self._algorithm, self._states = case, algorithm, states
+        self._exchange, self._client_means = averaging.exchange, averaging.client_means
+        self._evaluator, self._attackers = evaluator, attackers
+        self._privacy, self._meter = privacy, meter
+        self._num_clients = federation.num_clients
+        self._domains = domains_of(
+            [federation.raws[split.dataset].name for split in federation.partition.clients]
+        )
+
+    def report(self, round: int, found: Found, mended: Mended | None) -> RoundReport:
+        """Return a round as the record has it."""
+        task, closing = self._evaluator.task, found.closing
+        sent, down = self._exchange.client_bytes if self._algorithm.communicates else (0, 0)
+        traffic = sent + self._states.messages.nbytes, down + self._states.tells.nbytes
+        results = record_rows.results(found.trained, closing, found.after, found.working, traffic)
+        if found.steps is not None:
+            late = found.steps[found.working] <= Step.UPLOAD
+            results["client_bytes_up"][found.working[late]] -= sent
+        if self._case.record == "full":
+            results |= record_rows.by_client(task.fields, found.trained, closing)
+        else:
+            results |= record_rows.together(found.totals, self._evaluator.totals)
+        with self._meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
+            results |= task.rows(closing.flags)
+        results |= self._attackers.rows() | self._privacy.rows(round)
+        results |= {} if found.sampled is None else {CLIENT_ID.name: found.sampled}
+        if mended is not None:
+            mended.add_to(results, round)
+        results |= self._own_fields(found)
+        if found.steps is not None:
+            survivors = self._exchange.survivors
+            results |= dropouts.rows(found.steps, found.participants, found.after, survivors)
+        measured = record_rows.measurements(found.trained, self._case.link, traffic)
+        measured |= self._meter.table(closing.headers)
+        kept = round + 1 in self._case.evaluation.embeddings
+        embeddings = task.embeddings(closing.flags) if kept else {}
+        return RoundReport(round, results, measured, embeddings, found.notes)
+
+    def _own_fields(self, found: Found) -> record_rows.Rows:
+        """Return the values of the algorithm's own fields."""
+        fields = self._algorithm.fields()
+        values = record_rows.findings(fields, found.before, found.trained["delta_norm"], found.findings)
+        if self._client_means is not None:
+            values |= self._client_means.fields(fields, self._num_clients)
+        values |= found.recorded | record_rows.agreement(fields, found.after, self._domains)
+        self._algorithm.check_fields(values)
+        return values

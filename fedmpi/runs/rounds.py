@@ -1,0 +1,373 @@
+"""The round: train, report, decide, average, evaluate (the steps of docs/architecture.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.case.reductions import SecureOptions
+from fedmpi.case.schema import Case
+from fedmpi.client import training
+from fedmpi.client.deltas import Delta, on_host
+from fedmpi.client.federation import Federation
+from fedmpi.client.states import States
+from fedmpi.comm.world import World
+from fedmpi.errors import Diverged, TooFewLeft
+from fedmpi.exchange import dropouts
+from fedmpi.exchange.attacks import Attackers
+from fedmpi.exchange.averaging import Averaging
+from fedmpi.exchange.dropouts import Dropouts, Step
+from fedmpi.exchange.energy import Energy
+from fedmpi.exchange.group_models import RoundPlan
+from fedmpi.exchange.messages import ClientTable, Gathered
+from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.neighbour_generation import Mended, mend
+from fedmpi.exchange.planning import Planner
+from fedmpi.exchange.privacy import Privacy
+from fedmpi.exchange.splitting import Findings
+from fedmpi.exchange.updates import Updates
+from fedmpi.programs.hook_checks import digest
+from fedmpi.programs.hooks import Hooks
+from fedmpi.runs import evaluation
+from fedmpi.runs.checkpoints import Saved
+from fedmpi.runs.evaluation import Evaluator
+from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
+from fedmpi.runs.reporting import Found, Reporter, RoundReport
+from fedmpi.runs.signals import StopRequest
+from fedmpi.store.schema import SECURE_STEPS
+
+Ints = npt.NDArray[np.int64]
+
+
+class Rounds:
+    """Runs rounds on this rank's clients.
+
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    world : World
+    federation : Federation
+        All clients.
+    states : States
+        Those that this rank hosts.
+    energy : Energy, optional
+        Measured where it is given.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        algorithm: Hooks,
+        world: World,
+        federation: Federation,
+        states: States,
+        energy: Energy | None = None,
+    ) -> None:
+        self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
+        self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
+        self.names = [split.name for split in federation.partition.clients]
+        self.group = algorithm.groups(federation.num_clients)
+        algorithm.begin(states.trained, federation.num_clients)
+        algorithm.where.names = self.names
+        steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
+        self.meter = Meter(world.collectives, algorithm.where, steps, energy)
+        self._dropouts = Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
+        self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
+        sampled = len(algorithm.participants(case.seed, 0, federation.num_clients, case.participation))
+        population = federation.partition.population
+        clients = federation.num_clients if population is None else population.size
+        self._privacy = Privacy(case, states.trained, clients, sampled, is_root=world.is_root)
+        averaging = Averaging(
+            case, algorithm, world, states, self.meter, self._privacy, announces=self._dropouts.possible
+        )
+        self.exchange, self._client_means = averaging.exchange, averaging.client_means
+        self._splitter = averaging.splitter(federation.weights)
+        layouts = states.messages, states.tells
+        self._planner = Planner(case, algorithm, layouts, federation.weights, self.weights)
+        sizes = np.full(federation.num_clients, states.messages.nbytes, np.int64)
+        self._training = ClientTable(
+            world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
+        )
+        self._figures = averaging.figures(training.FIGURES)
+        scored = averaging.figures(evaluation.FIGURES)
+        self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
+        self._reporter = Reporter(
+            case,
+            algorithm,
+            federation,
+            states,
+            averaging,
+            self._evaluator,
+            self._attackers,
+            self._privacy,
+            self.meter,
+        )
+        self._totals: list[int] | None = None
+        self._mended: Mended | None = None
+        self._sampled: Ints | None = None
+
+    def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Raise Unfit unless `begin` can take these arrays of a checkpoint's server; on rank 0."""
+        refuse_unfit_server(arrays, self.server_state())
+
+    def refuse_unfit_states(self, states: Mapping[int, npt.NDArray[np.float32]]) -> None:
+        """Raise Unfit unless `begin` can take these states of the hosted clients."""
+        refuse_unfit_states(states, self.states.layouts())
+
+    def begin(self, saved: Saved | None) -> None:
+        """Start all clients from the server's model, or from a checkpoint."""
+        self.meter.start_count()  # what the ranks asked each other before belongs to no round
+        initial = self.states.start(self.case.seed)
+        if saved is not None:
+            self.states.restore(saved.states)
+            self._restore_server(saved.server)
+        if self.algorithm.communicates and saved is not None:
+            self.exchange.restore(self.group, self.states.group_models(self.group))
+        elif self.algorithm.communicates:
+            mine = range(len(self.names)) if self.world.is_root else self.clients
+            self.exchange.models = {int(self.group[number]): initial.copy() for number in mine}
+
+    def _restore_server(self, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
+        """Take the groups from a checkpoint on every rank, the algorithm's state on rank 0."""
+        if arrays is not None:
+            self.group = np.asarray(arrays["group"], np.int64)
+            if self.algorithm.server:
+                self.algorithm.server.restore(arrays)
+        self.world.collectives.bcast(self.group, kind="groups")
+
+    def mend(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Mended | None:
+        """Mend the clients' parts of a graph before the first round, if the algorithm does.
+
+        Parameters
+        ----------
+        federation : Federation
+            All clients.
+        stop : StopRequest
+            Ends the phase.
+        again : bool, optional
+            The run goes on from a checkpoint: round 1 has the phase's seconds already.
+        """
+        if self.algorithm.mending is None:
+            return None
+        settings, collectives = self.algorithm.mending.generator(), self.world.collectives
+        with self.meter.before_rounds("wait", counted=not again):
+            mended = mend(
+                self.case,
+                settings,
+                collectives,
+                federation,
+                self.states,
+                self.meter,
+                stop.raise_if_requested,
+            )
+        self._mended = mended
+        self.meter.executed_flops += self._mended.executed_flops
+        return self._mended
+
+    def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
+        """Run one round; it decides from this rank's `stop` and rank 0's `checkpoint` for all ranks.
+
+        A stop that is requested while the rank trains counts for this round.
+
+        Raises
+        ------
+        Diverged
+            On every rank, when a participant's loss or update is not finite.
+        RankFailed
+            On this rank or on all: a hook of the algorithm returned an invalid value.
+        TooFewLeft
+            On every rank, if the case asks for it.
+        """
+        self.algorithm.begin_round(round, is_root=self.world.is_root)
+        self._sampled = self.states.draw(self.case.seed, round)
+        participants = self.algorithm.participants(
+            self.case.seed, round, len(self.names), self.case.participation
+        )
+        steps = self._dropouts.of(round) if self._dropouts.possible else None
+        working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
+        trained = self._train(round, working)
+        gathered = self._reported(stop, participants, trained)
+        plan = replace(self._decide(round, gathered, working, checkpoint), steps=steps)
+        if plan.lost_client >= 0:
+            raise self._diverged(round - 1, plan.lost_client)
+        if plan.failed_client >= 0:
+            raise self._diverged(round, plan.failed_client)
+        before = self.group
+        plan, findings = self._split(plan, participants, trained.deltas, gathered)
+        decided = self._planner.decided
+        if self._client_means is not None and decided is not None and decided.mixed is not None:
+            self._client_means.weigh(decided.mixed, participants)
+        self._average(plan, participants, trained.deltas)
+        self._tell()
+        notes = self._lost_sums(plan, participants)
+        if self._figures is not None:
+            with self.meter.phase("communicate"):
+                self._totals = self._figures.sums(participants, trained.figures)
+        closing = self._evaluator.run(round, working)
+        if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
+            self._refuse_lost_scores(round)
+        report = None
+        if gathered is not None and closing is not None and self._evaluator.lost < 0:
+            found = Found(
+                participants=participants,
+                working=working,
+                before=before,
+                after=self.group,
+                trained=gathered,
+                closing=closing,
+                findings=findings,
+                steps=steps,
+                totals=self._totals,
+                sampled=self._sampled,
+                recorded={} if decided is None else decided.recorded,
+                notes=notes,
+            )
+            report = self._reporter.report(round, found, self._mended)
+        return plan, report
+
+    def _train(self, round: int, working: Ints) -> training.Trained:
+        """Train this rank's participants; attackers and clipping then alter what they send (step 2)."""
+        with self.meter.phase("train"):
+            on_device = self.exchange.on_device
+            trained = training.train(
+                self.case, self.algorithm, self.states, round, working, self.weights, on_device
+            )
+            self.meter.executed_flops += trained.executed_flops
+            self._alter(round, working, trained)
+        return trained
+
+    def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
+        """Gather what the clients report of their training on rank 0 (step 3)."""
+        with self.meter.phase("wait"):
+            header = [float(stop.requested), digest(participants)]
+            gathered = self._training.gather(header, trained.rows, trained.reports, "training")
+        if gathered is not None:
+            gathered.headers[0, 0] = float(stop.requested)  # rank 0 may have been asked while it waited
+            self.algorithm.check_agreement(gathered.headers[:, 1])
+        return gathered
+
+    def _lost_sums(self, plan: RoundPlan, participants: Ints) -> tuple[str, ...]:
+        """Return a line for each group that lost its sum to dropouts; end the run if the case asks for it."""
+        if plan.steps is None:
+            return ()
+        lines = dropouts.lost_sums(plan.steps, participants, plan.group, self.exchange.survivors)
+        lines = [f"round {self.algorithm.where.round + 1}: {line}" for line in lines]
+        options = self.case.reduction
+        if lines and isinstance(options, SecureOptions) and options.below_threshold == "stop":
+            raise TooFewLeft(f'{lines[0]}; below_threshold = "stop" ends the run')
+        return tuple(lines)
+
+    def _alter(self, round: int, participants: Ints, trained: training.Trained) -> None:
+        """Let attackers send what they want, then clip."""
+
+        def received(client: int) -> npt.NDArray[np.float32]:
+            model: npt.NDArray[np.float32] = on_host(self.exchange.models[int(self.group[client])])
+            return model
+
+        places = {number: place for place, number in enumerate(self.clients)}
+        updates = Updates(
+            trained,
+            places,
+            self.states.trained,
+            received if self.algorithm.averages_models else None,
+            lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
+        )
+        with self.meter.phase("communicate"):  # attackers may wait for each other
+            self._attackers.strike(round, participants, updates)
+        self._privacy.clip(round, updates)
+
+    def _diverged(self, round: int, client: int) -> Diverged:
+        return Diverged(
+            f"round {round + 1}: client {self.names[client]} has a NaN or infinite loss or update"
+        )
+
+    def _refuse_lost_scores(self, round: int) -> None:
+        """Raise Diverged on every rank when a client's loss on the new models is NaN or infinite.
+
+        Where nothing is saved after a round, the next round's plan carries the error instead.
+        """
+        verdict = self.world.collectives.bcast(np.array([self._evaluator.lost], np.int64), "verdict")
+        if verdict[0] >= 0:
+            raise self._diverged(round, int(verdict[0]))
+
+    def _decide(
+        self, round: int, gathered: Gathered | None, participants: Ints, checkpoint: bool
+    ) -> RoundPlan:
+        """Make the round's plan on rank 0 and broadcast it (step 4)."""
+        message = np.empty(self._planner.size, np.int64)
+        if gathered is not None:
+            with self.meter.phase("server"):
+                lost = self._evaluator.lost
+                plan = self._planner.plan(
+                    round, self.group, gathered, participants, lost=lost, checkpoint=checkpoint
+                )
+                message = plan.pack()
+        with self.meter.phase("communicate" if self.world.is_root else "wait"):
+            self.world.collectives.bcast(message, "plan")
+        return RoundPlan.unpack(message, len(self.names))
+
+    def _split(
+        self,
+        plan: RoundPlan,
+        participants: Ints,
+        deltas: dict[int, Delta],
+        gathered: Gathered | None,
+    ) -> tuple[RoundPlan, Findings]:
+        """Split the groups that the criterion selects; the parts start from the group's model."""
+        findings = Findings()
+        if self._splitter is not None:
+            exponents = None
+            if gathered is not None:
+                exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
+            with self.meter.phase("server" if self.world.is_root else "wait"):
+                needed = deltas if plan.split_candidates.any() else {}
+                held = {number: on_host(delta) for number, delta in needed.items()}
+                plan, findings = self._splitter.run(plan, participants, held, exponents)
+            self.exchange.regroup(self.group, plan.group)
+        self.group = plan.group
+        return plan, findings
+
+    def _average(self, plan: RoundPlan, participants: Ints, deltas: dict[int, Delta]) -> None:
+        """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
+        if not self.algorithm.communicates:
+            return
+        if plan.weights is None:
+            self.algorithm.check_averages(plan.group, self.weights, participants)
+        with self.meter.phase("communicate"):
+            weights = self.weights if plan.weights is None else plan.weights
+            self.exchange.run(plan, participants, weights, deltas)
+            models: dict[int, torch.Tensor] = {}
+            of_client: dict[int, torch.Tensor] = {}
+            for number in self.clients:
+                group = int(plan.group[number])
+                if "groups" in self.algorithm.decides and not self.exchange.survivors[group]:
+                    continue  # the group is new: there is no model before, and its clients keep their own
+                if group not in models:
+                    models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)
+                of_client[number] = models[group]
+            for clients in self.states.groups:
+                clients.receive(of_client)
+
+    def _tell(self) -> None:
+        """Send to all clients what the algorithm tells them; where it is NaN they keep what they have."""
+        for name, message in self.states.tells.messages.items():
+            decided, array = self._planner.decided, np.empty(message.shape, np.float32)
+            if decided is not None:
+                array[...] = decided.told[name]
+            with self.meter.phase("communicate" if self.world.is_root else "wait"):
+                self.world.collectives.bcast(array, "told")
+            new = torch.from_numpy(array).to(self.states.device)
+            for client in self.clients.values():
+                held = client.told[name]
+                held.copy_(torch.where(torch.isnan(new), held, new))
+
+    def server_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
+        own = self.algorithm.server.state() if self.algorithm.server else {}
+        return {"group": np.asarray(self.group, np.int64), **own}

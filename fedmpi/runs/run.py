@@ -1,0 +1,294 @@
+"""One case from data to finished record."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.schema import Case
+from fedmpi.client.federation import Federation, assemble, deal, load
+from fedmpi.client.states import States
+from fedmpi.client.warm_up import warm_up, warm_up_anew
+from fedmpi.clock import Stopwatch
+from fedmpi.comm.collectives import NAMES
+from fedmpi.comm.selftest import check_device_buffers
+from fedmpi.comm.world import World
+from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.source import DataSource
+from fedmpi.datasets.views import view_of
+from fedmpi.errors import BadInput, Diverged, Interrupted, TooFewLeft
+from fedmpi.exchange.energy import find as find_energy
+from fedmpi.exits import exits_raised
+from fedmpi.graphs import jit
+from fedmpi.metrics.metric import Metric
+from fedmpi.partition.table import PartitionTable
+from fedmpi.partition.table import describe as describe_partition
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
+from fedmpi.runs.facts import digests_of, facts_of, fields_of, stored_partition
+from fedmpi.runs.first_answers import check_start
+from fedmpi.runs.notices import notices_of, remarks_of
+from fedmpi.runs.reporting import RoundReport
+from fedmpi.runs.rounds import Rounds
+from fedmpi.runs.run_folder import Opening, RunFolder
+from fedmpi.runs.signals import StopRequest
+from fedmpi.runs.watchdog import Watchdog
+from fedmpi.store.provenance import collect
+from fedmpi.store.transcript import Transcript
+
+
+class Observer(Protocol):
+    """Callbacks of a front end; called on rank 0 only."""
+
+    def begin(
+        self,
+        case: Case,
+        metrics: tuple[Metric, ...],
+        table: PartitionTable,
+        opening: Opening,
+        facts: dict[str, Any],
+    ) -> None:
+        """Show what is known before the first round: data, partition and record are ready.
+
+        Parameters
+        ----------
+        case : Case
+        metrics : tuple of Metric
+            By which the run is judged; the headline first.
+        table : PartitionTable
+            Clients with their numbers of graphs.
+        opening : Opening
+            The first round to compute, and how the run folder was opened.
+        facts : dict
+            Machine, placement of clients and datasets, as the provenance records them.
+        """
+
+    def round(self, report: RoundReport) -> None:
+        """Show a recorded round."""
+
+    def note(self, text: str) -> None:
+        """Show a line to the user."""
+
+
+_PATIENCE_S = 3.0
+"""Seconds of compilation after which the user gets a line about it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A case with its algorithm and its places: what `run` needs beside the ranks."""
+
+    case: Case
+    algorithm: Algorithm
+    folder: Path
+    source: DataSource
+    resume: bool
+    checkout: dict[str, Any]
+    """Git state of the source, asked for before MPI started."""
+    audit: int | None = None
+    """Bytes of rank 0's messages that the audit keeps beside their digests; None: no audit."""
+
+
+def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
+    """Run or continue one case; a collective call.
+
+    Parameters
+    ----------
+    job : Job
+    world : World
+    observer : Observer
+        Shows progress to the user; called on rank 0 only.
+    stop : StopRequest
+        Set by signals; the run then stops after the round.
+
+    Raises
+    ------
+    BadInput
+        On every rank: data, partition or run folder cannot be used.
+    Diverged
+        On every rank: a client's loss or update is not finite.
+    Interrupted
+        A signal asked to stop: on every rank, after a round and its checkpoint, or on one rank, in a phase
+        before the rounds or where it stands still.
+    RankFailed
+        A hook of the algorithm returned what it must not, or stands still.
+    """
+    where = Position()
+    transcript = None if job.audit is None else Transcript(lambda: where.round, job.audit)
+    world.collectives.listener = transcript
+    try:
+        with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world):
+            _run(job, world, observer, stop, where, transcript)
+    finally:
+        world.collectives.listener = None
+
+
+def _run(
+    job: Job,
+    world: World,
+    observer: Observer,
+    stop: StopRequest,
+    where: Position,
+    transcript: Transcript | None,
+) -> None:
+    case = job.case
+    world.agree(partial(_set_arithmetic, case))
+    world.agree(partial(_prepare, job))
+    federation, table = world.together(lambda: _federation(job))
+    hooks = Hooks(job.algorithm, federation.num_clients, where)
+    with RunFolder(case, job.folder, world, where, transcript) as run_folder:
+        check_start(case, hooks, federation, world)
+        digests = digests_of(case, job.source, federation) if world.is_root else {}
+        partition = stored_partition(federation, table, digests) if world.is_root else {}
+        task = federation.task
+        energy = find_energy(case, world)
+        fields = (*fields_of(case, hooks, federation), *energy.fields)
+        opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
+        if opening.first_round >= case.rounds:
+            if world.is_root:
+                observer.note(opening.notice)
+            return
+        _compile(case, world, observer)
+        states = world.together(partial(States, case, hooks, world, federation))
+        _test_buffers(case, world, states, observer)
+        rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
+        saved = run_folder.find_checkpoint(rounds)
+        if saved is not None:
+            opening = replace(opening, first_round=saved.rounds, from_checkpoint=True)
+        if opening.first_round >= case.rounds:  # killed after its last checkpoint
+            run_folder.finish("complete")
+            return
+        rounds.begin(saved)
+        mended = _mend(rounds, federation, stop, observer, again=saved is not None)
+        del saved  # the clients hold it now
+        if world.is_root:
+            hooks.warm_up()
+            task.warm_up()
+        remarks = remarks_of(case, hooks, table) if world.is_root else []
+        known = {"energy": energy.describe(), "datasets": digests, "remarks": remarks}
+        facts = {**facts_of(case, world, federation, states, hooks), **mended, **known}
+        del federation  # with it all data but what the hosted clients hold
+        provenance = collect(facts, job.checkout) if world.is_root else {}
+        stop.begin()
+        if transcript is not None:
+            transcript.begin(world.size, facts["rank_of_client"])
+        run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
+        if world.is_root:
+            observer.begin(case, task.metrics, table, opening, facts)
+            workers = world.workers(shared=case.shared)
+            for line in notices_of(case, hooks, job.source, workers, table, facts):
+                observer.note(line)
+            if opening.notice:
+                observer.note(opening.notice)
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
+            _loop(rounds, run_folder, stop, observer, opening.first_round)
+
+
+def _set_arithmetic(case: Case) -> None:
+    """Fix the arithmetic of processor and torch for the whole run."""
+    torch.set_num_threads(case.threads)
+    torch.set_deterministic_debug_mode("error")  # its other name imports torch's compiler: 1 to 2 s
+    # Else torch writes NaN into every new tensor, up to 9 % of a round.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    for kind in (np.float32, np.float64):
+        np.finfo(kind)  # kept by NumPy, which warns when it looks for subnormal numbers and finds none
+    flushed = case.subnormals == "flushed"
+    if not torch.set_flush_denormal(flushed) and flushed:
+        raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
+
+
+def _mend(
+    rounds: Rounds, federation: Federation, stop: StopRequest, observer: Observer, *, again: bool
+) -> dict[str, Any]:
+    """Mend the clients' parts of a graph, if the algorithm does; return what the provenance says of it."""
+    name, is_root = rounds.algorithm.name, rounds.world.is_root
+    if rounds.algorithm.mending is not None and is_root:
+        observer.note(f"{name}: clients mend their parts of the graph before round 1")
+    mended = rounds.mend(federation, stop, again=again)
+    if mended is None:
+        return {}
+    if is_root:
+        nodes = int(mended.nodes.sum())
+        observer.note(f"{name}: generated {nodes:,} nodes in {mended.seconds:.0f} s")
+    return {"mending_seconds": mended.seconds}
+
+
+def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:
+    """Test MPI on device memory, where the case uses it."""
+    if case.reduction.buffers == "host":
+        return
+    if world.is_root:
+        observer.note('testing device buffers; if the run ends here, use reduction.buffers = "host"')
+    line = world.together(partial(check_device_buffers, world, states.device))
+    if world.is_root:
+        observer.note(line)
+
+
+def _compile(case: Case, world: World, observer: Observer) -> None:
+    """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
+    watch, saved = Stopwatch(), jit.num_saved()
+    text = f"preparing the kernels of {case.model.name}: the first time on a machine it can take some minutes"
+    notice = threading.Timer(_PATIENCE_S, observer.note, [text])
+    notice.daemon = True
+    if world.is_root:
+        notice.start()
+    try:
+        world.agree(partial(warm_up_anew, case))
+    finally:
+        notice.cancel()
+    if world.is_root and jit.num_saved() > saved:
+        observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
+    world.together(partial(warm_up, case))
+
+
+def _prepare(job: Job) -> None:
+    """Bring data, and the view that the objective asks for, into the cache."""
+    job.source.prepare(job.case.dataset.name)
+    if job.case.objective.view is not None:
+        for raw in load_all(job.case.dataset, job.source):
+            view_of(raw, job.case.objective.view, job.source.cache)
+
+
+def _federation(job: Job) -> tuple[Federation, PartitionTable]:
+    """Assemble the federation from prepared data: the same on every rank."""
+    raws = load(job.case, job.source)
+    partition = deal(job.case, job.algorithm, raws)
+    return assemble(job.case, raws, partition, job.source.cache), describe_partition(partition, raws)
+
+
+def _loop(
+    rounds: Rounds, run_folder: RunFolder, stop: StopRequest, observer: Observer, first_round: int
+) -> None:
+    """Run the rounds that are left, recording each; write checkpoints when they are due."""
+    case, saved = rounds.case, time.monotonic()
+    rounds.meter.start_clock()
+    for number in range(first_round, case.rounds):
+        last = number + 1 == case.rounds and case.checkpoints == "kept"
+        due = time.monotonic() - saved >= case.checkpoint_seconds or last
+        try:
+            plan, report = rounds.run(number, stop=stop, checkpoint=due)
+        except (Diverged, TooFewLeft) as error:
+            run_folder.finish("diverged" if isinstance(error, Diverged) else "failed", str(error))
+            raise
+        with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
+            if report is not None:
+                run_folder.write(report)
+                observer.round(report)
+                for line in report.notes:
+                    observer.note(line)
+            if plan.checkpoint:
+                run_folder.checkpoint(number + 1, rounds)
+                saved = time.monotonic()
+        if plan.stop and number + 1 < case.rounds:
+            reason = f"stopped by a signal after round {number + 1} of {case.rounds}"
+            run_folder.finish("interrupted", reason)
+            raise Interrupted(f"{reason}; run the same command with --resume to continue")
+    run_folder.finish("complete")

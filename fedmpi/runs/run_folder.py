@@ -1,0 +1,266 @@
+"""The run folder: the record, written by rank 0, and checkpoints, written by every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi import NUMERICS_VERSION
+from fedmpi.case.folders import holds_run, refuse_other_config
+from fedmpi.case.schema import Case
+from fedmpi.comm.world import World
+from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed, RunFailed
+from fedmpi.metrics.metric import Metric
+from fedmpi.programs.position import Position
+from fedmpi.runs.checkpoints import Checkpoints, Saved
+from fedmpi.runs.locked_folder import LockedFolder, taken_over
+from fedmpi.runs.reporting import RoundReport
+from fedmpi.runs.rounds import Rounds
+from fedmpi.store import embeddings
+from fedmpi.store.checkpoint import Meta, Unfit
+from fedmpi.store.lock import is_held
+from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import Field
+from fedmpi.store.transcript import Transcript
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a run starts: its first round (0-based), and whether from a checkpoint.
+
+    `fields` names those of the record beyond the common ones; `recorded` is how many rounds it already has.
+    """
+
+    first_round: int
+    from_checkpoint: bool
+    notice: str
+    fields: frozenset[str] = frozenset()
+    recorded: int = 0
+
+
+class RunFolder:
+    """The folder of a run, open for writing.
+
+    A failure on one rank (disk full, replay mismatch) ends the whole job; the rounds recorded so far stay
+    readable.
+
+    Parameters
+    ----------
+    case : Case
+    folder : Path
+    world : World
+    where : Position
+    transcript : Transcript, optional
+        Of an audit; rank 0's is written with the rounds.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        folder: Path,
+        world: World,
+        where: Position,
+        transcript: Transcript | None = None,
+    ) -> None:
+        self._case, self._folder, self._world, self._where = case, folder, world, where
+        self._transcript = transcript
+        self._stack = ExitStack()
+        self._locked: LockedFolder | None = None
+        self._held: LockedFolder | None = None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None and self._held is not None and not self._held.given_up:
+                self._finish_after(error)
+        finally:
+            self._stack.close()
+
+    def _finish_after(self, error: BaseException) -> None:
+        """Record an end that has not been recorded where it was decided."""
+        if isinstance(error, Interrupted | RankFailed) and error.exit_code == Interrupted.exit_code:
+            if not error.agreed:
+                self.finish("interrupted", str(error))
+        elif isinstance(error, RankFailed):
+            self.finish("failed", str(error))
+        elif not isinstance(error, FedmpiError):
+            self.finish("failed", f"{type(error).__name__}: {error}")
+
+    def open(
+        self,
+        clients: Sequence[str],
+        partition: Arrays,
+        fields: Sequence[Field],
+        metrics: Sequence[Metric],
+        *,
+        resume: bool,
+    ) -> Opening:
+        """Lock the folder, create or reopen the record; every rank gets the same answer or error.
+
+        The answer is the first round, or the last if there is nothing left to do.
+
+        Parameters
+        ----------
+        clients : sequence of str
+        partition : mapping
+            Arrays that say who holds which data; only rank 0's are read.
+        fields : sequence of Field
+            Fields of the record beyond the common ones.
+        metrics : sequence of Metric
+            By which the run is judged.
+        """
+        token, self._lock_text = self._world.agree(self._lock)
+        self._checkpoints = Checkpoints(self._folder, self._world, token)
+        self._checkpoints.open()
+        return self._world.agree(lambda: self._open(clients, partition, fields, metrics, resume))
+
+    def _lock(self) -> tuple[str, str]:
+        self._locked = self._stack.enter_context(LockedFolder(self._folder, self._world, self._where))
+        return self._locked.lock
+
+    def _open(
+        self,
+        clients: Sequence[str],
+        partition: Arrays,
+        fields: Sequence[Field],
+        metrics: Sequence[Metric],
+        resume: bool,
+    ) -> Opening:
+        held = self._locked
+        assert held is not None
+        if not holds_run(self._folder):
+            record = RunRecord.create(
+                self._folder,
+                config=self._case.config(),
+                clients=clients,
+                rounds=self._case.rounds,
+                partition=partition,
+                extra=fields,
+                metrics=metrics,
+            )
+            held.keep(record)
+            self._held = held
+            return Opening(0, False, "", frozenset(field.name for field in fields))
+        if not resume:
+            raise BadInput(
+                f"{self._folder} holds an unfinished run; add --resume to continue it, "
+                "or choose another folder with --out"
+            )
+        record = RunRecord.reopen(self._folder)
+        held.keep(record)
+        refuse_other_config(self._case, record.start.config, self._folder)
+        if record.status == "complete":
+            meanwhile = f"{self._folder}: another process completed it meanwhile"
+            return Opening(self._case.rounds, False, record.notice or meanwhile)
+        _refuse_other_data(record, partition, self._folder)
+        self._held = held
+        further = frozenset(field.name for field in record.start.extra)
+        return Opening(0, False, record.notice or "", further, record.rounds_completed)
+
+    def find_checkpoint(self, rounds: Rounds) -> Saved | None:
+        """Return the checkpoint that the run goes on from, if there is one (a collective call)."""
+
+        def check(meta: Meta, server: Arrays) -> None:
+            assert self._held is not None
+            record = self._held.record
+            if meta != self._about(record, meta.rounds):
+                raise Unfit("it is another run's")
+            if meta.rounds > record.rounds_completed:
+                raise Unfit("it is ahead of the record")
+            rounds.refuse_unfit_server(server)
+
+        hosted = list(rounds.clients)
+        return self._checkpoints.find(len(rounds.names), hosted, check, rounds.refuse_unfit_states)
+
+    def _about(self, record: RunRecord, rounds: int) -> Meta:
+        start = record.start
+        return Meta(
+            rounds=rounds,
+            config_digest=self._case.digest(),
+            numerics_version=start.numerics_version,
+            begun=start.time,
+        )
+
+    def begin_attempt(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
+        """Record the start of this attempt."""
+        if self._held is not None:
+            with self._held.writing() as record:
+                record.begin_attempt(first_round, self._world.size, collectives, provenance)
+
+    def write(self, report: RoundReport) -> None:
+        """Record a round."""
+        if self._held is not None:
+            with self._held.writing() as record:
+                record.write_round(report.round, report.results, report.measurements)
+                if report.embeddings:
+                    embeddings.save(self._folder, report.round + 1, report.embeddings)
+                self._save_transcript()
+
+    def _save_transcript(self) -> None:
+        if self._transcript is not None:
+            self._transcript.save(self._folder)
+
+    def checkpoint(self, finished: int, rounds: Rounds) -> None:
+        """Save all states as of `finished` rounds, each rank those of its clients (a collective call)."""
+        states = rounds.states.saved()
+        if self._held is None:
+            self._checkpoints.gather(self._write_elsewhere(finished, states))
+            return
+        with self._held.writing():
+            digest = self._checkpoints.write_states(finished, states)
+        digests = self._checkpoints.gather(digest)
+        assert digests is not None
+        with self._held.writing() as record:
+            record.sync()
+            about, hosts = self._about(record, finished), rounds.states.hosts
+            self._checkpoints.commit(about, digests, hosts, rounds.server_state(), self._held.confirm)
+
+    def _write_elsewhere(self, finished: int, states: Mapping[int, npt.NDArray[np.float32]]) -> str:
+        """Write the states of a rank that does not hold the folder; what fails ends the whole job."""
+        self._where.writing = True
+        try:
+            if not is_held(self._folder, self._lock_text):
+                raise taken_over(self._folder)
+            return self._checkpoints.write_states(finished, states)
+        except RunFailed as error:
+            self._world.fail(error)
+        finally:
+            self._where.writing = False
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """Record how the run ended."""
+        if self._held is not None:
+            with self._held.writing() as record:
+                self._save_transcript()
+                record.finish(status, reason)
+            if status == "complete" and self._case.checkpoints == "removed":
+                self._checkpoints.remove()
+
+
+def _refuse_other_data(record: RunRecord, partition: Arrays, folder: Path) -> None:
+    """Raise BadInput unless data, partition and numerics are those that the run began with."""
+    version, stored = record.start.numerics_version, record.start.partition
+    if version != NUMERICS_VERSION:
+        raise BadInput(
+            f"{folder} was begun with numerics version {version}, this is {NUMERICS_VERSION}: "
+            "its rounds would not fit together; choose another folder with --out"
+        )
+    for name, values in partition.items():
+        if name not in stored or not np.array_equal(stored[name], values):
+            raise BadInput(
+                f"{folder}: partition/{name} is not what the run began with: the data have changed; "
+                "choose another folder with --out"
+            )

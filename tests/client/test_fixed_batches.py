@@ -1,0 +1,98 @@
+"""Convolutions that are never trained: computed once per round and graph, with the results of every step anew."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from fedmpi.client.fixed_batches import FixedBatches
+from fedmpi.client.unsupervised import UnsupervisedPasses
+from fedmpi.client.view_batches import TorchBatches, counts_of
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
+from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.options import MvgrlEncoderOptions, Shape
+from fedmpi.objectives import unsupervised
+from fedmpi.objectives.flops import ObjectiveFlops
+from fedmpi.objectives.options import MvgrlOptions
+from tests.objectives.test_flops import dense_product
+
+MODEL = MvgrlEncoderOptions(hidden=16, layers=3, register_layers=False)
+BATCHES = (np.array([3, 1, 17, 4, 30, 39]), None, np.array([2, 3]))
+STREAMS = DropoutStreams(1, 0, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    raw = generate(SyntheticOptions(graphs=40), 1)
+    built = build_features(raw, np.arange(40), "original")
+    return ViewedGraphs(built, diffuse(raw.topology, DiffusionOptions()))
+
+
+def passes(graphs, *, fixed):
+    shape = Shape(graphs.graphs.feature_rows.shape[1], 2)
+    model = FlatModel(unsupervised.network_of(MvgrlOptions(), MODEL, shape))
+    model.parameters.copy_(model.initialise(1, 0))
+    flops, objective = ObjectiveFlops(MvgrlOptions(), MODEL, shape), MvgrlOptions().make()
+    train = graphs.take(np.arange(40))  # other than all graphs, as of a client that holds some out
+    if fixed:
+        batches = FixedBatches(train, graphs, model.module, flops)
+    else:
+        batches = TorchBatches(train, graphs, objective, flops)
+    return model, UnsupervisedPasses(batches, model, objective, flops, by_epoch=True)
+
+
+def two_rounds(graphs, *, fixed):
+    """Return losses, gradients and counted work of all steps, and the vectors after each round."""
+    model, ours = passes(graphs, fixed=fixed)
+    steps, vectors = [], []
+    for _ in range(2):
+        ours.begin_round(None)
+        for chosen in BATCHES:
+            done = ours.step(ours.batch(chosen), STREAMS)
+            steps.append((done, model.gradient.clone()))
+            model.parameters[: model.trained] -= 0.01 * model.gradient[: model.trained]
+        ours.end_epoch()
+        ours.end_round()
+        vectors.append(ours.evaluate())
+    return steps, vectors
+
+
+def test_steps_and_vectors_are_those_of_convolutions_done_anew(graphs):
+    kept, anew = (two_rounds(graphs, fixed=fixed) for fixed in (True, False))
+    for (step, gradient), (expected, gradient_) in zip(kept[0], anew[0], strict=True):
+        assert step.outcome.mean_loss == pytest.approx(expected.outcome.mean_loss, rel=1e-5)
+        assert (gradient - gradient_).abs().max() <= 1e-5 * gradient_.abs().max()
+        assert step.model_flops == expected.model_flops
+    for found, expected in zip(kept[1], anew[1], strict=True):
+        assert np.abs(found.vectors - expected.vectors).max() <= 1e-5 * np.abs(expected.vectors).max()
+        assert found.model_flops == expected.model_flops
+
+
+def test_convolutions_are_counted_where_they_are_done(graphs):
+    """Of nodes once a round, of graphs in evaluation once a run."""
+    steps, vectors = two_rounds(graphs, fixed=True)
+    _, ours = passes(graphs, fixed=True)
+    flops, (first, other) = ours._flops, counts_of(ours.batch(None).views)
+    convolved = flops.convolutions(first, other, executed=True).total
+    heads = [flops.heads_and_bounds(counts_of(ours.batch(each).views)[0].counts).total for each in BATCHES]
+    once = [heads[0] + convolved, *heads[1:]]
+    assert [step.executed_flops for step, _ in steps] == [*once, *once]
+    evaluated = flops.graph_heads(first.counts).total
+    assert [each.executed_flops for each in vectors] == [evaluated + convolved, evaluated]
+
+
+def test_heads_do_the_dense_products_that_are_counted(graphs):
+    _, ours = passes(graphs, fixed=True)
+    ours.begin_round(None)
+    batch = ours.batch(None)
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mm: dense_product}) as counter:
+        ours.step(batch, STREAMS)
+    assert counter.get_total_flops() == ours._flops.heads_and_bounds(counts_of(batch.views)[0].counts).dense
+    ours.evaluate()
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mm: dense_product}) as counter:
+        found = ours.evaluate()
+    assert counter.get_total_flops() == found.executed_flops

@@ -1,0 +1,139 @@
+"""Clients trained together learn what each would learn alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.client.client import Client
+from fedmpi.client.federation import groups_of
+from fedmpi.client.group_results import finite, finite_ends
+from fedmpi.client.group_steps import GroupRows
+from fedmpi.client.groups import ClientGroup
+from fedmpi.client.optimizer import AdamState
+from fedmpi.config.suite import read
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.networks import build
+from fedmpi.models.options import GinOptions, Shape
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
+from fedmpi.registry.check import check_suite
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+
+SUITE = """
+name = "grouped"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 130 } }
+partition = { name = "dirichlet-quantity", clients = 5, alpha = 2.0 }
+rounds = 3
+seed = 3
+batch_size = 16
+[matrix]
+algorithm = ["fedavg", "fedprox", "gcfl"]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    path = tmp_path / "grouped.toml"
+    path.write_text(SUITE)
+    return path
+
+
+def results(fedmpi, suite, folder, *settings):
+    options = [part for setting in settings for part in ("--set", setting)]
+    done = fedmpi("run", suite, "--out", folder.name, *options)
+    assert done.returncode == 0, done.stderr
+    (run,) = folder.iterdir()
+    return load_run(run).results
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "gcfl"])
+def test_a_group_equals_its_clients_one_by_one(fedmpi, suite, tmp_path, algorithm):
+    common = (f"algorithm={algorithm}", "local_epochs=2", "participation=0.7")
+    alone = results(fedmpi, suite, tmp_path / "alone", *common, "kernels=csr")
+    grouped = results(fedmpi, suite, tmp_path / "grouped", *common, "kernels=grouped", "group_size=3")
+    assert len(set(alone["steps"].ravel())) > 2  # clients sit out, and take different numbers of steps
+    for name in ("participated", "samples", "steps", "model_flops", "evaluation_flops"):
+        assert np.array_equal(alone[name], grouped[name]), name
+    for name in ("train_loss", "test_loss", "delta_norm", "gradient_norm"):
+        first = (alone[name][0], grouped[name][0])  # Adam's steps magnify what rounding begins
+        assert np.allclose(*first, rtol=1e-4, equal_nan=True), name
+
+
+def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
+    import os
+    import signal
+
+    options = ("--case", "0", "--set", "kernels=grouped", "--set", "group_size=2")
+    fedmpi("run", suite, "--out", "whole", *options)
+    original = ClientGroup.train
+
+    def train(self, case, algorithm, round, chosen):
+        if round == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, case, algorithm, round, chosen)
+
+    monkeypatch.setattr(ClientGroup, "train", train)
+    assert fedmpi("run", suite, "--out", "parts", *options).returncode == 75
+    monkeypatch.setattr(ClientGroup, "train", original)
+    (folder,) = (tmp_path / "parts").iterdir()
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    assert differences(tmp_path / "whole" / folder.name, folder) == []
+
+
+@pytest.mark.parametrize("chosen", [{0, 2}, {0, 1, 2}])
+@pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
+def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch_size, chosen):
+    """Tensors on "meta" have no values: whatever would bring one to the host raises."""
+    meta, raw = torch.device("meta"), generate(SyntheticOptions(graphs=90), 1)
+    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
+    shape = Shape(parts[0].feature_rows.shape[1], 2)
+    model = FlatModel(build(GinOptions(), shape))
+    shared = model.shared(lambda name: name.startswith("conv"))
+    clients = [
+        Client(n, part.num_graphs, 0, part.num_graphs, model, shared, model.parameters.to(meta), adam)
+        for n, part, adam in zip(
+            range(3), parts, [AdamState(model.trained, meta) for _ in parts], strict=True
+        )
+    ]
+    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape))
+    settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
+    (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
+    hooks = Hooks(checked.algorithm, 3, Position())
+    assert not group._replays(hooks)
+    group._device, found = torch.device("cuda"), []
+    for hooks.rehearses in (False, True):  # as with a plug-in
+        found.append(group._replays(hooks))
+    group._device, hooks.rehearses = meta, False
+    assert found == [True, algorithm != "fedprox"]
+    waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
+    steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
+    assert [client.adam.steps for client in clients] == steps
+    for found in waiting:
+        with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
+            found()
+
+
+def test_groups_are_of_one_shape_and_follow_the_ids():
+    assert groups_of(["a", "b", "a", "a", "b", "a"], 2) == [[0, 2], [1, 4], [3, 5]]
+    assert groups_of(["a", "a", "a"], 1) == [[0], [1], [2]]
+
+
+def test_a_group_size_that_nothing_reads_is_refused(fedmpi, suite):
+    done = fedmpi("run", suite, "--case", "0", "--set", "group_size=4")
+    assert done.returncode == 2
+    assert 'group_size: is read by kernels = "grouped" only' in done.stderr
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("matrix", ["parameters", "mean", "square"])
+def test_one_lost_number_in_a_row_is_noticed(value, matrix):
+    rows = GroupRows.starting(torch.ones(3, 40))
+    getattr(rows, matrix)[1, 17] = value
+    assert finite(rows).tolist() == [True, False, True]
+    assert finite_ends((rows.parameters, rows.mean, rows.square)).tolist() == [True, False, True]

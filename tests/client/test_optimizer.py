@@ -1,0 +1,33 @@
+import pytest
+import torch
+
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions
+from fedmpi.client.optimizer import AdamState, adam_step
+
+
+@pytest.mark.parametrize(
+    ("options", "torchs"),
+    [
+        (AdamOptions(weight_decay=0.0), torch.optim.Adam),
+        (AdamOptions(weight_decay=5e-4), torch.optim.Adam),
+        (AdamWOptions(weight_decay=0.1), torch.optim.AdamW),
+    ],
+)
+def test_equals_torchs(options, torchs):
+    torch.manual_seed(1)
+    flat = torch.randn(1000)
+    pieces = [torch.nn.Parameter(flat[:300].clone()), torch.nn.Parameter(flat[300:].clone())]
+    theirs = torchs(pieces, lr=1e-3, weight_decay=options.weight_decay, foreach=False)
+    state = AdamState(1000)
+    for _ in range(25):
+        gradient = torch.randn(1000)
+        pieces[0].grad, pieces[1].grad = gradient[:300].clone(), gradient[300:].clone()
+        theirs.step()
+        adam_step(options, state, flat, gradient)
+    assert torch.allclose(flat, torch.cat([piece.detach() for piece in pieces]), rtol=1e-6, atol=1e-7)
+
+
+def test_the_gradient_is_left_as_it_was():
+    gradient = torch.ones(3)
+    adam_step(AdamOptions(), AdamState(3), torch.ones(3), gradient)
+    assert gradient.tolist() == [1, 1, 1]

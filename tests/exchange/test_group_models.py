@@ -1,0 +1,93 @@
+"""The server's averages on one rank, with numbers computed by hand."""
+
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.base import AlgorithmOptions
+from fedmpi.algorithms.fedavg import FedAvg
+from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
+from fedmpi.case.reductions import REDUCTIONS
+from fedmpi.comm import reductions
+from fedmpi.comm.collectives import NAMES
+from fedmpi.comm.world import World
+from fedmpi.exchange.aggregation import Plain
+from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.group_models import Exchange, RoundPlan
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
+
+
+def hooks_of(algorithm, clients):
+    kind = FedCch(FedCchOptions()) if algorithm == "fedcch" else FedAvg(AlgorithmOptions(name="fedavg"))
+    return Hooks(kind, clients, Position())
+
+
+def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg"):
+    group = np.array(group)
+    exponent = np.full(len(group), reductions.ZERO_EXPONENT)
+    for client in participants:
+        mine = reductions.weighted_exponent(deltas[client], weights[client])
+        exponent[group[client]] = max(exponent[group[client]], mine)
+    collectives, hosts = World().collectives, np.zeros(len(group), np.int64)
+    plain = Plain(collectives, hosts, REDUCTIONS[reduction](), 2, Buffers())
+    exchange = Exchange(collectives, hosts, plain, hooks_of(algorithm, len(group)), 2, 2, Buffers())
+    exchange.models = {number: np.array(model, np.float32) for number, model in models.items()}
+    plan = RoundPlan(group, exponent, np.zeros_like(group), -1, -1, False, False)
+    exchange.run(plan, np.array(participants), np.array(weights), deltas)
+    return {number: model.tolist() for number, model in exchange.models.items()}
+
+
+def deltas(*rows):
+    return {client: np.array(row, np.float32) for client, row in enumerate(rows) if row is not None}
+
+
+@pytest.mark.parametrize("reduction", ["exact", "float32", "fixed32"])
+def test_fedavg_adds_the_weighted_mean(reduction):
+    # (3 * 0.5 + 1 * -0.5) / 4 = 0.25 and (3 * 0 + 1 * 1) / 4 = 0.25
+    models = average([0, 0], [0, 1], [3, 1], deltas([0.5, 0.0], [-0.5, 1.0]), {0: [1.0, 1.0]}, reduction)
+    assert models == {0: [1.25, 1.25]}
+
+
+def test_groups_are_averaged_apart():
+    models = average([0, 1, 0], [0, 1, 2], [1, 5, 1], deltas([1, 0], [8, 8], [3, 0]), {0: [0, 0], 1: [1, 1]})
+    assert models == {0: [2.0, 0.0], 1: [9.0, 9.0]}
+
+
+def test_fedcch_averages_the_models_of_each_cluster_by_size():
+    # Eq. 13: (3 * 1 + 1 * 5) / 4 = 2 and (3 * 0 + 1 * 4) / 4 = 1; what clusters had before is gone.
+    trained = deltas([1, 0], [8, 8], [5, 4])
+    models = average([0, 1, 0], [0, 1, 2], [3, 7, 1], trained, {0: [9, 9], 1: [9, 9]}, algorithm="fedcch")
+    assert models == {0: [2.0, 1.0], 1: [8.0, 8.0]}
+
+
+def test_clients_that_sat_out_have_no_weight():
+    models = average([0, 0], [1], [100, 1], deltas(None, [4, 4]), {0: [0, 0]})
+    assert models == {0: [4.0, 4.0]}
+
+
+def test_a_group_without_participants_keeps_its_model():
+    models = average([0, 1], [0], [1, 1], deltas([1, 1], None), {0: [0, 0], 1: [7, 7]})
+    assert models == {0: [1.0, 1.0], 1: [7.0, 7.0]}
+
+
+def test_the_plan_survives_its_message():
+    plan = RoundPlan(
+        np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0]), 1, 4, True, False
+    )
+    again = RoundPlan.unpack(plan.pack(), 2)
+    assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
+    assert again.split_candidates.tolist() == [1, 0]
+    assert (again.failed_client, again.lost_client) == (1, 4)
+    assert (again.checkpoint, again.stop) == (True, False)
+
+
+@pytest.mark.parametrize(("algorithm", "gathered"), [("fedavg", 1), ("fedcch", 0)])
+def test_at_a_resume_rank_0_gets_models_of_groups_and_none_of_groups_that_are_made_anew(algorithm, gathered):
+    """What FedCCH has is a client's own where its sum was lost, and a secure sum is to hide it."""
+    collectives, hosts, group = World().collectives, np.array([0, 1, 1]), np.zeros(3, np.int64)
+    plain = Plain(collectives, hosts, REDUCTIONS["exact"](), 2, Buffers())
+    exchange = Exchange(collectives, hosts, plain, hooks_of(algorithm, 3), 2, 2, Buffers())
+    before = collectives.calls.copy()
+    exchange.restore(group, {0: np.ones(2, np.float32)})
+    calls = dict(zip(NAMES, (collectives.calls - before).tolist(), strict=True))
+    assert calls == dict.fromkeys(NAMES, 0) | {"Gatherv": gathered}

@@ -1,0 +1,181 @@
+"""A round of a plug-in is held against a new instance, which has what a resumed run would have."""
+
+import gc
+import itertools
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.programs.hook_calls import HookCalls
+from fedmpi.programs.rehearsal import Rehearsal, alike, copied
+from fedmpi.store.reader import load_run
+from tests.mpi.launcher import find
+
+PLUGIN = """
+import numpy as np
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import ServerState
+
+
+class Momentum({bases}):
+    name = "{name}"
+
+    def begin(self, trained, num_clients):
+        self.moved = None
+
+    def update(self, model, mean, num_clients):
+        {body}
+        return (model + self.moved).astype(np.float32)
+"""
+NUMBERS = itertools.count()
+STEP = "self.moved = mean if self.moved is None else 0.9 * self.moved + mean"
+KEPT = """
+    def begin(self, trained, num_clients):
+        self.moved = np.zeros(trained)
+
+    def state(self):
+        return {"moved": self.moved}
+
+    def restore(self, arrays):
+        self.moved = arrays["moved"]
+"""
+
+
+@pytest.fixture
+def run(fedmpi, tmp_path):
+    """Return a function that runs a plug-in for three rounds, and what came of it; each has its own name."""
+
+    def start(bases, body=STEP, more=""):
+        name = f"momentum{next(NUMBERS)}"
+        (tmp_path / f"{name}.py").write_text(PLUGIN.format(bases=bases, body=body, name=name) + more)
+        settings = ("--set", f"algorithm={name}", "--set", "rounds=3", "--out", tmp_path / "runs")
+        return fedmpi("run", "synthetic/quick", "--plugin", tmp_path / f"{name}.py", *settings)
+
+    yield start
+    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_momentum")]:
+        del sys.modules[name]
+    gc.collect()
+
+
+def test_what_no_checkpoint_holds_ends_the_run(run):
+    done = run("Algorithm")
+    assert done.returncode == 1
+    line = done.stderr.strip().splitlines()[-1]
+    assert "hook update in" in line
+    assert "no checkpoint holds self.moved, so a resumed run would differ; derive from ServerState" in line
+
+
+def test_what_state_leaves_out_ends_the_run(run):
+    done = run("ServerState, Algorithm", more=KEPT.replace('{"moved": self.moved}', "{}"))
+    assert done.returncode == 1
+    assert "hook restore" in done.stderr and "KeyError in a new instance" in done.stderr
+    done = run("ServerState, Algorithm", more=KEPT.replace('self.moved = arrays["moved"]', "pass"))
+    assert "restore() must set it" in done.stderr
+
+
+def test_what_a_checkpoint_holds_is_fine(run, tmp_path):
+    done = run("ServerState, Algorithm", more=KEPT)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert load_run(folder).rounds_completed == 3
+
+
+def test_random_numbers_of_a_global_generator_end_the_run(run):
+    done = run("Algorithm", body="return (model + mean * np.random.rand()).astype(np.float32)")
+    assert done.returncode == 1
+    assert "it must depend on its arguments alone, random numbers on fedmpi.seeds" in done.stderr
+
+
+ROWS = """
+import numpy as np
+
+from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.capabilities import RowAggregate, Splits
+
+
+class {name}(RowAggregate, Splits, Algorithm):
+    name = "{name}"
+
+    def warm_up(self):
+        self.kernel = lambda rows, weights: np.average(rows.astype(np.float64), axis=0, weights=weights)
+
+    def observe(self, reports):
+        self.energy = float(reports["delta_norm"] @ reports["gradient_norm"])
+
+    def split_candidates(self, round, group, reports):
+        return [] if self.energy == float(reports["delta_norm"] @ reports["gradient_norm"]) else [0]
+
+    def should_split(self, mean_norm):
+        return False
+
+    def split(self, members, rows):
+        raise NotImplementedError
+
+    def aggregate(self, rows, weights):
+        return self.kernel(rows, weights) * (1 + 0 * self.energy)
+"""
+
+
+def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
+    """Columns of the reports are strided: a product of contiguous copies would be rounded otherwise."""
+    (tmp_path / "dots.py").write_text(ROWS.format(name="dots"))
+    settings = ("algorithm=dots", "rounds=3", "dataset.synthetic.domains=1", "partition=iid")
+    changes = [part for each in (*settings, "partition.clients=20") for part in ("--set", each)]
+    command = ("run", "synthetic/quick", "--case", "0", "--plugin", "dots.py", *changes, "--out", "runs")
+    code, output = find("mpich").run(3, "-m", "fedmpi", *command, cwd=tmp_path, timeout=300)
+    assert code == 0, output
+
+
+def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
+    """In a second round of each, with a state or a memory of the round."""
+    asked = set()
+    breach = Rehearsal.breach
+
+    def noted(self, hook, *arguments):
+        asked.add(f"{type(self._algorithm).__name__}.{hook}")
+        return breach(self, hook, *arguments)
+
+    monkeypatch.setattr(HookCalls, "is_own", property(lambda self: False))
+    monkeypatch.setattr(Rehearsal, "breach", noted)
+    (tmp_path / "suite.toml").write_text("""
+        [case]
+        dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
+        partition = { name = "dirichlet-quantity", clients = 4, alpha = 2.0 }
+        rounds = 3
+        [matrix]
+        algorithm = ["fedadam", "gcfl-plus", "fedcch", "q-fedavg", "median", "scaffold", "fedproto", "apfl"]
+        [[where]]
+        when = { algorithm = "scaffold" }
+        set = { optimizer = "sgd" }
+    """)
+    done = fedmpi("run", tmp_path / "suite.toml", "--out", tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    wanted = {
+        "FedAdam.update",
+        "GcflPlus.observe",
+        "GcflPlus.split_candidates",
+        "Median.aggregate",
+    }
+    assert asked >= wanted | {"Scaffold.change"}
+
+
+def test_alike_is_equal_to_the_bit():
+    assert alike({"a": [np.float32([1, np.nan])]}, {"a": [np.float32([1, np.nan])]})
+    assert not alike(np.zeros(2), -np.zeros(2))
+    assert not alike(np.zeros(2), np.zeros(2, np.float32))
+    assert not alike((torch.ones(1),), (torch.zeros(1),))
+    assert not alike(None, np.zeros(1))
+    assert alike(float("nan"), float("nan"))
+    assert alike(object(), object())
+    assert not alike(0.5, np.array(0.7)) and not alike(1j, 2j)
+    assert alike(torch.ones(1, dtype=torch.bfloat16), torch.ones(1, dtype=torch.bfloat16))
+
+
+def test_copies_have_the_same_steps_in_memory():
+    table = np.arange(12.0).reshape(4, 3)
+    column = copied({"a": (table[:, 1],)})["a"][0]
+    assert column.strides == table[:, 1].strides and column.tolist() == table[:, 1].tolist()
+    assert column.base is not table

@@ -1,0 +1,185 @@
+"""Energy in records: once per node, by phase, in no result, and absent where nothing counts it."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fedmpi import energy
+from fedmpi.analysis.summary import summarise
+from fedmpi.comm.launch import mpiexec
+from fedmpi.config.suite import read
+from fedmpi.exchange.energy import Energy, PhaseEnergy, find
+from fedmpi.registry.check import check_suite
+from fedmpi.store.identical import differences
+from fedmpi.store.reader import load_run
+from fedmpi.store.schema import PHASES
+
+
+class Ticking:
+    """A counter that has used a joule more at every look."""
+
+    name = "package-0"
+
+    def __init__(self):
+        self.looks = -1
+
+    def joules(self):
+        self.looks += 1
+        return float(self.looks)
+
+
+@pytest.fixture
+def run(fedmpi, tiny_suite, tmp_path, monkeypatch):
+    """Return a function that runs a case with counters or without, and returns its folder."""
+
+    def start(name, counters=(), *options):
+        monkeypatch.setattr(energy, "host", lambda: energy.Counters(counters, "no RAPL"))
+        done = fedmpi("run", tiny_suite, "--case", "fedavg", "--out", name, *options)
+        assert done.returncode == 0, done.stderr
+        return tmp_path / name / "fedavg"
+
+    return start
+
+
+def test_joules_are_recorded_by_round_and_by_phase(run):
+    (attempt,) = load_run(run("counted", [Ticking()])).attempts
+    host, phases = (attempt.measurements[name] for name in ("host_joules", "phase_joules"))
+    assert host.shape == (4, 1)
+    assert phases.shape == (4, 1, len(PHASES))
+    assert (host > 0).all()
+    assert (phases[:, 0, [PHASES.index("train"), PHASES.index("evaluate")]] > 0).all()
+    assert attempt.provenance["energy"] == {"host": "package-0"}
+    assert "device_joules" not in attempt.measurements
+
+
+def test_reports_have_joules_and_those_to_a_target(run, fedmpi, tmp_path):
+    folder = run("counted", [Ticking()])
+    (attempt,) = load_run(folder).attempts
+    found = summarise(load_run(folder), target=0.01)
+    host = attempt.measurements["host_joules"][:, 0]
+    assert found["joules"] == found["host_joules"] == host.sum()
+    assert found["train_joules"] == attempt.measurements["phase_joules"][:, 0, 0].sum()
+    assert found["to_target"]["joules"] == host[: found["to_target"]["rounds"]].sum()
+    page = fedmpi("report", folder, "--target", "0.01", "--html", "page.html")
+    assert page.returncode == 0, page.stderr
+    text = (tmp_path / "page.html").read_text()
+    assert "energy by phase" in text
+    assert "energy to it" in text
+    table = fedmpi("report", folder, "--target", "0.01").stdout
+    assert "s to" in table and "J to" in table  # headings are broken into lines
+
+
+def test_without_counters_nothing_is_recorded_and_the_provenance_says_why(run, fedmpi, tmp_path):
+    folder = run("plain")
+    (attempt,) = load_run(folder).attempts
+    assert not [name for name in attempt.measurements if "joules" in name]
+    assert attempt.provenance["energy"] == {"host": "not available (no RAPL)"}
+    assert not [name for name in summarise(load_run(folder), target=0.01) if "joules" in name]
+    assert fedmpi("report", folder, "--html", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "energy by phase" not in page
+    assert "energy to it" not in page
+    assert "host: not available (no RAPL)" in page
+
+
+def test_energy_is_no_result(run):
+    assert differences(run("counted", [Ticking()]), run("plain")) == []
+
+
+@pytest.mark.parametrize(("first", "then"), [(True, False), (False, True)])
+def test_a_run_may_go_on_where_counters_are_others(run, fedmpi, monkeypatch, first, then):
+    from fedmpi.runs import rounds
+
+    original = rounds.Rounds.run
+
+    def stop_after_two(self, number, *, stop, checkpoint):
+        stop.requested = number == 1
+        return original(self, number, stop=stop, checkpoint=checkpoint)
+
+    monkeypatch.setattr(rounds.Rounds, "run", stop_after_two)
+    with pytest.raises(AssertionError, match="stopped by a signal"):
+        run("moved", [Ticking()] if first else ())
+    monkeypatch.setattr(rounds.Rounds, "run", original)
+    folder = run("moved", [Ticking()] if then else (), "--resume")
+    attempts = load_run(folder).attempts
+    assert ["host_joules" in attempt.measurements for attempt in attempts] == [first, first]
+    found = summarise(load_run(folder))
+    if first:
+        assert np.isnan(attempts[1].measurements["host_joules"]).all()
+        assert np.isnan(found["joules"])
+    assert ("joules" in found) == first
+
+
+def test_ranks_that_do_not_read_have_rows_of_the_same_width():
+    counters = energy.Counters([Ticking()])
+    reading, silent = (
+        PhaseEnergy(Energy(counters, energy.Counters(()), reads, of_host=True, of_devices=False))
+        for reads in (True, False)
+    )
+    since = reading.host()
+    reading.add("train", "", since)
+    rows = np.stack([reading.row(), silent.row()])
+    assert rows.shape == (2, reading.width) == (2, 7)
+    table = reading.table(rows)
+    assert np.isnan(table["host_joules"]).tolist() == [False, True]
+    assert np.isnan(table["phase_joules"][1]).all()
+    assert table["phase_joules"][0].tolist() == [1.0, 0, 0, 0, 0, 0]
+
+
+def test_a_phase_inside_another_is_taken_from_it():
+    joules = PhaseEnergy(Energy(energy.Counters([Ticking()]), energy.Counters(()), True, True, False))
+    outer = joules.host()
+    inner = joules.host()
+    joules.add("communicate", "train", inner)
+    joules.add("train", "", outer)
+    phases = dict(zip(PHASES, joules.row()[1:], strict=True))
+    assert (phases["communicate"], phases["train"]) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("node", "workers", "reader"),
+    [([0], [0], 0), ([0, 1, 2], [1, 2], 1), ([0, 1], [1, 0], 0), ([2, 3], [1, 2, 3], 2), ([0], [1, 2], 0)],
+)
+def test_one_rank_of_each_node_reads(node, workers, reader, monkeypatch, tiny_suite):
+    (checked, *_) = check_suite(read(tiny_suite))
+    monkeypatch.setattr(energy, "host", lambda: energy.Counters([Ticking()]))
+    worlds = [
+        SimpleNamespace(rank=rank, node_ranks=node, workers=lambda shared: workers, any=lambda mine: mine)
+        for rank in node
+    ]
+    assert [world.rank for world in worlds if find(checked.case, world).reads] == [reader]
+
+
+RANK = """
+import sys
+from fedmpi import energy
+from fedmpi.cli.main import main
+from pathlib import Path
+energy.host.__defaults__ = (Path({powercap!r}),)
+sys.argv = ["fedmpi", "run", {suite!r}, "--case", "fedavg", "--out", "several"]
+main()
+"""
+
+
+def test_of_several_ranks_on_a_node_one_has_numbers(tiny_suite, tmp_path):
+    domain = tmp_path / "powercap" / "intel-rapl:0"
+    domain.mkdir(parents=True)
+    for name, text in (("name", "package-0"), ("energy_uj", "5"), ("max_energy_range_uj", "100")):
+        (domain / name).write_text(text)
+    code = RANK.format(powercap=str(domain.parent), suite=str(tiny_suite))
+    command = [mpiexec(), "-n", "3", sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (attempt,) = load_run(tmp_path / "several" / "fedavg").attempts
+    counted = np.isfinite(attempt.measurements["host_joules"])
+    assert counted.tolist() == [[False, True, False]] * 4
+    assert (attempt.measurements["host_joules"][counted] == 0).all()  # the made counter stands still
+
+
+def test_info_says_whether_energy_is_counted(fedmpi, monkeypatch):
+    monkeypatch.setattr(energy, "host", lambda: energy.Counters((), "no RAPL"))
+    assert json.loads(fedmpi("info").stdout)["energy"] == "not available (no RAPL)"

@@ -1,0 +1,119 @@
+"""What of a checkpoint is checked against the run before any of it is used."""
+
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.fedopt import FedAdam
+from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
+from fedmpi.client.state import StateLayout
+from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
+from fedmpi.store.checkpoint import Unfit
+
+LAYOUTS = [StateLayout(8, 2, 6), StateLayout(11, 3, 9)]
+"""Two clients of 2 and 3 parameters with both moments and a step count."""
+
+
+def state(size, steps, *changes):
+    """Return a state after 5 steps, with single floats changed."""
+    found = np.zeros(size, np.float32)
+    found[steps] = 5
+    for place, value in changes:
+        found[place] = value
+    return found
+
+
+def server(algorithm):
+    algorithm.begin(4, 2)
+    return {"group": np.zeros(2, np.int64), **algorithm.state()}
+
+
+FEDOPT = server(FedAdam(FedAdam.Options(name="fedadam")))
+PLUS = server(GcflPlus(GcflPlusOptions(length=3)))
+
+
+def fits(check, *arguments):
+    """Return whether a check lets a checkpoint's arrays pass."""
+    try:
+        check(*arguments)
+    except Unfit:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("fresh", [FEDOPT, PLUS])
+def test_a_server_of_this_run_fits(fresh):
+    assert fits(refuse_unfit_server, {**fresh, "group": np.array([0, 1])}, fresh)
+    assert not fits(refuse_unfit_server, {**fresh, "group": np.array([0, 2])}, fresh)
+
+
+def test_states_of_this_run_fit():
+    assert fits(refuse_unfit_states, {0: state(8, 6), 1: state(11, 9)}, LAYOUTS)
+    assert fits(refuse_unfit_states, {1: state(11, 9)}, LAYOUTS)  # a rank has those of its clients
+
+
+def test_moments_may_have_overflown_and_the_last_model_may_not_be_there_yet():
+    assert fits(refuse_unfit_states, {0: state(8, 6, (2, np.inf))}, LAYOUTS)
+    last = np.concatenate([state(11, 9), np.full(2, np.nan, np.float32)])
+    assert fits(refuse_unfit_states, {1: last}, [LAYOUTS[0], StateLayout(13, 3, 9)])
+
+
+@pytest.mark.parametrize(
+    ("client", "wrong", "words"),
+    [
+        (0, state(8, 6, (1, np.nan)), "parameters of client 0 are not finite"),
+        (1, state(11, 9, (2, -np.inf)), "parameters of client 1 are not finite"),
+        (0, state(8, 6, (6, 2.5)), "the step count of client 0 is no whole number"),
+        (1, state(11, 9, (9, np.nan)), "the step count of client 1 is no whole number"),
+        (0, state(8, 6, (7, -1.0)), "the step count of client 0 is no whole number"),
+        (1, state(10, 9), r"the state of client 1 is float32 \[10\], this run's float32 \[11\]"),
+        (1, state(11, 9).astype(np.float64), r"float64 \[11\], this run's float32 \[11\]"),
+    ],
+)
+def test_another_state_is_refused(client, wrong, words):
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit_states({0: state(8, 6), 1: state(11, 9), client: wrong}, LAYOUTS)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"group": np.array([0, 2])}, "its groups have numbers outside of 0"),
+        ({"group": np.array([-1, 0])}, "its groups have numbers outside of 0"),
+        ({"group": np.zeros(3, np.int64)}, r"its array group is int64 \[3\]"),
+        ({"server_first": np.zeros(5)}, r"its array server_first is float64 \[5\]"),
+        ({"server_second": np.array([0, 0, np.nan, 0])}, "its array server_second is not finite"),
+        ({"more": np.zeros(1)}, r"other arrays than this run's \(more\)"),
+    ],
+)
+def test_another_server_is_refused(change, words):
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit_server({**FEDOPT, **change}, FEDOPT)
+
+
+def test_an_array_that_is_missing_or_renamed_is_refused():
+    with pytest.raises(Unfit, match=r"other arrays than this run's \(server_first, server_second\)"):
+        refuse_unfit_server({"group": FEDOPT["group"]}, FEDOPT)
+    with pytest.raises(Unfit, match=r"\(group, groups\)"):
+        refuse_unfit_server(
+            {name.replace("group", "groups"): array for name, array in FEDOPT.items()}, FEDOPT
+        )
+
+
+def test_a_sequence_may_have_gaps_but_no_infinity():
+    table = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, np.inf]])
+    with pytest.raises(Unfit, match="its array sequences is not finite"):
+        refuse_unfit_server({**PLUS, "sequences": table}, PLUS)
+    table[1, 2] = 3.0
+    refuse_unfit_server({**PLUS, "sequences": table}, PLUS)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [(9, np.nan, "parameters of client 0 are not finite"), (14, 2.5, "the step count of client 0 is no")],
+)
+def test_a_personal_model_is_checked_like_the_clients_other_model(place, value, words):
+    layouts, state = [StateLayout(16, 2, 6, models=2)], np.zeros(16, np.float32)
+    refuse_unfit_states({0: state}, layouts)
+    state[place] = value
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit_states({0: state}, layouts)
