@@ -123,8 +123,8 @@ class Deciding:
     def check(self) -> None:
         """Raise Breach where something that the class declares was not decided."""
         decides = self._algorithm.decides
-        idle = [members for members in self.groups() if not self.weighted[members].any()]
-        if "weights" in decides and idle:
+        groups = self.groups() if "weights" in decides else []
+        if idle := [members for members in groups if not self.weighted[members].any()]:
             raise Breach(
                 f"weighed nobody of the group of client {idle[0][0]}: call server.weigh for each group"
             )
@@ -136,11 +136,10 @@ class Deciding:
     def exponents(self) -> Ints:
         """Return bounds of the weighted deltas by group, int64 [clients]; of deltas alone without weights."""
         exponent = np.full(len(self.group), reductions.ZERO_EXPONENT, np.int64)
-        for members in self.groups():
-            deltas = np.nan_to_num(self._gathered["exponent"][members]).astype(np.int64)
-            if "weights" in self._algorithm.decides:
-                own = self.weighted[members]
-                moves = (deltas != reductions.ZERO_EXPONENT) & (own > 0)
-                deltas = (deltas + np.frexp(own)[1])[moves]
-            exponent[self.group[members[0]]] = deltas.max(initial=reductions.ZERO_EXPONENT)
+        bounds = np.nan_to_num(self._gathered["exponent"][self.participants]).astype(np.int64)
+        if "weights" in self._algorithm.decides:
+            own = self.weighted[self.participants]
+            moves = (bounds != reductions.ZERO_EXPONENT) & (own > 0)
+            bounds = np.where(moves, bounds + np.frexp(own)[1], reductions.ZERO_EXPONENT)
+        np.maximum.at(exponent, self.group[self.participants], bounds)
         return exponent
