@@ -52,7 +52,7 @@ class SgdOptions(Options):
     weight_decay: float = Field(0.0, ge=0)
     """Weight of the L2 penalty, whose gradient is added to the loss's."""
 
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
 
     @property
     def state(self) -> str:

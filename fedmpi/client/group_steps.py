@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from fedmpi.case.optimizers import AnyAdam
+from fedmpi.case.optimizers import OptimizerOptions, SgdOptions
 from fedmpi.client.optimizer import AdamState, rate_and_correction
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
@@ -45,7 +45,7 @@ class StepNumbers:
     keys : int64 [k, streams]
         Of the clients' dropout streams.
     rates, corrections : float32 [k, 1]
-        Adam's rate, and the correction of its second moment's root.
+        The step's length, and of Adam the correction of its second moment's root.
     """
 
     block: Tensor
@@ -94,7 +94,7 @@ class Masks:
 
 
 def step_numbers(
-    options: AnyAdam,
+    options: OptimizerOptions,
     owners: Sequence[HasAdam],
     steps: Sequence[Sequence[int]],
     masks: Masks,
@@ -104,7 +104,7 @@ def step_numbers(
 
     Parameters
     ----------
-    options : AdamOptions or AdamWOptions
+    options : OptimizerOptions
     owners : sequence of HasAdam
         The group's clients.
     steps : sequence [steps] of sequences of int
@@ -124,7 +124,9 @@ def step_numbers(
             owner.adam.steps += 1
             arrays["place"][place], arrays["active"][place] = number, True
             arrays["keys"][number] = masks.keys(owner.id, taken[place])
-            numbers = rate_and_correction(options, owner.adam.steps)
+            numbers = options.lr, 1.0
+            if not isinstance(options, SgdOptions):
+                numbers = rate_and_correction(options, owner.adam.steps)
             arrays["rates"][number], arrays["corrections"][number] = numbers
             taken[place] += 1
         found.append(HostNumbers(layout, block))
@@ -179,12 +181,12 @@ class GroupRows:
 
 
 @torch.no_grad()
-def adam_step_of_group(options: AnyAdam, rows: GroupRows, gradient: Tensor, numbers: StepNumbers) -> None:
-    """Take one step of k clients in place, as `fedmpi.client.optimizer.adam_step`.
+def step_of_group(options: OptimizerOptions, rows: GroupRows, gradient: Tensor, numbers: StepNumbers) -> None:
+    """Take one step of k clients in place, as `fedmpi.client.optimizer.descend`.
 
     Parameters
     ----------
-    options : AdamOptions or AdamWOptions
+    options : OptimizerOptions
     rows : GroupRows
         Parameters and moments of the clients; changed in place.
     gradient : float32 [k, length]
@@ -192,6 +194,9 @@ def adam_step_of_group(options: AnyAdam, rows: GroupRows, gradient: Tensor, numb
         Their rates and corrections.
     """
     parameters, decay = rows.parameters, options.weight_decay
+    if isinstance(options, SgdOptions):
+        rows.parameters.sub_(numbers.rates * gradient.add(parameters, alpha=decay))
+        return
     if options.name == "adamw":
         parameters, decay = parameters * (1 - options.lr * decay), 0.0
     gradient = gradient.add(parameters, alpha=decay)
@@ -220,7 +225,7 @@ class Steps:
     graphs : GroupGraphs
         What the clients train on.
     rows : GroupRows
-    options : AdamOptions or AdamWOptions
+    options : OptimizerOptions
     changed : callable, optional
         Of algorithms with a `change`.
     capture : callable, optional
@@ -232,7 +237,7 @@ class Steps:
         gin: GroupedGin,
         graphs: GroupGraphs,
         rows: GroupRows,
-        options: AnyAdam,
+        options: OptimizerOptions,
         changed: Changed | None,
         capture: Capture | None,
     ) -> None:
@@ -273,7 +278,7 @@ class Steps:
         rows.gradient.copy_(gradient)
         if self._changed is not None:
             self._changed(rows.parameters, numbers.who, gradient)
-        adam_step_of_group(self._options, rows, gradient, numbers)
+        step_of_group(self._options, rows, gradient, numbers)
         self._rows.take(rows, numbers)
         return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
 

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.program import Change
-from fedmpi.case.optimizers import SgdOptions
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client, Training
 from fedmpi.client.group_results import Found, Tally, finite, flops_of
@@ -139,12 +138,8 @@ class ClientGroup:
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
         self._references: Tensor | None = None
-        self._memory = {
-            name: torch.stack([client.memory.held[name] for client in clients])
-            for name in clients[0].memory.held
-        }
-        for place, client in enumerate(clients):
-            client.memory.held.update((name, rows[place]) for name, rows in self._memory.items())
+        self._memory = _stacked([client.memory.held for client in clients])
+        self._memory |= _stacked([client.incoming for client in clients])
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
         rounded, everybody = self.asynchronous, range(len(clients))
@@ -162,13 +157,15 @@ class ClientGroup:
         if not any(client.id in chosen for client in self.clients):
             return dict
         options = case.optimizer
-        assert not isinstance(options, SgdOptions)  # the registry refused SGD
         watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
         received = self._on_their_way(case, self._rows.parameters)
         if algorithm.change or algorithm.renews:
             if self._references is None:
                 self._references = torch.empty_like(self._rows.parameters)
             self._references.copy_(self._rows.parameters)
+        for client in self.clients:
+            for vector in client.sent.values():
+                vector.zero_()
         if options.state == "reset":
             self._rows.mean.zero_()
             self._rows.square.zero_()
@@ -303,12 +300,21 @@ class ClientGroup:
         return lambda: {client.id: row for client, row in zip(self.clients, rows.get(), strict=True)}
 
     def receive(self, models: Mapping[int, Tensor]) -> None:
-        """See `Group.receive`; a model that is for all goes into all rows at once."""
+        """See `Group.receive`; a model for all, with nothing behind it, goes into all rows at once."""
         first = models.get(self.clients[0].id)
-        if first is not None and all(models.get(client.id) is first for client in self.clients):
+        alone = not self.clients[0].incoming
+        if alone and first is not None and all(models.get(client.id) is first for client in self.clients):
             self._shared.unpack(first, self._rows.parameters)
         else:
             _receive_each(self.clients, models)
+
+
+def _stacked(tables: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Return vectors of k clients by name as matrices [k, *], of which they become the rows."""
+    found = {name: torch.stack([table[name] for table in tables]) for name in tables[0]}
+    for place, table in enumerate(tables):
+        table.update((name, rows[place]) for name, rows in found.items())
+    return found
 
 
 def _receive_each(clients: Sequence[Client], models: Mapping[int, Tensor]) -> None:

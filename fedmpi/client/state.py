@@ -65,7 +65,7 @@ class ClientState:
     shared: SharedPart
     row: Tensor
     adam: AdamState
-    memory: Memories
+    memory: Memories = field(default_factory=Memories.none)
     last: Tensor | None = None
     moments: dict[str, AdamState] = field(default_factory=dict)
     incoming: dict[str, Tensor] = field(default_factory=dict)

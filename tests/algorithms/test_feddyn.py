@@ -67,16 +67,3 @@ def test_a_state_holds_the_clients_gradient(prepared):
     one.memory["gradient"].zero_()
     one.restore(kept, kept=False)
     assert vector.any() and torch.equal(one.memory["gradient"], vector)
-
-
-def test_feddyn_trains_together_as_alone(prepared):
-    """Its change and what it keeps are the same vectors in grouped kernels."""
-    found = []
-    for kernels in ("csr", "grouped"):
-        rounds = prepared("algorithm=feddyn", "algorithm.alpha=0.1", f"kernels={kernels}", "optimizer=adam")
-        for round in range(2):
-            for group in rounds.states.groups:
-                group.train(rounds.case, rounds.algorithm, round, set(rounds.clients))()
-        found.append(torch.stack([one.memory["gradient"] for one in rounds.clients.values()]))
-    assert found[0].any()
-    torch.testing.assert_close(*found, rtol=1e-3, atol=1e-6)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.case.optimizers import AdamOptions, AdamWOptions
-from fedmpi.client import group_steps
-from fedmpi.client.group_steps import GroupRows, Masks, Steps, adam_step_of_group, step_numbers
-from fedmpi.client.optimizer import AdamState, adam_step
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
+from fedmpi.engine import group_steps
+from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers, step_of_group
+from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
@@ -29,20 +29,21 @@ class Owner:
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("kind", [AdamOptions, AdamWOptions])
+@pytest.mark.parametrize("kind", [AdamOptions, AdamWOptions, SgdOptions])
 def test_a_group_steps_as_its_active_members_do_alone(kind):
     torch.manual_seed(1)
-    options, rows = kind(lr=0.1, beta1=0.5, beta2=0.75), GroupRows.starting(torch.randn(3, 50))
+    moments = {} if kind is SgdOptions else {"beta1": 0.5, "beta2": 0.75}
+    options, rows = kind(lr=0.1, weight_decay=0.01, **moments), GroupRows.starting(torch.randn(3, 50))
     alone, owners = rows.parameters.clone(), [Owner(number, AdamState(50)) for number in range(3)]
     states = [AdamState(50) for _ in range(3)]
     steps = ([0, 1, 2], [0, 2], [2])
     for who, host in zip(steps, step_numbers(options, owners, steps, Masks(1, 0, 4), CPU), strict=True):
         numbers, gradient = host.sent(CPU), torch.randn(len(who), 50)
         acting = rows.of(numbers)
-        adam_step_of_group(options, acting, gradient, numbers)
+        step_of_group(options, acting, gradient, numbers)
         rows.take(acting, numbers)
         for row, client in enumerate(who):
-            adam_step(options, states[client], alone[client], gradient[row])
+            descend(options, states[client], alone[client], gradient[row])
     assert torch.allclose(rows.parameters, alone, rtol=1e-5, atol=1e-6)
     assert [owner.adam.steps for owner in owners] == [2, 1, 3]
     assert torch.allclose(rows.square[1], states[1].square)

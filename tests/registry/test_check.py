@@ -275,9 +275,10 @@ def test_a_mistake_in_an_override_names_the_option(check):
 def test_a_case_on_a_gpu_gets_kernels_that_take_its_steps(check):
     (adam,) = check('[case]\ndevice = "cuda"')
     (sgd,) = check('[case]\ndevice = "cuda"\nalgorithm = "scaffold"\noptimizer = "sgd"')
-    assert (adam.case.kernels, sgd.case.kernels) == ("grouped", "csr")
-    with pytest.raises(BadInput, match='"grouped" cannot run sgd as it is here: use "compiled", "csr"'):
-        check('[case]\nkernels = "grouped"\noptimizer = "sgd"')
+    (ditto,) = check('[case]\ndevice = "cuda"\nalgorithm = "ditto"')
+    assert (adam.case.kernels, sgd.case.kernels, ditto.case.kernels) == ("grouped", "grouped", "csr")
+    with pytest.raises(BadInput, match='"grouped" cannot run ditto as it is here: use "compiled", "csr"'):
+        check('[case]\nkernels = "grouped"\nalgorithm = "ditto"')
 
 
 @pytest.mark.parametrize(

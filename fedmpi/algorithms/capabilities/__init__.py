@@ -60,7 +60,7 @@ def kernels_of(algorithm: type[Algorithm]) -> frozenset[str]:
     Clients with a program of their own train one after another, and so do those that send more than updates.
     """
     own = ("train", "evaluated", "predict", "messages", "tells")
-    more = algorithm.sends or algorithm.numbers or algorithm.decides & {"groups", "means"}
+    more = algorithm.numbers or algorithm.decides & {"groups", "means"}
     alone = bool(more) or any(overrides(algorithm, name) for name in own)
     able = ONE_BY_ONE if alone else KERNELS
     return able.intersection(*(kind.runs_on for kind in capabilities_of(algorithm)))
