@@ -79,7 +79,7 @@ class FedProto(Algorithm):
 
     def trained(self, client: Client) -> None:
         """Send the class means of the trained model's embeddings, and how many graphs they are of."""
-        rows, classes = client.embeddings().cpu().double().numpy(), client.message("counts").shape[0]
+        rows, classes = client.embeddings().cpu().double().numpy(), client.shape("counts")[0]
         counts = np.bincount(client.labels, minlength=classes)
         sums = np.zeros((classes, rows.shape[1]))
         np.add.at(sums, client.labels, rows)

@@ -7,7 +7,6 @@ that travel, in the same order, [shared].
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -65,18 +64,19 @@ class Message:
 
     Attributes
     ----------
-    shape : tuple of int
+    shape : tuple of int, "shared" or "clients"
+        "shared" stands for the elements of a shared vector, "clients" for the number of clients.
     dtype : str
         Of NumPy, with its size: "f4", "i4", "u1", ...
     """
 
-    shape: tuple[int, ...]
+    shape: tuple[int | Literal["shared", "clients"], ...]
     dtype: str = "f4"
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+    def sized(self, shared: int, clients: int) -> tuple[int, ...]:
+        """Return its shape in numbers."""
+        known = {"shared": shared, "clients": clients}
+        return tuple(known[each] if isinstance(each, str) else each for each in self.shape)
 
 
 Decision = Literal["groups", "weights", "means"]
@@ -208,11 +208,15 @@ class Client(Protocol):
     def labels(self) -> Ints:
         """See above."""
 
+    @property
+    def shared(self) -> Part:
+        """The tensors that are shared."""
+
     def part(self, name: str) -> Part:
         """Return the tensors of a memory whose size are names."""
 
-    def message(self, name: str) -> Message:
-        """Return a declaration of `Algorithm.messages`, for the client's own shapes."""
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of one of `Algorithm.messages`."""
 
     def run_epochs(
         self,
@@ -270,6 +274,9 @@ class Client(Protocol):
 
     def training_loss(self, at: Any = None) -> float:
         """Return a model's mean loss on all training graphs, without dropout."""
+
+    def validation_loss(self, at: Any = None) -> float:
+        """Return a model's mean loss on the validation graphs, without dropout."""
 
     def mean_embedding(self, at: Any = None) -> Floats:
         """Return the mean over the training graphs of what a model pools of each, float64 [h]."""

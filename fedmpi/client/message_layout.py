@@ -1,7 +1,8 @@
-"""The messages that an algorithm declares, one after another, as bytes."""
+"""Messages that an algorithm declares, as bytes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,23 +16,39 @@ from fedmpi.programs.hook_checks import Breach
 
 @dataclass(frozen=True)
 class MessageLayout:
-    """Declared messages, one after another, as bytes."""
+    """Declared messages, one after another, as bytes.
+
+    Attributes
+    ----------
+    messages : mapping of str to Message
+    shared, clients : int
+        Elements of a shared vector, and number of clients.
+    """
 
     messages: Mapping[str, Message]
+    shared: int = 0
+    clients: int = 0
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a message."""
+        return self.messages[name].sized(self.shared, self.clients)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all together."""
-        return sum(each.nbytes for each in self.messages.values())
+        return sum(map(self._bytes_of, self.messages))
+
+    def _bytes_of(self, name: str) -> int:
+        return math.prod(self.shape(name)) * np.dtype(self.messages[name].dtype).itemsize
 
     def checked(self, name: str, array: Any) -> npt.NDArray[Any]:
         """Return an array that is as declared; raise Breach for another."""
         if name not in self.messages:
             raise Breach(f"sent {name}: declared are {', '.join(self.messages) or 'no messages'}")
-        message = self.messages[name]
+        dtype, shape = np.dtype(self.messages[name].dtype), self.shape(name)
         found = np.asarray(array)
-        if found.shape != message.shape or found.dtype != np.dtype(message.dtype):
-            wanted = f"{np.dtype(message.dtype)} {list(message.shape)}"
+        if found.shape != shape or found.dtype != dtype:
+            wanted = f"{dtype} {list(shape)}"
             raise Breach(f"sent {name} as {found.dtype} {list(found.shape)}: it is {wanted}")
         return found
 
@@ -46,7 +63,8 @@ class MessageLayout:
         """Return the arrays [k, ...] of k rows of bytes [k, nbytes]."""
         found, begin = {}, 0
         for name, message in self.messages.items():
-            part = np.ascontiguousarray(rows[:, begin : begin + message.nbytes])
-            found[name] = part.view(message.dtype).reshape(-1, *message.shape)
-            begin += message.nbytes
+            size = self._bytes_of(name)
+            part = np.ascontiguousarray(rows[:, begin : begin + size])
+            found[name] = part.view(message.dtype).reshape(len(rows), *self.shape(name))
+            begin += size
         return found

@@ -85,15 +85,16 @@ class States:
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
-        classes = federation.shapes[0].classes
-        self.messages = MessageLayout(algorithm.messages(case.model, classes))
-        self.tells = MessageLayout(algorithm.tells(case.model, classes))
         self._memory = {
             shape: MemoryLayout.of(algorithm, model, self._shared[shape], case.share)
             for shape, model in self._models.items()
         }
         self._algorithm, self._sends = algorithm, algorithm.sends
-        first = self._shared[federation.shapes[0]]
+        first, classes = self._shared[federation.shapes[0]], federation.shapes[0].classes
+        self.messages, self.tells = (
+            MessageLayout(declared(case.model, classes), first.size, federation.num_clients)
+            for declared in (algorithm.messages, algorithm.tells)
+        )
         self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
         self.clients = {
             int(number): self._make(case, federation, int(number))
@@ -129,8 +130,8 @@ class States:
 
     def _told(self) -> dict[str, torch.Tensor]:
         """Return what the server tells before it told anything."""
-        messages = self.tells.messages.items()
-        return {name: torch.full(each.shape, torch.nan, device=self.device) for name, each in messages}
+        tells = self.tells
+        return {name: torch.full(tells.shape(name), torch.nan, device=self.device) for name in tells.messages}
 
     def _vectors(self, shared: SharedPart) -> dict[str, torch.Tensor]:
         """Return zeros for each vector that travels behind the model."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import round_half_up
-from fedmpi.algorithms.program import Change, Frozen, Message, Nodes, Term
+from fedmpi.algorithms.program import Change, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
 from fedmpi.client.compiled_passes import CompiledPasses
 from fedmpi.client.data import ClientData
@@ -139,9 +139,14 @@ class Trainee:
         """Labels of all training graphs."""
         return torch.from_numpy(np.ascontiguousarray(self.labels))
 
-    def message(self, name: str) -> Message:
+    def shape(self, name: str) -> tuple[int, ...]:
         """See `program.Client`."""
-        return self._client.messages.messages[name]
+        return self._client.messages.shape(name)
+
+    @property
+    def shared(self) -> SharedPart:
+        """See `program.Client`."""
+        return self._client.shared
 
     def part(self, name: str) -> SharedPart:
         """See `program.Client`."""
@@ -295,6 +300,13 @@ class Trainee:
             found = self._classifying.evaluate_training()
         self.work.append(found)
         return found.outcome.mean_loss
+
+    def validation_loss(self, at: Tensor | None = None) -> float:
+        """See `program.Client`."""
+        with self._at(at):
+            found = self._classifying.evaluate()
+        self.work.append(found)
+        return found.outcome.part(slice(self._client.num_validation)).mean_loss
 
     def mean_embedding(self, at: Tensor | None = None) -> Floats:
         """See `program.Client`."""

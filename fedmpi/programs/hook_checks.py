@@ -198,7 +198,7 @@ def messages(value: Any) -> dict[str, Message]:
     if not isinstance(value, Mapping) or not all(isinstance(each, Message) for each in value.values()):
         raise Breach(f"returned {_described(value)}: it must be a table of Message by name")
     for name, each in value.items():
-        sizes = isinstance(each.shape, tuple) and all(type(size) is int and size > 0 for size in each.shape)
+        sizes = isinstance(each.shape, tuple) and all(map(_is_length, each.shape))
         if not sizes:
             raise Breach(
                 f"returned {name} of the shape {each.shape!r}: it is a tuple of whole numbers above 0"
@@ -209,9 +209,14 @@ def messages(value: Any) -> dict[str, Message]:
             kind = "?"
         if kind not in "fiu":
             raise Breach(f'returned {name} of the type {each.dtype!r}: it is one of NumPy, such as "f4"')
-    if sum(each.nbytes for each in value.values()) > LARGEST_REPORT:
+    known = (math.prod(each.sized(1, 1)) * np.dtype(each.dtype).itemsize for each in value.values())
+    if sum(known) > LARGEST_REPORT:
         raise Breach(f"returned more than {LARGEST_REPORT} bytes")
     return dict(value)
+
+
+def _is_length(size: Any) -> bool:
+    return (type(size) is int and size > 0) or size in ("shared", "clients")
 
 
 def moments(value: Any, tensors: Tensors) -> dict[str, Size]:

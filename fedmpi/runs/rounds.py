@@ -356,8 +356,8 @@ class Rounds:
 
     def _tell(self) -> None:
         """Send to all clients what the algorithm tells them; where it is NaN they keep what they have."""
-        for name, message in self.states.tells.messages.items():
-            decided, array = self._planner.decided, np.empty(message.shape, np.float32)
+        for name in self.states.tells.messages:
+            decided, array = self._planner.decided, np.empty(self.states.tells.shape(name), np.float32)
             if decided is not None:
                 array[...] = decided.told[name]
             with self.meter.phase("communicate" if self.world.is_root else "wait"):

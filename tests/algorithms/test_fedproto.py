@@ -37,7 +37,9 @@ def fedproto(**options):
 def test_a_client_sends_the_mean_of_each_class_and_its_size():
     rows = torch.tensor([[1.0, 2.0], [3.0, 4.0], [10.0, 0.0]])
     declared = {"means": Message((3, 2)), "counts": Message((3,), "i4")}
-    client = client_of(embeddings=lambda: rows, labels=np.array([0, 0, 2]), message=declared.__getitem__)
+    client = client_of(
+        embeddings=lambda: rows, labels=np.array([0, 0, 2]), shape=lambda name: declared[name].shape
+    )
     fedproto().trained(client)
     assert client.sent["means"].tolist() == [[2, 3], [0, 0], [10, 0]]
     assert client.sent["counts"].tolist() == [2, 0, 1]

@@ -28,6 +28,8 @@ def test_the_page_has_an_example_of_each_kind():
         "edgecount.py",
         "sam.py",
         "careful.py",
+        "partial.py",
+        "fomo.py",
         "roots.py",
         "byloss.py",
     ]
