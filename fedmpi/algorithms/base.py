@@ -73,8 +73,12 @@ class Algorithm:
     reads_embeddings: ClassVar[bool] = False
     """True: its programs use embeddings of graphs."""
 
+    central: ClassVar[bool] = False
+    """True: `update` uses `server`, and so runs on rank 0 for every group."""
+
     def __init__(self, options: AlgorithmOptions) -> None:
         self.options = options
+        self.server: dict[str, npt.NDArray[Any]] = {}
 
     def validate(self, model: ModelOptions) -> None:
         """Check, before a run, whether the algorithm can train this model with its options.
@@ -107,6 +111,19 @@ class Algorithm:
             Number of shared parameters. Running statistics follow them in every shared vector.
         num_clients : int
         """
+
+    def server_memory(self, trained: int, num_clients: int) -> Mapping[str, npt.NDArray[Any]]:
+        """Return what the server keeps from round to round, as it is before the first; by default nothing.
+
+        On rank 0 it is `self.server`, where names, types and shapes stay. It is in every checkpoint. All else
+        on `self` stays as `begin` left it.
+
+        Parameters
+        ----------
+        trained, num_clients : int
+            As for `begin`.
+        """
+        return {}
 
     def warm_up(self) -> None:
         """Do on rank 0 what the first use of a library costs; called once before rounds are timed."""

@@ -16,11 +16,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.capabilities import ServerState
 from fedmpi.algorithms.program import Client, Memory, Tensors
 
 
@@ -32,22 +30,26 @@ class FedDynOptions(AlgorithmOptions):
     """Weight of the regularisation; the paper tries 0.001 to 0.1."""
 
 
-class FedDyn(ServerState, Algorithm):
+class FedDyn(Algorithm):
     """One global model w; the server has h, a client has g_k, all zero at the start."""
 
     name: ClassVar[str] = "feddyn"
     paper: ClassVar[str] = "Acar et al., ICLR 2021, Algorithm 1"
     Options: ClassVar[type[AlgorithmOptions]] = FedDynOptions
     options: FedDynOptions
+    central: ClassVar[bool] = True
 
     def __init__(self, options: AlgorithmOptions) -> None:
         super().__init__(options)
-        self._server: Floats = np.zeros(0)
         self._num_clients = 0
 
     def begin(self, trained: int, num_clients: int) -> None:
-        """Start with h = 0."""
-        self._server, self._num_clients = np.zeros(trained), num_clients
+        """Take note of how many clients there are."""
+        self._num_clients = num_clients
+
+    def server_memory(self, trained: int, num_clients: int) -> Mapping[str, Floats]:
+        """Return h = 0."""
+        return {"server_h": np.zeros(trained)}
 
     def weights(self, samples: Ints) -> Ints:
         """Return ones."""
@@ -74,16 +76,8 @@ class FedDyn(ServerState, Algorithm):
         Before that, h <- h - alpha / m sum_k (w_k - w_t) over the participants; m counts all clients.
         Running statistics move by the mean, as in FedAvg.
         """
-        step, part = mean.copy(), slice(len(self._server))
-        share = num_clients / self._num_clients
-        self._server = self._server - self.options.alpha * share * mean[part]
-        step[part] -= self._server / self.options.alpha
+        before, share = self.server["server_h"], num_clients / self._num_clients
+        step, part = mean.copy(), slice(len(before))
+        self.server["server_h"] = before - self.options.alpha * share * mean[part]
+        step[part] -= self.server["server_h"] / self.options.alpha
         return super().update(model, step, num_clients)
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return h."""
-        return {"server_h": self._server}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take h back."""
-        self._server = np.array(arrays["server_h"], np.float64)

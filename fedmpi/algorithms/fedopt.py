@@ -9,14 +9,12 @@ FedOpt of this paper's time always passed a momentum, so its adaptive optimizers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Model
-from fedmpi.algorithms.capabilities import ServerState
 
 
 class ServerOptions(AlgorithmOptions):
@@ -46,42 +44,29 @@ class AdaptiveOptions(ServerOptions):
     """Degree of adaptivity, added to the root of the second moment."""
 
 
-class FedOpt(ServerState, Algorithm):
+class FedOpt(Algorithm):
     """Base of the family: one global model, updated on rank 0, where the moments are.
 
     Running statistics of the model move by the mean, as in FedAvg.
     """
 
     options: ServerOptions
+    central: ClassVar[bool] = True
 
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._first: Floats = np.zeros(0)
-        self._second: Floats = np.zeros(0)
-
-    def begin(self, trained: int, num_clients: int) -> None:
-        """Start with moments of zero, and of tau^2 (Algorithm 2)."""
-        self._first = np.zeros(trained)
-        self._second = np.full(trained, getattr(self.options, "tau", 0.0) ** 2)
+    def server_memory(self, trained: int, num_clients: int) -> Mapping[str, Floats]:
+        """Return moments of zero, and of tau^2 (Algorithm 2)."""
+        second = np.full(trained, getattr(self.options, "tau", 0.0) ** 2)
+        return {"server_first": np.zeros(trained), "server_second": second}
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """Return the model after the server's step."""
-        trained = len(self._first)
+        trained = len(self.server["server_first"])
         step = np.concatenate([self.options.server_lr * self.direction(mean[:trained]), mean[trained:]])
         return super().update(model, step, num_clients)
 
     def direction(self, mean: Floats) -> Floats:
         """Return the step for a server_lr of 1, float64 [trained], and take note of the mean update."""
         return mean
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return both moments."""
-        return {"server_first": self._first, "server_second": self._second}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take the moments back."""
-        self._first = np.array(arrays["server_first"], np.float64)
-        self._second = np.array(arrays["server_second"], np.float64)
 
 
 class FedSgd(FedOpt):
@@ -102,8 +87,9 @@ class FedAvgM(FedOpt):
     def direction(self, mean: Floats) -> Floats:
         """Return the momentum."""
         assert isinstance(self.options, MomentumOptions)
-        self._first = self.options.momentum * self._first + mean
-        return self._first
+        first: Floats = self.options.momentum * self.server["server_first"] + mean
+        self.server["server_first"] = first
+        return first
 
 
 class _Adaptive(FedOpt):
@@ -114,13 +100,13 @@ class _Adaptive(FedOpt):
 
     def direction(self, mean: Floats) -> Floats:
         """Return the first moment over the root of the second."""
-        beta1 = self.options.beta1
-        self._first = beta1 * self._first + (1 - beta1) * mean
-        self._second = self.second(np.square(mean))
-        found: Floats = self._first / (np.sqrt(self._second) + self.options.tau)
+        beta1, kept = self.options.beta1, self.server
+        kept["server_first"] = beta1 * kept["server_first"] + (1 - beta1) * mean
+        kept["server_second"] = self.second(kept["server_second"], np.square(mean))
+        found: Floats = kept["server_first"] / (np.sqrt(kept["server_second"]) + self.options.tau)
         return found
 
-    def second(self, square: Floats) -> Floats:
+    def second(self, present: Floats, square: Floats) -> Floats:
         """Return the next second moment from the squares of the mean update."""
         raise NotImplementedError
 
@@ -131,9 +117,9 @@ class FedAdagrad(_Adaptive):
     name: ClassVar[str] = "fedadagrad"
     paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
 
-    def second(self, square: Floats) -> Floats:
+    def second(self, present: Floats, square: Floats) -> Floats:
         """Add the squares."""
-        return self._second + square
+        return present + square
 
 
 class FedAdam(_Adaptive):
@@ -142,10 +128,10 @@ class FedAdam(_Adaptive):
     name: ClassVar[str] = "fedadam"
     paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
 
-    def second(self, square: Floats) -> Floats:
+    def second(self, present: Floats, square: Floats) -> Floats:
         """Let old squares decay."""
         beta2 = self.options.beta2
-        return beta2 * self._second + (1 - beta2) * square
+        return beta2 * present + (1 - beta2) * square
 
 
 class FedYogi(_Adaptive):
@@ -154,6 +140,6 @@ class FedYogi(_Adaptive):
     name: ClassVar[str] = "fedyogi"
     paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
 
-    def second(self, square: Floats) -> Floats:
+    def second(self, present: Floats, square: Floats) -> Floats:
         """Move towards the squares by a part of them."""
-        return self._second - (1 - self.options.beta2) * square * np.sign(self._second - square)
+        return present - (1 - self.options.beta2) * square * np.sign(present - square)

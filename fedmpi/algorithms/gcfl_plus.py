@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import Division, Reports, ServerState
+from fedmpi.algorithms.capabilities import Division, Reports
 from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions, divide_by
 
 
@@ -38,7 +38,7 @@ class GcflPlusOptions(ClusteredOptions):
     }
 
 
-class GcflPlus(ServerState, Clustered):
+class GcflPlus(Clustered):
     """GCFL+: groups split by their clients' sequences of norms, compared by dynamic time warping.
 
     Edge weight of two clients: largest distance of the group minus theirs.
@@ -47,17 +47,11 @@ class GcflPlus(ServerState, Clustered):
     name: ClassVar[str] = "gcfl-plus"
     paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
     Options: ClassVar[type[AlgorithmOptions]] = GcflPlusOptions
-    central: ClassVar[bool] = False
     options: GcflPlusOptions
 
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._sequences: dict[int, list[float]] = {}
-        self._num_clients = 0
-
-    def begin(self, trained: int, num_clients: int) -> None:
-        """Start with a sequence of no values for each client."""
-        self._num_clients = num_clients
+    def server_memory(self, trained: int, num_clients: int) -> Mapping[str, Floats]:
+        """Return the clients' sequences, NaN for values that are not there yet."""
+        return {"sequences": np.full((num_clients, self.options.length), np.nan)}
 
     def warm_up(self) -> None:
         """Have tslearn compile its dynamic time warping: seconds, of which the cache saves most."""
@@ -73,19 +67,19 @@ class GcflPlus(ServerState, Clustered):
         column = "gradient_norm" if self.options.sequence == "gradient" else "delta_norm"
         for client, value in enumerate(reports[column]):
             if not np.isnan(value):
-                kept = [*self._sequences.get(client, []), float(value)]
-                self._sequences[client] = kept[-self.options.length :]
+                row = self.server["sequences"][client]
+                known = np.append(row[~np.isnan(row)], value)[-self.options.length :]
+                row[: len(known)] = known
 
     def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
         """Return the groups that meet Eq. 5, once every client has a whole sequence."""
-        lengths = [len(self._sequences.get(client, [])) for client in range(self._num_clients)]
-        if min(lengths, default=0) < self.options.length:
+        if np.isnan(self.server["sequences"]).any():
             return []
         return super().split_candidates(round, group, reports)
 
     def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
         """Cut the complete graph of warped closeness."""
-        series = np.array([self._sequences[int(client)] for client in members])
+        series = self.server["sequences"][members]
         if self.options.standardise:
             deviation = series.std(axis=1, keepdims=True)
             series = series / np.where(deviation > 0, deviation, 1.0)
@@ -95,21 +89,7 @@ class GcflPlus(ServerState, Clustered):
     def after_splits(self) -> None:
         """Forget all sequences, those of other groups too, if the protocol says so."""
         if self.options.after_split == "cleared":
-            self._sequences = {}
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the sequences, NaN where a client has fewer values."""
-        table = np.full((self._num_clients, self.options.length), np.nan)
-        for client, values in self._sequences.items():
-            table[client, : len(values)] = values
-        return {"sequences": table}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take back what `state` returned."""
-        table = arrays["sequences"]
-        self._sequences = {
-            client: [float(value) for value in row[~np.isnan(row)]] for client, row in enumerate(table)
-        }
+            self.server["sequences"].fill(np.nan)
 
 
 def _warped_distances(series: Floats) -> Floats:

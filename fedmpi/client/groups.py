@@ -196,7 +196,7 @@ class ClientGroup:
 
     def _replays(self, algorithm: Hooks) -> bool:
         """Return whether steps are replayed: on a GPU, unless a plug-in's `change` is called in each."""
-        return self._device.type == "cuda" and not (algorithm.change and algorithm.rehearses)
+        return self._device.type == "cuda" and not (algorithm.change and algorithm.is_plugin)
 
     def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
         """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -152,30 +151,15 @@ class StateLayout:
     ----------
     size, parameters : int
         Floats of the state, and of the parameters, with which it begins.
-    steps : int or None
-        Where the two floats of the step count begin, if moments are kept.
+    steps : tuple of int
+        Where the two floats of each step count begin; none if moments are not kept.
     """
 
     size: int
     parameters: int
-    steps: int | None
+    steps: tuple[int, ...] = ()
 
 
 def two_norm(values: Tensor) -> float:
     """Return the 2-norm, summed in float64 in a fixed order; not finite if an element is not."""
     return math.sqrt(squared_norm(values.cpu().numpy()))
-
-
-def state_size(length: int, moments: Iterable[int], others: int) -> int:
-    """Return the floats of a client's state; see `ClientState.state`.
-
-    Parameters
-    ----------
-    length : int
-        Of its model's vector.
-    moments : iterable of int
-        Elements that each of the kept moments is for.
-    others : int
-        Floats of what it keeps beside.
-    """
-    return length + sum(2 * each + 2 for each in moments) + others

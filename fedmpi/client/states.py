@@ -20,7 +20,7 @@ from fedmpi.client.message_layout import MessageLayout
 from fedmpi.client.molecules import TARGETS, MoleculePasses
 from fedmpi.client.optimizer import AdamState
 from fedmpi.client.passes import Passes
-from fedmpi.client.state import StateLayout, state_size
+from fedmpi.client.state import StateLayout
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.client.trainee import Classifying
 from fedmpi.client.unsupervised import UnsupervisedPasses
@@ -255,9 +255,15 @@ class States:
         others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
         others += model.length if self._keeps_last else 0
         others += self.tells.nbytes // 4
-        moments = [model.trained, *memory.moments.values()] if kept else []
-        steps = model.length + 2 * model.trained if kept else None
-        return StateLayout(state_size(model.length, moments, others), model.length, steps)
+        if not kept:
+            return StateLayout(model.length + others, model.length)
+        place = model.length + 2 * model.trained
+        steps = [place]
+        place += 2 + others
+        for size in memory.moments.values():
+            steps.append(place + 2 * size)
+            place += 2 * size + 2
+        return StateLayout(place, model.length, tuple(steps))
 
     def draw(self, seed: int, round: int) -> Ints | None:
         """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -73,18 +70,6 @@ class Splits(CapabilityHooks):
     def after_splits(self) -> None:
         """Report to the algorithm which groups were split."""
         self._calls.call("after_splits")
-
-
-class ServerState(CapabilityHooks):
-    """Checked hooks of the capability."""
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the server's state."""
-        return self._calls.checked("state", checks.state, self._calls.call("state"))
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Restore the server's state from a checkpoint."""
-        self._calls.call("restore", arrays)
 
 
 def _read_only(reports: Reports) -> dict[str, Floats]:

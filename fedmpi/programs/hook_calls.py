@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.programs.alike import alike, copied, is_comparable
+from fedmpi.programs.hook_checks import Breach
+from fedmpi.programs.position import Position
 from fedmpi.errors import RankFailed
 from fedmpi.programs.hook_checks import Breach
 from fedmpi.programs.position import Position
 from fedmpi.programs.rehearsal import Call, Rehearsal, alike, copied, is_comparable
 
 T = TypeVar("T")
+
+REPEATED = frozenset(
+    {"participants", "update", "observe", "split_candidates", "should_split", "split", "after_splits"}
+    | {"aggregate", "decide", "change"}
+)
+"""Hooks that take and give plain values: while they are watched, each is called twice."""
 
 PROGRAMS = frozenset({"train", "trained", "evaluated", "predict"})
 """Hooks that are a client's program."""
@@ -30,6 +39,11 @@ class HookCalls:
     where : Position
         Of this rank.
 
+    Attributes
+    ----------
+    watching : bool
+        Whether calls are watched: in one round of a plug-in.
+
     Raises
     ------
     RankFailed
@@ -40,32 +54,33 @@ class HookCalls:
     def __init__(self, algorithm: Algorithm, num_clients: int, where: Position) -> None:
         self.algorithm, self.num_clients, self.where = algorithm, num_clients, where
         self._answers: dict[tuple[Any, ...], Any] = {}
-        self._begun: list[Call] = []
-        self._warmed = False
-        self._rehearsal: Rehearsal | None = None
+        self.watching = False
 
     def call(self, hook: str, *arguments: Any) -> Any:
-        """Call a hook and note that it runs."""
-        if self._rehearsal is None:
-            return self._call(hook, arguments)
-        if hook in PROGRAMS:
-            return self._watched(hook, arguments)
-        copies = self._rehearsal.copies(hook, arguments)
-        value = self._call(hook, arguments)
-        if copies is not None and (breach := self._rehearsal.breach(hook, copies, arguments, value)):
-            raise self.failed(hook, breach)
-        return value
+        """Call a hook and note that it runs; while `watching`, hold it against what it must not do."""
+        return self._watched(hook, arguments) if self.watching else self._call(hook, arguments)
 
     def _watched(self, hook: str, arguments: tuple[Any, ...]) -> Any:
-        """Call a client's program, which must leave the algorithm as it is: no checkpoint would hold it."""
-        before = {name: each for name, each in vars(self.algorithm).items() if is_comparable(each)}
-        before = copied(before)
+        """Call a hook, which must change nothing but the server's memory, and do the same when called again.
+
+        What no checkpoint holds would be lost in a resumed run.
+        """
+        copies = _copies(arguments) if hook in REPEATED else None
+        before = {name: copied(each) for name, each in vars(self.algorithm).items() if is_comparable(each)}
         value = self._call(hook, arguments)
         after = vars(self.algorithm)
-        known = (name for name, each in after.items() if is_comparable(each))
+        known = (name for name, each in after.items() if name != "server" and is_comparable(each))
         if changed := [name for name in known if not alike(after[name], before.get(name))]:
             names = ", ".join(f"self.{name}" for name in changed)
-            raise self.failed(hook, f"changed {names}, which no checkpoint holds: declare it in memory()")
+            place = "memory()" if hook in PROGRAMS else "server_memory(), and keep it in self.server"
+            raise self.failed(hook, f"changed {names}, which no checkpoint holds: declare it in {place}")
+        if copies is not None:
+            kept, self.algorithm.server = self.algorithm.server, before["server"]
+            again = self._call(hook, copies)
+            self.algorithm.server = kept
+            if not (alike(value, again) and alike(arguments, copies)):
+                text = "it must depend on its arguments alone, random numbers on fedmpi.seeds"
+                raise self.failed(hook, f"does otherwise when it is called again: {text}")
         return value
 
     def _call(self, hook: str, arguments: tuple[Any, ...]) -> Any:
@@ -120,44 +135,13 @@ class HookCalls:
             Distinguishes calls of one hook with different arguments.
         """
         if (hook, key) not in self._answers:
-            self._begun.append((hook, arguments))
             self._answers[hook, key] = self.ask(hook, arguments, check, *bounds)
         answer: T = self._answers[hook, key]
         return answer
 
-    def begin(self, trained: int, num_clients: int) -> None:
-        """Call `begin`."""
-        self._begun.append(("begin", (trained, num_clients)))
-        self.call("begin", trained, num_clients)
-
     def warm_up(self) -> None:
         """Call `warm_up`."""
-        self._warmed = True
         self.call("warm_up")
-
-    def rehearse(self, state: Mapping[str, Any] | None) -> None:
-        """Have a new instance take part in what is called from here on, until `end_rehearsal`.
-
-        Parameters
-        ----------
-        state : mapping or None
-            What a checkpoint would hold of the server.
-        """
-        playing = "__init__"
-        try:
-            rehearsal = Rehearsal(self.algorithm)
-            try:
-                rehearsal.prepare(self._begun, state, warmed=self._warmed)
-            finally:
-                playing = rehearsal.playing
-        except Exception as error:
-            text = f"raised {type(error).__name__} in a new instance, as in a resumed run: {error}"
-            raise self.failed(playing, text) from None
-        self._rehearsal = rehearsal
-
-    def end_rehearsal(self) -> None:
-        """Let the new instance go."""
-        self._rehearsal = None
 
     @property
     def is_own(self) -> bool:
@@ -179,3 +163,12 @@ def _line_of(error: BaseException, file: str | None) -> int:
     """Return the last line of a file that an error went through; 0 if it did not."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == file), 0)
+
+
+def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return copies of arguments; None where there can be none, such as of a tensor within a graph."""
+    try:
+        found: tuple[Any, ...] = copied(arguments)
+    except Exception:
+        return None
+    return found

@@ -335,6 +335,18 @@ def state(value: Any) -> dict[str, npt.NDArray[Any]]:
     return dict(value)
 
 
+def kept(value: Any, declared: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return what the server keeps now: arrays as they were declared."""
+    if value.keys() != declared.keys():
+        raise Breach(f"declares {', '.join(declared) or 'nothing'}, and self.server has {', '.join(value)}")
+    for name, array in value.items():
+        first = declared[name]
+        if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (first.dtype, first.shape):
+            wanted = _described(first)
+            raise Breach(f"declares {name} as {wanted}, and self.server has it as {_described(array)}")
+    return dict(value)
+
+
 def digest(*values: Any) -> float:
     """Return a hash of what a rank computed on its own; 52 bits, exact in float64."""
     state_of = hashlib.blake2b(digest_size=8)

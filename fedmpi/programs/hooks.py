@@ -63,12 +63,12 @@ class Hooks:
 
     Attributes
     ----------
-    mending, splits, rows, server
+    mending, splits, rows
         The hooks of the algorithm's capabilities; None where it has not the capability.
     central : bool
         Whether rank 0 updates the models of all groups.
-    rehearses : bool
-        Whether `begin_round` holds a round against a new instance: of plug-ins.
+    is_plugin : bool
+        Whether its second round is watched: see `HookCalls`.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class Hooks:
         self.name, self.communicates = algorithm.name, algorithm.communicates
         self.pools, self.reads_share = algorithm.pools, algorithm.reads_share
         self.capabilities = [kind.__name__ for kind in capabilities.capabilities_of(type(algorithm))]
-        server = isinstance(algorithm, capabilities.ServerState) and algorithm.central
+        server = algorithm.central
         self.sends, self.numbers = tuple(algorithm.sends), tuple(algorithm.numbers)
         self.decides = frozenset(algorithm.decides)
         takes_rows = isinstance(algorithm, capabilities.RowAggregate) or "means" in self.decides
@@ -96,9 +96,9 @@ class Hooks:
         self.mending = self._having(capabilities.Mends, own.Mends)
         self.splits = self._having(capabilities.Splits, own.Splits)
         self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
-        self.server = self._having(capabilities.ServerState, own.ServerState)
-        self.rehearses = not self._calls.is_own
+        self.is_plugin = not self._calls.is_own
         self._first_round = -1
+        self._declared: Mapping[str, npt.NDArray[Any]] = {}
 
     @property
     def averages_models(self) -> bool:
@@ -175,24 +175,25 @@ class Hooks:
         return self._calls.ask("remark", (participants, one_step), checks.text)
 
     def begin(self, trained: int, num_clients: int) -> None:
-        """See `Algorithm.begin`."""
-        self._calls.begin(trained, num_clients)
+        """See `Algorithm.begin` and `Algorithm.server_memory`."""
+        self._calls.call("begin", trained, num_clients)
+        kept = self._calls.ask("server_memory", (trained, num_clients), checks.state)
+        self._calls.algorithm.server = {name: array.copy() for name, array in kept.items()}
+        self._declared = kept
 
-    def begin_round(self, round: int, *, is_root: bool) -> None:
-        """Note the round; hold the second one that this process runs against a new instance of a plug-in.
+    def server_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what the server keeps, as a checkpoint has it."""
+        return self._calls.checked("server_memory", checks.kept, self._calls.algorithm.server, self._declared)
 
-        It has what a resumed run would have: options, `begin`, and on rank 0 the server's state.
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what the server kept."""
+        self._calls.algorithm.server = {name: np.array(arrays[name]) for name in self._declared}
 
-        Raises
-        ------
-        RankFailed
-            Here: `restore` raised an exception. By a hook of that round: the new instance did otherwise.
-        """
+    def begin_round(self, round: int) -> None:
+        """Note the round; the second one that this process runs is watched."""
         self.where.round = round
-        self._calls.end_rehearsal()
         self._first_round = round if self._first_round < 0 else self._first_round
-        if round == self._first_round + 1 and self.rehearses:
-            self._calls.rehearse(self.server.state() if self.server is not None and is_root else None)
+        self._calls.watching = self.is_plugin and round == self._first_round + 1
 
     def warm_up(self) -> None:
         """See `Algorithm.warm_up`."""

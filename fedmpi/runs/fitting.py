@@ -70,7 +70,7 @@ def refuse_unfit_states(
             )
         if not np.isfinite(state[: layout.parameters]).all():
             raise Unfit(f"parameters of client {client} are not finite")
-        steps = np.zeros(0) if layout.steps is None else state[layout.steps : layout.steps + 2]
+        steps = np.array([state[place : place + 2] for place in layout.steps])
         if not ((steps >= 0) & (steps < _STEPS_BASE) & (steps == np.floor(steps))).all():
             raise Unfit(f"the step count of client {client} is no whole number")
 

@@ -137,8 +137,7 @@ class Rounds:
         """Take the groups from a checkpoint on every rank, the algorithm's state on rank 0."""
         if arrays is not None:
             self.group = np.asarray(arrays["group"], np.int64)
-            if self.algorithm.server:
-                self.algorithm.server.restore(arrays)
+            self.algorithm.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
 
     def mend(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Mended | None:
@@ -184,7 +183,7 @@ class Rounds:
         TooFewLeft
             On every rank, if the case asks for it.
         """
-        self.algorithm.begin_round(round, is_root=self.world.is_root)
+        self.algorithm.begin_round(round)
         self._sampled = self.states.draw(self.case.seed, round)
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation
@@ -369,5 +368,4 @@ class Rounds:
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
-        own = self.algorithm.server.state() if self.algorithm.server else {}
-        return {"group": np.asarray(self.group, np.int64), **own}
+        return {"group": np.asarray(self.group, np.int64), **self.algorithm.server_state()}

@@ -5,6 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 
 
+def begin(algorithm, trained, num_clients):
+    """Begin as a run does on rank 0."""
+    algorithm.begin(trained, num_clients)
+    algorithm.server = dict(algorithm.server_memory(trained, num_clients))
+
+
 def client_of(**values):
     """Return a client with these attributes; what its program sends is in `sent`."""
     sent = {}

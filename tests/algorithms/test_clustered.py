@@ -11,11 +11,13 @@ from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.exchange.aggregation import Plain, Rows
+from fedmpi.programs.alike import copied
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.group_models import RoundPlan
-from fedmpi.exchange.splitting import Splitter
 from fedmpi.programs.hooks import Hooks
+from fedmpi.exchange.splitting import Splitter
 from fedmpi.programs.position import Position
+from tests.algorithms.programs import begin
 
 
 def rows(*values):
@@ -120,7 +122,7 @@ def test_the_papers_update_adds_the_sum():
 
 def plus(num_clients=3, **options):
     algorithm = GcflPlus(GcflPlusOptions(**options))
-    algorithm.begin(10, num_clients)
+    begin(algorithm, 10, num_clients)
     return algorithm
 
 
@@ -152,7 +154,7 @@ def test_sequences_are_cleared_by_the_released_code_and_kept_by_the_paper():
         algorithm = plus(protocol=protocol, length=2)
         feed(algorithm, [1, 2, 3], [1, 2, 3], [4, 5, 6.0])
         algorithm.after_splits()
-        assert int(np.isfinite(algorithm.state()["sequences"][0]).sum()) == left
+        assert int(np.isfinite(algorithm.server["sequences"][0]).sum()) == left
 
 
 def test_standardising_a_constant_sequence_gives_no_nan():
@@ -167,11 +169,11 @@ def test_the_sequences_survive_a_checkpoint():
     first = plus(length=2)
     feed(first, [1, np.nan, 3], [4, 5, 6.0])
     again = plus(length=2)
-    again.restore(first.state())
-    assert np.array_equal(again.state()["sequences"], first.state()["sequences"], equal_nan=True)
+    again.server = copied(first.server)
+    assert np.array_equal(again.server["sequences"], first.server["sequences"], equal_nan=True)
     feed(first, [7, 8, 9.0])
     feed(again, [7, 8, 9.0])
-    assert np.array_equal(again.state()["sequences"], first.state()["sequences"])
+    assert np.array_equal(again.server["sequences"], first.server["sequences"])
 
 
 def split(algorithm, deltas, samples, group=None, candidates=(0,)):

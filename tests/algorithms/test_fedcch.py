@@ -11,7 +11,7 @@ from fedmpi.algorithms.similarity_clusters import (
     numbered,
     tree,
 )
-from fedmpi.engine.messages import MessageLayout
+from fedmpi.exchange.messages import MessageLayout
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
 from tests.algorithms.programs import client_of, server_of

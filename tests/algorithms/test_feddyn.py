@@ -6,11 +6,12 @@ import numpy as np
 import torch
 
 from fedmpi.algorithms.feddyn import FedDyn, FedDynOptions
+from tests.algorithms.programs import begin
 
 
 def feddyn(**options):
     algorithm = FedDyn(FedDynOptions(**options))
-    algorithm.begin(2, 4)
+    begin(algorithm, 2, 4)
     return algorithm
 
 
@@ -32,13 +33,13 @@ def test_the_server_goes_beyond_the_mean_by_h_over_alpha():
     mean = np.array([1.0, -2.0])
     first = algorithm.update(model, mean, 2)
     assert first.tolist() == [2.5, -2.0]
-    assert algorithm.state()["server_h"].tolist() == [-0.25, 0.5]
+    assert algorithm.server["server_h"].tolist() == [-0.25, 0.5]
     assert algorithm.update(first, np.zeros(2), 4).tolist() == [3.0, -3.0]
 
 
 def test_running_statistics_move_by_the_mean():
     algorithm = FedDyn(FedDynOptions())
-    algorithm.begin(1, 2)
+    begin(algorithm, 1, 2)
     assert algorithm.update(np.ones(2, np.float32), np.array([1.0, -0.5]), 2).tolist() == [3.0, 0.5]
 
 

@@ -16,6 +16,7 @@ from fedmpi.algorithms.fedopt import (
     ServerOptions,
 )
 from fedmpi.registry.algorithms import ALGORITHMS
+from tests.algorithms.programs import begin
 
 MODEL = np.array([1.0, 2.0], np.float32)
 FIRST, SECOND = np.array([0.5, -0.25]), np.array([0.1, 0.3])
@@ -23,7 +24,7 @@ FIRST, SECOND = np.array([0.5, -0.25]), np.array([0.1, 0.3])
 
 def started(kind, options, trained=2):
     algorithm = kind(options)
-    algorithm.begin(trained, 4)
+    begin(algorithm, trained, 4)
     return algorithm
 
 
@@ -57,8 +58,8 @@ def test_fedavgm_keeps_momentum():
 def test_adaptive_first_steps(kind, second):
     algorithm = adaptive(kind)
     model = algorithm.update(MODEL, FIRST, 4)
-    assert algorithm.state()["server_second"].tolist() == second
-    assert algorithm.state()["server_first"].tolist() == [0.25, -0.125]
+    assert algorithm.server["server_second"].tolist() == second
+    assert algorithm.server["server_first"].tolist() == [0.25, -0.125]
     expected = MODEL + 0.1 * np.array([0.25, -0.125]) / (np.sqrt(second) + 0.5)
     np.testing.assert_allclose(model, expected, rtol=1e-6)
 
@@ -66,7 +67,7 @@ def test_adaptive_first_steps(kind, second):
 def test_fedyogi_lowers_a_second_moment_only_by_a_part_of_the_square():
     algorithm = adaptive(FedYogi)
     algorithm.update(MODEL, np.array([1.0, 0.0]), 4)
-    assert algorithm.state()["server_second"].tolist() == [0.25 + 0.25 * 1, 0.25]
+    assert algorithm.server["server_second"].tolist() == [0.25 + 0.25 * 1, 0.25]
 
 
 @pytest.mark.parametrize("kind", [FedAdagrad, FedAdam, FedYogi])
@@ -74,7 +75,7 @@ def test_a_restored_server_goes_on_alike(kind):
     whole, first, second = adaptive(kind), adaptive(kind), adaptive(kind)
     model = whole.update(MODEL, FIRST, 4)
     first.update(MODEL, FIRST, 4)
-    second.restore(first.state())
+    second.server = dict(first.server)
     assert second.update(model, SECOND, 4).tolist() == whole.update(model, SECOND, 4).tolist()
 
 

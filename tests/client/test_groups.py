@@ -107,9 +107,9 @@ def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch
     hooks = Hooks(checked.algorithm, 3, Position())
     assert not group._replays(hooks)
     group._device, found = torch.device("cuda"), []
-    for hooks.rehearses in (False, True):  # as with a plug-in
+    for hooks.is_plugin in (False, True):  # as with a plug-in
         found.append(group._replays(hooks))
-    group._device, hooks.rehearses = meta, False
+    group._device, hooks.is_plugin = meta, False
     assert found == [True, algorithm != "fedprox"]
     waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]

@@ -87,7 +87,7 @@ HOOKS = {
     "begin": Hook("self, trained, num_clients", "None"),
     "observe": Hook("self, reports", "None", "Splits", f"{_CANDIDATES}\n    {_SPLIT}\n    {_DUE}"),
     "validate": Hook("self, model", "None"),
-    "state": Hook("self", "{}", "ServerState", "restore = lambda self, arrays: None"),
+    "server_memory": Hook("self, trained, num_clients", "{}"),
     "fields": Hook("self, num_clients", "()"),
 }
 
@@ -116,7 +116,7 @@ LOOSE = frozenset(
         "shares",
         "split_candidates",
         "fields",
-        "state",
+        "server_memory",
         "memory",
         "messages",
         "moments",

@@ -96,10 +96,11 @@ def test_the_hook_that_runs_is_noted():
 def test_an_algorithm_has_the_hooks_of_its_capabilities():
     found = Hooks(GcflPlus(GcflPlusOptions(criterion="weighted")), 3, Position())
     assert (found.name, found.central) == ("gcfl-plus", False)
-    assert found.capabilities == ["ServerState", "Splits"]
+    assert found.capabilities == ["Splits"]
     assert found.splits.criterion_is_weighted
     assert (found.mending, found.rows, found.change) == (None, None, None)
-    assert found.server.state()["sequences"].shape == (0, 10)
+    found.begin(5, 3)
+    assert found.server_state()["sequences"].shape == (3, 10)
 
 
 def test_what_was_checked_before_the_first_round_holds_to_the_end():

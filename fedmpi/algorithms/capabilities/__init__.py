@@ -15,7 +15,6 @@ from fedmpi.algorithms.capabilities.server import (
     CLIENT_WEIGHTS,
     Division,
     RowAggregate,
-    ServerState,
     Splits,
 )
 
@@ -29,7 +28,6 @@ __all__ = [
     "Mends",
     "Reports",
     "RowAggregate",
-    "ServerState",
     "Splits",
     "capabilities_of",
     "hooks_of",

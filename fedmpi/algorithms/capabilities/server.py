@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -97,23 +96,3 @@ class RowAggregate(Capability):
             Updates of the group's participants, ascending by client; their models, with `Regroups`.
         weights : int64 [k]
         """
-
-
-class ServerState(Capability):
-    """State of the server from round to round, kept on rank 0 and in checkpoints (FedOpt, GCFL+)."""
-
-    central: ClassVar[bool] = True
-    """`update` runs on rank 0 for every group and may use the state. False: only hooks that run on
-    rank 0 anyway do."""
-
-    @abstractmethod
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what rank 0 must know to go on after a checkpoint.
-
-        Names, types and shapes of the arrays are the same after `begin` as after every round: a checkpoint
-        with others is not used.
-        """
-
-    @abstractmethod
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take back what `state` returned."""
