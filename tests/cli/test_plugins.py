@@ -71,8 +71,8 @@ def test_a_tensor_that_clients_have_in_several_shapes_cannot_be_shared(damped, t
     ("hook", "words"),
     [
         (
-            "weights(self, samples): return samples / 3",
-            "hook weights in {} returned weights that are not whole",
+            "weights(self, samples): return samples / -3",
+            "hook weights in {} returned -",
         ),
         ("groups(self, num_clients): return [-1, 0, 0]", "hook groups in {} returned group -1"),
         ("participants(self, *_): return [0, 0]", "hook participants in {} returned client 0 twice"),
