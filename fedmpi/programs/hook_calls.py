@@ -8,13 +8,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.errors import RankFailed
 from fedmpi.programs.alike import alike, copied, is_comparable
 from fedmpi.programs.hook_checks import Breach
 from fedmpi.programs.position import Position
-from fedmpi.errors import RankFailed
-from fedmpi.programs.hook_checks import Breach
-from fedmpi.programs.position import Position
-from fedmpi.programs.rehearsal import Call, Rehearsal, alike, copied, is_comparable
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.exchange.aggregation import Plain, Rows
-from fedmpi.programs.alike import copied
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.group_models import RoundPlan
-from fedmpi.programs.hooks import Hooks
 from fedmpi.exchange.splitting import Splitter
+from fedmpi.programs.alike import copied
+from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from tests.algorithms.programs import begin
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.engine import group_steps
+from fedmpi.client import group_steps
 from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers, step_of_group
 from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.datasets.features import build as build_features
+from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams

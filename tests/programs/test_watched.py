@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-<<<<<<<< HEAD:tests/programs/test_rehearsal.py
-from fedmpi.programs.hook_calls import HookCalls
-from fedmpi.programs.rehearsal import Rehearsal, alike, copied
-========
 from fedmpi.programs.alike import alike, copied
 from fedmpi.programs.hook_calls import HookCalls
->>>>>>>> 21c9b44 (Server: what it keeps is declared; a watched round in place of a twin):tests/client/test_watched.py
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
 
