@@ -11,8 +11,8 @@ from fedmpi.algorithms.similarity_clusters import (
     numbered,
     tree,
 )
+from fedmpi.client.message_layout import MessageLayout
 from fedmpi.errors import BadInput
-from fedmpi.exchange.messages import MessageLayout
 from fedmpi.models.options import GinOptions
 from tests.algorithms.programs import client_of, server_of
 
