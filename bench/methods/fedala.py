@@ -18,8 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fedmpi.algorithms.fedala import FedAla
 from fedmpi.benchmarks.federation import prepare
-from fedmpi.client import client as clients
+from fedmpi.client.data import ClientData
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
@@ -46,7 +47,7 @@ TENSORS = 2
 class OnGraphs(nn.Module):
     """A client's network on all its training graphs, as the released module calls it."""
 
-    def __init__(self, client: clients.Client, parameters: Tensor) -> None:
+    def __init__(self, client: ClientData, parameters: Tensor) -> None:
         super().__init__()
         model = client.model
         self._batch = lambda: client.passes.batch(None)  # type: ignore[union-attr]
@@ -68,12 +69,12 @@ class Comparison:
     """Calls the released module wherever a client merges, and keeps how far it is from fedmpi's result."""
 
     def __init__(self, released: ModuleType) -> None:
-        self._released, self._modules, self._merge = released, dict[int, Any](), clients.merge
+        self._released, self._modules, self._weights = released, dict[int, Any](), FedAla._weights
         self.apart: list[tuple[int, float, float]] = []
 
-    def merge(self, client: Any, hooks: Any, case: Any, round: int, last: Tensor) -> Any:
-        """Merge by both; fedmpi's result stays in the client's workspace."""
-        labels = client.passes.training_labels.tolist()
+    def weights(self, algorithm: FedAla, client: Any, own: Any, received: Any) -> Any:
+        """Return fedmpi's weights, after both have merged."""
+        labels = client.labels.tolist()
         if client.id not in self._modules:
             self._modules[client.id] = self._released.ALA(
                 client.id,
@@ -82,17 +83,21 @@ class Comparison:
                 len(labels),
                 100,
                 layer_idx=TENSORS,
-                eta=case.algorithm.weights_lr,
+                eta=algorithm.options.weights_lr,
             )
-        local, received = OnGraphs(client, last), OnGraphs(client, client.row)
-        self._modules[client.id].adaptive_local_aggregation(received, local)
-        work = self._merge(client, hooks, case, round, last)
-        merged = OnGraphs(client, client.model.parameters)
-        pairs = list(zip(local.parameters(), merged.parameters(), strict=True))
-        moved = list(zip(received.parameters(), merged.parameters(), strict=True))
-        largest = [max(float((a - b).abs().max()) for a, b in each) for each in (pairs, moved)]
-        self.apart.append((len(work), *largest))
-        return work
+        last, sent, passes = client.memory["last"], client.model.clone(), len(client.work)
+        model = client._client
+        mine, server = OnGraphs(model, last), OnGraphs(model, sent)
+        self._modules[client.id].adaptive_local_aggregation(server, mine)
+        weights = self._weights(algorithm, client, own, received)
+        merging = sent.clone()
+        client.part("weights").unpack(own + (received - own) * weights, merging)
+        merged = OnGraphs(model, merging)
+        pairs = list(zip(mine.parameters(), merged.parameters(), strict=True))
+        moved = list(zip(server.parameters(), merged.parameters(), strict=True))
+        largest, way = (max(float((a - b).abs().max()) for a, b in each) for each in (pairs, moved))
+        self.apart.append((len(client.work) - passes, largest, way))
+        return weights
 
 
 def main() -> None:
@@ -110,7 +115,7 @@ def main() -> None:
         (checked,) = check_suite(read(Path(folder) / "suite.toml", []))
         rounds = prepare(checked, DataSource.from_environment(), World()).rounds
         comparison = Comparison(released)
-        clients.merge = comparison.merge
+        FedAla._weights = lambda *arguments: comparison.weights(*arguments)  # type: ignore[method-assign]
         rounds.begin(None)
         for round in range(arguments.rounds):
             rounds.run(round, stop=StopRequest(), checkpoint=False)
