@@ -14,9 +14,9 @@ from mpi4py import MPI
 
 from fedmpi.comm import alarm
 from fedmpi.comm.audit import Listener
-from fedmpi.comm.bells import Bells
 from fedmpi.comm.seals import SEAL, sealed, unsealed
 from fedmpi.comm.waiting import Partners, Waits
+from fedmpi.comm.wake_ups import WakeUps
 
 NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
 """Order of the collectives in every count."""
@@ -38,7 +38,7 @@ class Collectives:
     the rank contributes, with the `SEAL` of a gathered part; Scatterv, what it receives; Ibarrier, nothing.
 
     A call with a `place` is waited for asleep: a rank that waits leaves the core to those that compute. The
-    bells of the node say when to look; for other nodes it is how long the last calls at that place took.
+    wake-ups of the node say when to look; for other nodes it is how long the last calls at that place took.
     Calls without one are blocking MPI calls; where ranks are `crowded` they are waited for asleep, too.
     ``blocking`` calls block there as well: not every MPI that knows GPUs takes their memory without.
 
@@ -51,17 +51,17 @@ class Collectives:
     comm : communicator
     crowded : bool
         Whether ranks have to share cores anywhere; the same on all.
-    bells : Bells, optional
-        Bells of this node's ranks; by default nobody rings.
+    wake_ups : WakeUps, optional
+        Of this node's ranks; by default nobody wakes another.
     """
 
-    def __init__(self, comm: MPI.Intracomm, crowded: bool = False, bells: Bells | None = None) -> None:
+    def __init__(self, comm: MPI.Intracomm, crowded: bool = False, wake_ups: WakeUps | None = None) -> None:
         self._comm, self.crowded = comm, crowded
         self.calls = np.zeros(len(NAMES), np.int64)
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
         self.listener: Listener | None = None
-        self._waits = Waits(bells)
+        self._waits = Waits(wake_ups)
         self._partners = _partners(comm.rank, comm.size)
 
     @property

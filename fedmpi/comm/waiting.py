@@ -1,4 +1,4 @@
-"""How a rank waits for a call of MPI: asleep, until a bell rings or it is time to look at the call."""
+"""How a rank waits for a call of MPI: asleep, until a wake-up comes or it is time to look at the call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
-from fedmpi.comm.bells import Bells
+from fedmpi.comm.wake_ups import WakeUps
 
 _SHORTEST_NAP_S = 50e-6
 """Shortest sleep between two looks at a pending call; a look and its sleep cost about as much CPU time."""
@@ -55,12 +55,12 @@ class Waits:
 
     Parameters
     ----------
-    bells : Bells, optional
-        Bells of this node's ranks; by default nobody rings.
+    wake_ups : WakeUps, optional
+        Of this node's ranks; by default nobody wakes another.
     """
 
-    def __init__(self, bells: Bells | None = None) -> None:
-        self._bells = bells or Bells(0)
+    def __init__(self, wake_ups: WakeUps | None = None) -> None:
+        self._wake_ups = wake_ups or WakeUps(0)
         self._earlier: dict[str, deque[float]] = {}
 
     def sleep(
@@ -90,7 +90,7 @@ class Waits:
         size : int, optional
             Bytes of the call.
         partners : Partners, optional
-            Whose rings to wait for, and whom to ring. The call is due when all senders have rung.
+            Who wakes this rank, and whom it wakes. The call is due when all senders have woken this rank.
         patient : bool, optional
             Nobody waits for the rank that sleeps.
         crowded : bool, optional
@@ -102,10 +102,10 @@ class Waits:
         earlier = self._earlier.setdefault(place, deque(maxlen=_REMEMBERED if place else 0))
         expected, least = min(earlier, default=0.0), _DUE_NAP_S if patient else _SHORTEST_NAP_S
         asleep, tests = 0.0, min(_TESTS + size // _PIECE_BYTES, _MOST_TESTS)
-        self._bells.begin()
+        self._wake_ups.begin()
         done = _look(request, tests)
-        self._bells.ring(partners.receivers)
-        awaited = not done and self._bells.awaits_ring(partners.senders)
+        self._wake_ups.wake(partners.receivers)
+        awaited = not done and self._wake_ups.awaits(partners.senders)
         while not done:
             now = time.perf_counter()
             elapsed, asleep = now - since, 0.0
@@ -114,9 +114,9 @@ class Waits:
             if max(elapsed, expected) <= _BRIEF_S and not (patient or crowded):
                 os.sched_yield()
             elif awaited:
-                # One look for each ring: a large part leaves its rank only when this one looks.
-                asleep = 0.0 if self._bells.listen(_LONGEST_NAP_S) else _LONGEST_NAP_S
-                awaited = self._bells.awaits_ring(partners.senders)
+                # One look for each wake-up: a large part leaves its rank only when this one looks.
+                asleep = 0.0 if self._wake_ups.listen(_LONGEST_NAP_S) else _LONGEST_NAP_S
+                awaited = self._wake_ups.awaits(partners.senders)
                 if not awaited:
                     since, expected = time.perf_counter(), 0.0
             else:
@@ -124,7 +124,7 @@ class Waits:
                 time.sleep(asleep)
             done = _look(request, tests)
         if awaited and asleep:
-            self._bells.miss(partners.senders)
+            self._wake_ups.miss(partners.senders)
         waited = time.perf_counter() - start
         # It ended somewhere in the last nap. Were naps remembered in full, ranks that once waited long
         # for one that stood still would make each other wait for ever.

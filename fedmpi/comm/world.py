@@ -14,10 +14,10 @@ from typing import Any, NoReturn, TypeVar
 from mpi4py import MPI
 
 from fedmpi.comm import alarm, launch
-from fedmpi.comm.bells import of_node
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.interrupt import Stopped, leave, release
 from fedmpi.comm.settings import crowded
+from fedmpi.comm.wake_ups import of_node
 from fedmpi.errors import BadInput, FedmpiError, RankFailed
 from fedmpi.visible import complain, visible_lines
 
@@ -52,10 +52,10 @@ class World:
         threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
         places = local.allgather({"rank": self.rank, "host": "", "cores": sorted(os.sched_getaffinity(0))})
         self.node_ranks: list[int] = [place["rank"] for place in places]
-        bells = of_node(local, self.rank)
+        wake_ups = of_node(local, self.rank)
         local.Free()
         shared = bool(self.comm.allreduce(int(bool(crowded(places, threads))), op=MPI.MAX))
-        self.collectives = Collectives(self.comm, shared, bells)
+        self.collectives = Collectives(self.comm, shared, wake_ups)
         release()
 
     @property
