@@ -31,13 +31,12 @@ from fedmpi.kinds import Kind, UnknownName, settled
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
-from fedmpi.registry import population
 from fedmpi.registry.algorithms import ALGORITHMS
+from fedmpi.registry.checks import first_misfit
+from fedmpi.registry.checks.algorithm import able_kernels
 from fedmpi.registry.duplicates import distinct
-from fedmpi.registry.needs import able_kernels, unmet
 from fedmpi.registry.objectives import misfit
 from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
-from fedmpi.registry.trust import unfit
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 
@@ -187,7 +186,7 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
         case: Case = _validated(Case, values, "", able)
         _fits(case)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
-        wrong = unmet(algorithm, case) or unfit(algorithm, case) or population.misfit(algorithm, case)
+        wrong = first_misfit(algorithm, case)
         if wrong is not None:
             raise _Refused(*wrong)
     return Checked(case, algorithm)
@@ -309,9 +308,9 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
     known = [
         name for name in fields if name not in ("suite", "plugin") and not (kind is Case and name == "name")
     ]
-    from fedmpi.registry.elsewhere import elsewhere  # it lists what this file checks
+    from fedmpi.registry import key_hints  # it lists what this file checks
 
-    hint = elsewhere(key) or closest(str(detail["loc"][-1]), known)
+    hint = key_hints.hint(key) or closest(str(detail["loc"][-1]), known)
     return f"unknown key{hint} (known: {', '.join(known)})"
 
 

@@ -16,7 +16,7 @@ from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import AXES
-from fedmpi.registry.meanings import documented, inner_model, type_of, values_of
+from fedmpi.registry.option_texts import documented, inner_model, type_of, values_of
 from fedmpi.tasks.known import TASKS
 
 _FILLED = ("suite", "name", "plugin")

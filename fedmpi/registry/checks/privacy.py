@@ -1,4 +1,4 @@
-"""What fits an attack, and what clipping and differential privacy need (imports without torch)."""
+"""What clipping and differential privacy need (imports without torch)."""
 
 from __future__ import annotations
 
@@ -6,42 +6,15 @@ from importlib.util import find_spec
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.capabilities import RowAggregate, Splits, overrides
-from fedmpi.case.attacks import LabelFlip, NoAttack, UpdateAttack
+from fedmpi.case.attacks import UpdateAttack
 from fedmpi.case.privacy import Clipped, Private
 from fedmpi.case.reductions import ClippedOptions
 from fedmpi.case.schema import Case
-from fedmpi.registry.tasks import task_named
-from fedmpi.tasks.known import classifies
 
 
-def unfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
-    """Return the first setting of attack or privacy that cannot be, and what to do; None where all fit."""
-    return _attack(algorithm, case) or _clipping(algorithm, case) or _privacy(algorithm, case)
-
-
-def _attack(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
-    attack, name = case.attack, algorithm.name
-    if isinstance(attack, NoAttack):
-        return None
-    if algorithm.pools or not algorithm.communicates:
-        return "attack", f"{name} has no update that could be attacked: use an algorithm that shares, or none"
-    if isinstance(attack, LabelFlip) and not _flippable(case):
-        return "attack", '"label-flip" needs a supervised task of one class per graph or node'
-    if isinstance(attack, UpdateAttack) and attack.from_round > case.rounds:
-        return "attack.from_round", f"there is no round {attack.from_round}: rounds are 1 to {case.rounds}"
-    if isinstance(attack, UpdateAttack) and "groups" in algorithm.decides and case.reduction.dropouts.steps:
-        text = f"attackers start from their group's model, and {name} keeps none of a group whose sum is lost"
-        return "reduction.dropouts", f"{text}: remove the setting"
-    return None
-
-
-def _flippable(case: Case) -> bool:
-    if not case.objective.supervised:
-        return False
-    task = task_named(case.task, case.dataset.name)
-    if task is None:
-        return classifies(case.task, case.dataset.name)
-    return task.labels == "classification" and task.of != "edge"
+def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+    """Return the first setting of privacy that cannot be, and what to do; None where all fit."""
+    return _clipping(algorithm, case) or _privacy(algorithm, case)
 
 
 def _clipping(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:

@@ -22,7 +22,7 @@ _OTHER_WORDS = {
 _MOST = 4
 
 
-def elsewhere(key: str) -> str:
+def hint(key: str) -> str:
     """Return a hint for a key that is not known where it stands; nothing where none has such a name.
 
     Parameters

@@ -1,6 +1,6 @@
 import pytest
 
-from fedmpi.registry.elsewhere import elsewhere
+from fedmpi.registry.key_hints import hint as hint_of
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from fedmpi.registry.elsewhere import elsewhere
     ],
 )
 def test_a_key_is_known_elsewhere(key, hint):
-    assert elsewhere(key) == hint
+    assert hint_of(key) == hint

@@ -10,7 +10,7 @@ from fedmpi.case.schema import Case
 from fedmpi.partition.options import PopulationOptions
 
 
-def misfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
+def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return the first setting that a population cannot have, and what to do; None where all fit."""
     name, kind = algorithm.name, 'partition "population"'
     if not isinstance(case.partition, PopulationOptions):
