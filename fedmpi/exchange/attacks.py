@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ def refuse_unfit(case: Case, num_clients: int) -> None:
 
 
 class Attackers:
-    """The attackers of a run.
+    """The attackers of a run: a `fedmpi.exchange.chain.Link`.
 
     Parameters
     ----------
@@ -61,18 +61,20 @@ class Attackers:
         Parameters of an update.
     """
 
+    phase: ClassVar[str] = "communicate"  # attackers may wait for each other
+
     def __init__(self, case: Case, hosts: Ints, collectives: Collectives, size: int) -> None:
         self._options, self._seed = case.attack, case.seed
         self._hosts, self._collectives, self._size = hosts, collectives, size
         self.clients = case.attack.attackers(case.seed, len(hosts))
 
-    def rows(self) -> dict[str, npt.NDArray[Any]]:
+    def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
         """Return the values of the record's field."""
         if isinstance(self._options, NoAttack):
             return {}
         return {ATTACKER.name: np.isin(np.arange(len(self._hosts)), self.clients).astype(np.uint8)}
 
-    def strike(self, round: int, participants: Ints, updates: Updates) -> None:
+    def alter(self, round: int, participants: Ints, updates: Updates) -> None:
         """Replace the attackers' updates, where this is a round of an attack on them (a collective call).
 
         Parameters

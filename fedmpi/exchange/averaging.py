@@ -14,11 +14,12 @@ from fedmpi.client.states import States
 from fedmpi.comm.world import World
 from fedmpi.exchange.aggregation import Aggregation, Plain, RowMeans, Rows
 from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.client_means import ClientMeans
 from fedmpi.exchange.figures import Figures
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.meter import Meter
-from fedmpi.exchange.privacy import Noisy, Privacy
+from fedmpi.exchange.privacy import Noisy
 from fedmpi.exchange.splitting import Splitter
 from fedmpi.programs.hooks import Hooks
 
@@ -42,7 +43,7 @@ class Averaging:
     states : States
         Of the clients that this rank hosts.
     meter : Meter
-    privacy : Privacy
+    chain : Chain
     announces : bool
         Whether participants may drop out.
 
@@ -61,12 +62,12 @@ class Averaging:
         world: World,
         states: States,
         meter: Meter,
-        privacy: Privacy,
+        chain: Chain,
         *,
         announces: bool,
     ) -> None:
         self._case, self._algorithm, self._world, self._states = case, algorithm, world, states
-        self._meter, self._privacy, self._announces = meter, privacy, announces
+        self._meter, self._noise, self._announces = meter, chain.noise, announces
         self._keys: KeyRing | None = None
         self.client_means: ClientMeans | None = None
         self.exchange = self._exchange()
@@ -82,8 +83,8 @@ class Averaging:
             rows = Rows(collectives, hosts, size)
             aggregation = ClientMeans(rows, size, self._meter)
             self.client_means = aggregation
-        if self._privacy.central:
-            aggregation = Noisy(aggregation, self._privacy)
+        if self._noise is not None and not self._noise.distributed:
+            aggregation = Noisy(aggregation, self._noise)
         return Exchange(collectives, hosts, aggregation, algorithm, size, states.trained, buffers)
 
     def splitter(self, samples: Ints) -> Splitter | None:
@@ -113,7 +114,8 @@ class Averaging:
     def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
         """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
         collectives, hosts, options = self._world.collectives, self._states.hosts, self._case.reduction
-        noise = self._privacy if self._privacy.distributed and clip is None else None
+        shares = self._noise is not None and self._noise.distributed and clip is None
+        noise = self._noise if shares else None
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers, noise)
         from fedmpi.exchange.key_ring import KeyRing  # these need the extra secure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -101,50 +101,69 @@ def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str])
             )
 
 
-class Privacy:
-    """Clipping and noise of a run.
+class Clipping:
+    """Shortens updates that are longer than a bound: a `fedmpi.exchange.chain.Link`.
+
+    Parameters
+    ----------
+    bound : float
+        Largest Euclidean norm.
+    """
+
+    phase: ClassVar[str] = "train"
+
+    def __init__(self, bound: float) -> None:
+        self._bound = bound
+
+    def alter(self, round: int, participants: Ints, updates: Updates) -> None:
+        """Shorten the updates that are longer than the bound."""
+        for client in updates.clients():
+            change = updates.change(client)
+            norm = two_norm(torch.from_numpy(change))
+            if norm > self._bound:
+                updates.replace(client, change.astype(np.float64) * (self._bound / norm * _BELOW))
+
+    def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
+        """Return nothing: the record has the norms."""
+        return {}
+
+
+class NoiseOfMeans:
+    """Noise in the means of clipped updates, and its account: a `fedmpi.exchange.chain.Link`.
+
+    It alters no update: the server adds noise to a mean, or each participant a share to its summand.
 
     Parameters
     ----------
     case : Case
+        With privacy `Private`.
     size : int
         Shared parameters.
     num_clients, sampled : int
         Of whom so many take part in each round.
     is_root : bool
         Whether this rank accounts for the privacy.
+
+    Attributes
+    ----------
+    distributed : bool
+        Whether the participants add it.
     """
 
+    phase: ClassVar[str] = "train"
+
     def __init__(self, case: Case, size: int, num_clients: int, sampled: int, *, is_root: bool) -> None:
-        self._options, self._seed, self._size, self._round = case.privacy, case.seed, size, 0
-        private = case.privacy if isinstance(case.privacy, Private) else None
-        self._accountant, self._deviation = None, 0.0
-        if private is not None:
-            self._deviation = deviation(case, size, sampled)
-        if private is not None and is_root:
-            multiplier, delta = private.noise_multiplier, private.delta
-            self._accountant = Accountant(multiplier, delta, num_clients, sampled)
+        assert isinstance(case.privacy, Private)
+        options = case.privacy
+        self._seed, self._size, self._round = case.seed, size, 0
+        self._deviation, self.distributed = deviation(case, size, sampled), options.distributed
+        self._accountant = None
+        if is_root:
+            self._accountant = Accountant(options.noise_multiplier, options.delta, num_clients, sampled)
 
-    @property
-    def central(self) -> bool:
-        """Whether the server adds noise."""
-        return isinstance(self._options, Private) and not self._options.distributed
-
-    @property
-    def distributed(self) -> bool:
-        """Whether the participants do."""
-        return isinstance(self._options, Private) and self._options.distributed
-
-    def clip(self, round: int, updates: Updates) -> None:
-        """Begin a round: shorten the updates that are longer than the bound."""
+    def alter(self, round: int, participants: Ints, updates: Updates) -> None:
+        """Go on to a round: its noise is its own."""
         self._round = round
-        if not isinstance(self._options, Clipped):
-            return
-        for client in updates.clients():
-            change = updates.change(client)
-            norm = two_norm(torch.from_numpy(change))
-            if norm > self._options.clip:
-                updates.replace(client, change.astype(np.float64) * (self._options.clip / norm * _BELOW))
 
     def on_mean(self, group: int) -> Floats:
         """Return the noise of a group's mean, float64 [size]."""
@@ -158,7 +177,7 @@ class Privacy:
         return discrete_gaussian(source, sigma, self._size).astype(np.int32)
 
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the values of the record's field, on rank 0."""
+        """Return the privacy loss of the rounds so far."""
         if self._accountant is None:
             return {}
         return {EPSILON.name: np.array(self._accountant.epsilon(round + 1))}
@@ -171,11 +190,11 @@ class Noisy:
     ----------
     means : Aggregation
         Of clipped updates.
-    privacy : Privacy
+    noise : NoiseOfMeans
     """
 
-    def __init__(self, means: Aggregation, privacy: Privacy) -> None:
-        self._means, self._privacy = means, privacy
+    def __init__(self, means: Aggregation, noise: NoiseOfMeans) -> None:
+        self._means, self._noise = means, noise
         self.secret = means.secret
 
     @property
@@ -193,4 +212,4 @@ class Noisy:
     ) -> dict[int, Floats]:
         """See `Aggregation`."""
         found = self._means.means(groups, participants, weights, deltas)
-        return {group: mean + self._privacy.on_mean(group) for group, mean in found.items()}
+        return {group: mean + self._noise.on_mean(group) for group, mean in found.items()}

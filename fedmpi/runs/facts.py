@@ -18,7 +18,7 @@ from fedmpi.comm.devices import describe
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.exchange import attacks, neighbour_generation, privacy
+from fedmpi.exchange import chain, neighbour_generation
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.models.counted import BY_FORMULA, COUNTED
@@ -29,7 +29,7 @@ from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 
 def fields_of(case: Case, hooks: Hooks, federation: Federation) -> tuple[Field, ...]:
     """Return the fields of the record that this case has beside those of all."""
-    own = (*attacks.fields_of(case), *privacy.fields_of(case), *_place_fields(federation))
+    own = (*chain.fields_of(case), *_place_fields(federation))
     added = (*neighbour_generation.fields_of(hooks), *_reduction_fields(case, federation.num_clients))
     return (*hooks.fields(), *federation.task.fields, *own, *added)
 

@@ -16,7 +16,7 @@ from fedmpi.client.federation import Federation
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.errors import BadInput, RankFailed
-from fedmpi.exchange import attacks, privacy
+from fedmpi.exchange import attacks, chain, privacy
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN, FlatModel
@@ -62,8 +62,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
         *federation.task.fields,
         CLIENT_ID,
         GENERATED_NODES,
-        *attacks.fields_of(case),
-        *privacy.fields_of(case),
+        *chain.fields_of(case),
     )
     if taken := sorted(own & {field.name for field in others}):
         raise BadInput(

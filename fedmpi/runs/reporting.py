@@ -13,13 +13,12 @@ from fedmpi.case.schema import Case
 from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.exchange import dropouts
-from fedmpi.exchange.attacks import Attackers
 from fedmpi.exchange.averaging import Averaging
+from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Step
 from fedmpi.exchange.messages import Gathered
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.neighbour_generation import Mended
-from fedmpi.exchange.privacy import Privacy
 from fedmpi.exchange.splitting import Findings
 from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.programs.hooks import Hooks
@@ -94,8 +93,7 @@ class Reporter:
     states : States
     averaging : Averaging
     evaluator : Evaluator
-    attackers : Attackers
-    privacy : Privacy
+    chain : Chain
     meter : Meter
     """
 
@@ -107,14 +105,12 @@ class Reporter:
         states: States,
         averaging: Averaging,
         evaluator: Evaluator,
-        attackers: Attackers,
-        privacy: Privacy,
+        chain: Chain,
         meter: Meter,
     ) -> None:
         self._case, self._algorithm, self._states = case, algorithm, states
         self._exchange, self._client_means = averaging.exchange, averaging.client_means
-        self._evaluator, self._attackers = evaluator, attackers
-        self._privacy, self._meter = privacy, meter
+        self._evaluator, self._chain, self._meter = evaluator, chain, meter
         self._num_clients = federation.num_clients
         self._domains = domains_of(
             [federation.raws[split.dataset].name for split in federation.partition.clients]
@@ -135,7 +131,7 @@ class Reporter:
             results |= record_rows.together(found.totals, self._evaluator.totals)
         with self._meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
-        results |= self._attackers.rows() | self._privacy.rows(round)
+        results |= self._chain.rows(round)
         results |= {} if found.sampled is None else {CLIENT_ID.name: found.sampled}
         if mended is not None:
             mended.add_to(results, round)

@@ -19,8 +19,8 @@ from fedmpi.client.states import States
 from fedmpi.comm.world import World
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
-from fedmpi.exchange.attacks import Attackers
 from fedmpi.exchange.averaging import Averaging
+from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
 from fedmpi.exchange.energy import Energy
 from fedmpi.exchange.group_models import RoundPlan
@@ -28,7 +28,6 @@ from fedmpi.exchange.messages import ClientTable, Gathered
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.neighbour_generation import Mended, mend
 from fedmpi.exchange.planning import Planner
-from fedmpi.exchange.privacy import Privacy
 from fedmpi.exchange.splitting import Findings
 from fedmpi.exchange.updates import Updates
 from fedmpi.programs.hook_checks import digest
@@ -78,13 +77,12 @@ class Rounds:
         steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
         self.meter = Meter(world.collectives, algorithm.where, steps, energy)
         self._dropouts = Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
-        self._attackers = Attackers(case, states.hosts, world.collectives, states.trained)
         sampled = len(algorithm.participants(case.seed, 0, federation.num_clients, case.participation))
         population = federation.partition.population
         clients = federation.num_clients if population is None else population.size
-        self._privacy = Privacy(case, states.trained, clients, sampled, is_root=world.is_root)
+        self._chain = Chain(case, world, states, self.meter, clients, sampled)
         averaging = Averaging(
-            case, algorithm, world, states, self.meter, self._privacy, announces=self._dropouts.possible
+            case, algorithm, world, states, self.meter, self._chain, announces=self._dropouts.possible
         )
         self.exchange, self._client_means = averaging.exchange, averaging.client_means
         self._splitter = averaging.splitter(federation.weights)
@@ -104,8 +102,7 @@ class Rounds:
             states,
             averaging,
             self._evaluator,
-            self._attackers,
-            self._privacy,
+            self._chain,
             self.meter,
         )
         self._totals: list[int] | None = None
@@ -231,7 +228,7 @@ class Rounds:
         return plan, report
 
     def _train(self, round: int, working: Ints) -> training.Trained:
-        """Train this rank's participants; attackers and clipping then alter what they send (step 2)."""
+        """Train this rank's participants; the chain then alters what they send (step 2)."""
         with self.meter.phase("train"):
             on_device = self.exchange.on_device
             trained = training.train(
@@ -263,7 +260,7 @@ class Rounds:
         return tuple(lines)
 
     def _alter(self, round: int, participants: Ints, trained: training.Trained) -> None:
-        """Let attackers send what they want, then clip."""
+        """Have the chain change what they send."""
 
         def received(client: int) -> npt.NDArray[np.float32]:
             model: npt.NDArray[np.float32] = on_host(self.exchange.models[int(self.group[client])])
@@ -277,9 +274,7 @@ class Rounds:
             received if self.algorithm.averages_models else None,
             lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
         )
-        with self.meter.phase("communicate"):  # attackers may wait for each other
-            self._attackers.strike(round, participants, updates)
-        self._privacy.clip(round, updates)
+        self._chain.alter(round, participants, updates)
 
     def _diverged(self, round: int, client: int) -> Diverged:
         return Diverged(

@@ -34,7 +34,7 @@ def struck(attack, found, round=0, received=None):
     case = case_of(attack=attack)
     places = {n: n for n in found.deltas}
     updates = Updates(found, places, 2, received, lambda client: 1)
-    Attackers(case, np.zeros(3, np.int64), World().collectives, 2).strike(round, EVERYBODY, updates)
+    Attackers(case, np.zeros(3, np.int64), World().collectives, 2).alter(round, EVERYBODY, updates)
     return found
 
 
@@ -62,7 +62,7 @@ def test_noise_has_the_length_that_the_scale_says():
     found = trained(np.full(size, 0.5))
     case = case_of(attack={"name": "noise", "scale": 10.0, "clients": [0]})
     updates = Updates(found, {0: 0}, size, None, lambda client: 1)
-    Attackers(case, np.zeros(3, np.int64), World().collectives, size).strike(0, np.array([0]), updates)
+    Attackers(case, np.zeros(3, np.int64), World().collectives, size).alter(0, np.array([0]), updates)
     added = found.deltas[0].astype(float) - 0.5
     assert abs(added.std() / 5 - 1) < 0.02
     assert abs(added.mean()) < 0.15

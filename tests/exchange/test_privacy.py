@@ -15,7 +15,7 @@ from fedmpi.exchange.accountant import Accountant
 from fedmpi.exchange.aggregation import Groups, Plain
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
-from fedmpi.exchange.privacy import Noisy, Privacy, deviation, refuse_unfit
+from fedmpi.exchange.privacy import Clipping, NoiseOfMeans, Noisy, deviation, refuse_unfit
 from fedmpi.exchange.updates import Updates
 from fedmpi.registry.check import build
 from fedmpi.seeds import Purpose
@@ -29,7 +29,7 @@ def case_of(**privacy):
 
 
 def privacy_of(case, sampled=4):
-    return Privacy(case, SIZE, sampled, sampled, is_root=True)
+    return NoiseOfMeans(case, SIZE, sampled, sampled, is_root=True)
 
 
 def source(*coordinates):
@@ -40,8 +40,8 @@ def test_long_updates_are_shortened_and_short_ones_stay_as_they_are():
     rows = np.ones((2, len(TRAINING)))
     long, short = np.array([3.0, 4.0, 50.0], np.float32), np.array([0.6, 0.1, 50.0], np.float32)
     trained = Trained({0: long, 1: short}, rows, np.zeros(0, np.uint8), 0, {})
-    case = case_of(name="clipping", clip=1.0)
-    Privacy(case, 2, 2, 2, is_root=True).clip(0, Updates(trained, {0: 0, 1: 1}, 2, None, lambda client: 1))
+    updates = Updates(trained, {0: 0, 1: 1}, 2, None, lambda client: 1)
+    Clipping(1.0).alter(0, np.arange(2), updates)
     np.testing.assert_allclose(trained.deltas[0], [0.6, 0.8, 50.0], rtol=1e-6)
     assert np.linalg.norm(trained.deltas[0][:2].astype(float)) <= 1
     assert trained.deltas[1] is short
@@ -63,7 +63,9 @@ def test_central_noise_is_added_to_the_mean_and_differs_by_round():
     groups, everybody = Groups(np.zeros(4, np.int64), np.zeros(4, np.int64), {0: 0}), np.arange(4)
 
     def noise(round):
-        privacy.clip(round, Updates(Trained({}, None, None, 0, {}), {}, SIZE, None, lambda client: 1))
+        privacy.alter(
+            round, everybody, Updates(Trained({}, None, None, 0, {}), {}, SIZE, None, lambda client: 1)
+        )
         return Noisy(plain, privacy).means(groups, everybody, np.ones(4, np.int64), updates)[0] - 0.25
 
     assert abs(noise(0).std() / 0.025 - 1) < 0.03
