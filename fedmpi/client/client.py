@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +127,14 @@ class BetweenRounds:
     def __init__(self, client: Client) -> None:
         self._client, self._work = client, list[Embedded]()
         self.model, self.memory = client.row, client.memory
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what only a client that trains has."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise Breach(
+            f"used client.{name}: between rounds it has model, memory, incoming, part and embeddings"
+        )
 
     @property
     def incoming(self) -> dict[str, Tensor | None]:

@@ -102,7 +102,7 @@ class Trainee:
         self.id, self.round, self.seed, self.samples = client.id, round, case.seed, client.num_train
         self.lr, self.local_epochs = case.optimizer.lr, case.local_epochs
         self.trained, self.trained_shared = client.model.trained, client.shared.trained
-        self.model: Tensor = client.model.parameters if received is None else client.row
+        self._model: Tensor = client.model.parameters if received is None else client.row
         self.received = client.shared.pack(client.row) if received is None else received
         self.memory: Memories = client.memory
         self.done: list[Pass] = []
@@ -117,6 +117,16 @@ class Trainee:
     def steps(self) -> int:
         """Steps that the model has taken."""
         return sum(each.steps for each in self.done)
+
+    @property
+    def model(self) -> Tensor:
+        """See `program.Client`."""
+        return self._model
+
+    @model.setter
+    def model(self, value: Tensor) -> None:
+        if value is not self._model:  # it is, after `client.model += ...`
+            raise Breach("replaced client.model: change it in place, as client.model.copy_(...) does")
 
     @property
     def moved(self) -> Tensor:
@@ -230,8 +240,9 @@ class Trainee:
     @contextmanager
     def _loaded(self, vector: Tensor, *, keeps_gradient: bool = True) -> Iterator[None]:
         """Hold another model vector in the workspace; afterwards it has what happened to it."""
-        if vector.shape != self.model.shape:
-            raise Breach(f"used a vector [{len(vector)}] as a model, which is [{len(self.model)}]")
+        if not isinstance(vector, Tensor) or vector.shape != self.model.shape:
+            given = f"a vector [{len(vector)}]" if isinstance(vector, Tensor) else type(vector).__name__
+            raise Breach(f"used {given} as a model, which is a tensor float32 [{len(self.model)}]")
         model, before = self.model.clone(), self._client.model.gradient.clone() if keeps_gradient else None
         self.model.copy_(vector)
         yield

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import numpy as np
+import torch
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.errors import RankFailed
@@ -64,7 +68,10 @@ class HookCalls:
         """
         copies = _copies(arguments) if hook in REPEATED else None
         before = {name: copied(each) for name, each in vars(self.algorithm).items() if is_comparable(each)}
+        drawn = _global_generators()
         value = self._call(hook, arguments)
+        if not alike(drawn, _global_generators()):
+            raise self.failed(hook, "drew from a global generator: take random numbers from fedmpi.seeds")
         after = vars(self.algorithm)
         known = (name for name, each in after.items() if name != "server" and is_comparable(each))
         if changed := [name for name in known if not alike(after[name], before.get(name))]:
@@ -154,6 +161,11 @@ class HookCalls:
         """Return the error that a hook ends the run with; `line` is that of its file, if it is known."""
         place = "" if self.is_own or self.file is None else f" in {self.file}{f':{line}' if line else ''}"
         return RankFailed(f"algorithm {self.algorithm.name}: hook {hook}{place} {text}")
+
+
+def _global_generators() -> tuple[Any, ...]:
+    """Return the states of the generators that a process has one of."""
+    return random.getstate(), np.random.get_state(), torch.random.get_rng_state()
 
 
 def _line_of(error: BaseException, file: str | None) -> int:

@@ -182,9 +182,15 @@ def rows(value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
 
 def memory(value: Any, tensors: Tensors) -> dict[str, Memory]:
     """Return what clients keep, by name."""
-    if not isinstance(value, Mapping) or not all(isinstance(each, Memory) for each in value.values()):
+    if not isinstance(value, Mapping):
         raise Breach(f"returned {_described(value)}: it must be a table of Memory by name")
     for name, each in value.items():
+        if not isinstance(each, Memory):
+            hint = 'write Memory("model"), from fedmpi.algorithms.program'
+            raise Breach(f"returned {_described(each)} as memory {name}: {hint}")
+        if each.size == "model" and each.judged and each.start == 0.0:
+            hint = 'start = "model", the client\'s first one, or None'
+            raise Breach(f"returned memory {name} with a model of zeros, which would be evaluated: {hint}")
         _size(each.size, f"memory {name}", tensors)
         whole = each.start is None or (each.start == "model" and each.size == "model")
         if not (whole or (isinstance(each.start, int | float) and math.isfinite(each.start))):
@@ -242,7 +248,8 @@ def like(value: Any, other: Any) -> Any:
     """Return a vector of the type and shape of another; of torch."""
     same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)
     if not same:
-        raise Breach(f"returned {_described(value)}: it must be as the vectors it was given")
+        kind = f"{other.dtype} {list(other.shape)}, as client.model"
+        raise Breach(f"returned {_described(value)}: it must be a tensor {kind}")
     return value
 
 

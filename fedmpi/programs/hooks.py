@@ -151,7 +151,11 @@ class Hooks:
 
     def _evaluated(self, client: Evaluated) -> Any:
         """See `Algorithm.evaluated`."""
-        return self._calls.ask("evaluated", (client,), checks.like, client.model)
+        before = client.model._version
+        found = self._calls.ask("evaluated", (client,), checks.like, client.model)
+        if client.model._version != before:
+            raise self._calls.failed("evaluated", "changed `client.model`: change a clone of it")
+        return found
 
     def _predict(self, client: Evaluated, count: int) -> npt.NDArray[np.int64] | None:
         """See `Algorithm.predict`; `count` is the number of held-out graphs."""

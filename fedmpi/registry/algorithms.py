@@ -89,13 +89,14 @@ def _refuse_idle_hooks(algorithm: type[Algorithm], capability: type[Capability],
 
 
 def _refuse_misspelt(algorithm: type[Algorithm], place: str) -> None:
-    """Raise BadInput where a method is named nearly as a hook: it would never be called."""
+    """Raise BadInput where a method or flag is named nearly as a known one: it would have no effect."""
     hooks = {name for base in (Algorithm, *Capability.__subclasses__()) for name in vars(base)}
     for name, part in vars(algorithm).items():
-        if isfunction(part) and name not in hooks and not name.startswith("_"):
+        if name not in hooks and not name.startswith("_"):
             near = get_close_matches(name, sorted(hooks), n=1, cutoff=_NEARLY)
             if near:
-                text = f"{name} is no hook; did you mean {near[0]}? Begin names of your own methods with _"
+                kind, own = ("hook", "methods") if isfunction(part) else ("flag", "attributes")
+                text = f"{name} is no {kind}; did you mean {near[0]}? Begin names of your own {own} with _"
                 raise BadInput(f"{place}: {text}")
 
 

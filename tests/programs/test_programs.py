@@ -92,7 +92,7 @@ def test_memory_is_what_the_client_left_there(run):
         ),
         (
             "def train(self, client): client.run_epochs(client.received[:3])",
-            "used a vector [3] as a model, which is [",
+            "used a vector [3] as a model, which is a tensor float32 [",
         ),
         (
             "def train(self, client):\n        client.run_epochs()\n        client.send('c', client.received)",
@@ -110,7 +110,31 @@ def test_memory_is_what_the_client_left_there(run):
             "def train(self, client):\n        client.run_epochs()\n        client.received.add_(1)",
             "changed `received`",
         ),
+        (
+            "def train(self, client): client.run_epochs(client.model.numpy())",
+            "used ndarray as a model, which is a tensor float32 [",
+        ),
+        (
+            "def train(self, client):\n        client.run_epochs()\n        client.model = client.model * 2",
+            "hook train in {file}:11 replaced client.model: change it in place",
+        ),
+        (
+            "def train(self, client):\n        client.run_epochs()\n        client.model.new_ones(9).normal_()",
+            "hook train in {file} drew from a global generator: take random numbers from fedmpi.seeds",
+        ),
         ("def evaluated(self, client): return client.model[:3]", "hook evaluated in {file} returned"),
+        (
+            "def evaluated(self, client): return [client.model]",
+            "it must be a tensor torch.float32 [",
+        ),
+        (
+            "def evaluated(self, client): return client.model.mul_(2)",
+            "hook evaluated in {file} changed `client.model`: change a clone of it",
+        ),
+        (
+            "def evaluated(self, client): return client.received",
+            "hook evaluated in {file}:9 used client.received: between rounds it has model, memory,",
+        ),
         (
             "def trained(self, client): client.step(client.model[:3], client.received)",
             "took a step of a vector [3] by a gradient [",
@@ -132,6 +156,15 @@ def test_a_mistake_is_one_line(run, tmp_path, body, words):
             "def memory(self, tensors): return 3",
             "hook memory in {file} returned 3: it must be a table of Memory",
         ),
+        (
+            "def memory(self, tensors): return dict(a='model')",
+            'returned str as memory a: write Memory("model"), from fedmpi.algorithms.program',
+        ),
+        (
+            "def memory(self, tensors): return dict(a=Memory('model', judged=True))",
+            "returned memory a with a model of zeros, which would be evaluated",
+        ),
+        ("need_sgd = True", "need_sgd is no flag; did you mean needs_sgd?"),
         (
             "def memory(self, tensors): return dict(a=Memory('modle'))",
             "returned memory a of the size 'modle'",
