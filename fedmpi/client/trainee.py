@@ -125,6 +125,7 @@ class Trainee:
 
     @model.setter
     def model(self, value: Tensor) -> None:
+        """Refuse another vector: what trains is the one that is there."""
         if value is not self._model:  # it is, after `client.model += ...`
             raise Breach("replaced client.model: change it in place, as client.model.copy_(...) does")
 
