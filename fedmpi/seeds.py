@@ -36,6 +36,7 @@ class Purpose(IntEnum):
     MERGING = 13
     PROXY = 14
     MENDING = 15
+    PUBLIC = 16
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

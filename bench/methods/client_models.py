@@ -13,6 +13,7 @@ import importlib
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -27,9 +28,7 @@ from fedmpi.benchmarks.federation import prepare
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.exchange.client_means import ClientMeans
 from fedmpi.exchange.server import Deciding
-from fedmpi.programs.hooks import Hooks
 from fedmpi.registry.check import check_suite
 from fedmpi.runs.signals import StopRequest
 
@@ -45,7 +44,6 @@ optimizer = { lr = 0.01 }
 algorithm = "%s"
 """
 
-Means = dict[int, np.ndarray]
 Server = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From statistics [k, s] and models [k, size] to each client's next model [k, size]."""
 
@@ -111,35 +109,26 @@ class Comparison:
     """Calls a released server wherever rank 0 makes the clients' models."""
 
     def __init__(self, server: Server) -> None:
-        self._server, self._reports = server, np.zeros((0, 0), np.float32)
+        self._server = server
         self.apart, self.moved = [0.0], [0.0]
 
     def watch(self) -> Callable[[], None]:
-        """Take the place of `ClientMeans`' steps; return what gives them back."""
-        decide, means = Hooks.decide, ClientMeans.means
+        """Take the place of `Deciding.blend`; return what gives it back."""
+        blend = Deciding.blend
 
-        def deciding(own: Hooks, decided: Deciding) -> None:
-            decide(own, decided)
-            self._reports = np.concatenate([*decided.messages.values()], axis=1)
+        def blending(own: Deciding, rows: np.ndarray) -> None:
+            blend(own, rows)
+            theirs = self._server(np.concatenate([*own.messages.values()], axis=1), rows)
+            for client, model, own_model in zip(own.participants, theirs, rows, strict=True):
+                found = own.moves[int(own.group[client])][0]
+                self.apart.append(float(np.abs(found - model).max()))
+                self.moved.append(float(np.abs(found - own_model).max()))
 
-        def averaging(own: ClientMeans, groups: Any, clients: Any, weights: Any, deltas: Any) -> Means:
-            found = means(own, groups, clients, weights, deltas)
-            models = np.stack([deltas[int(client)] for client in clients])
-            theirs = self._server(self._reports, models)
-            for client, model, own_model in zip(clients, theirs, models, strict=True):
-                self.apart.append(float(np.abs(found[int(client)] - model).max()))
-                self.moved.append(float(np.abs(found[int(client)] - own_model).max()))
-            return found
+        def put(method: Any) -> None:
+            Deciding.blend = method  # type: ignore[method-assign]
 
-        def put(first: Any, second: Any) -> None:
-            Hooks.decide, ClientMeans.means = first, second  # type: ignore[method-assign]
-
-        def restore() -> None:
-            put(decide, means)
-
-        put(deciding, averaging)
-
-        return restore
+        put(blending)
+        return partial(put, blend)
 
 
 def compared_statistics(client: ModuleType, moments: ModuleType) -> list[float]:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -26,13 +27,14 @@ from torch.nn.functional import cross_entropy, relu, smooth_l1_loss
 
 from fedmpi.algorithms.fedsage_plus import FedSagePlus
 from fedmpi.benchmarks.federation import prepare
-from fedmpi.client.mender import Mender
+from fedmpi.client.optimizer import adam_steps
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models.generator import Generator
 from fedmpi.models.neighgen import Draws, NeighGen, Sage
+from fedmpi.models.neighgen_training import NeighGenTraining
 from fedmpi.registry.check import check_suite
 
 SUITE = """
@@ -77,21 +79,21 @@ def sage(layers: Sage, matrix: Tensor, x: Tensor) -> Tensor:
 
 
 class Plain:
-    """A client's phase in plain torch, from the same network and hidden nodes as a `Mender`."""
+    """A client's phase in plain torch, from the same network and hidden nodes as a `NeighGenTraining`."""
 
     def __init__(
-        self, mender: Mender, graphs: GraphSet, settings: Generator, client: int, loss: Loss
+        self, trained: NeighGenTraining, graphs: GraphSet, settings: Generator, client: int, loss: Loss
     ) -> None:
-        self.network: NeighGen = deepcopy(mender._network)
+        self.network: NeighGen = deepcopy(trained._network)
         self.settings, self.client, self._loss = settings, client, loss
-        part, self.whole = mender._part, torch.from_numpy(graphs.features)
+        part, self.whole = trained._part, torch.from_numpy(graphs.features)
         self.whole_matrix, self._matrix = adjacency(graphs.topology), adjacency(part.topology)
         self._x, self._missing = self.whole[part.kept], torch.from_numpy(part.missing)
         self._targets = torch.zeros(len(part.kept), int(part.missing.max()), self.whole.shape[1])
         for node in range(len(part.kept)):
             hidden = part.hidden[part.hidden_ptr[node] : part.hidden_ptr[node + 1]]
             self._targets[node, : len(hidden)] = self.whole[hidden]
-        self._places, self._labels = mender._batch.places, mender._batch.labels
+        self._places, self._labels = trained._batch.places, trained._batch.labels
 
     def states(self, matrix: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the encoder's states, dGen's numbers, and these rounded."""
@@ -157,7 +159,7 @@ class Plain:
 
 
 class Comparison:
-    """Computes the gradients of each step of a `Mender` again, at the same weights.
+    """Computes the gradients of each step of a `NeighGenTraining` again, at the same weights.
 
     Attributes
     ----------
@@ -169,39 +171,39 @@ class Comparison:
         self._clients = clients
         self.apart: dict[str, list[float]] = {"alone": [], "exchanges": []}
 
-    def watch(self, mender: Mender, number: int) -> None:
-        """Take the place of a mender's steps."""
-        step, plain, done = mender._step, self._clients[number], 0
+    def watch(self, trained: NeighGenTraining, number: int) -> None:
+        """Take the place of a generator's steps."""
+        step, plain, done = trained._step, self._clients[number], 0
         others = [each for each in self._clients if each is not plain]
 
         def watched(*arguments: Any) -> None:
             nonlocal done
-            plain.network.load_state_dict(mender._network.state_dict())
+            plain.network.load_state_dict(trained._network.state_dict())
             alone = done < plain.settings.epochs
             theirs = plain.gradients_alone(done) if alone else plain.gradients_together(done, others)
             step(*arguments)
-            part = mender._network if alone else mender._network.features
+            part = trained._network if alone else trained._network.features
             both = list(zip(part.parameters(), theirs, strict=True))
             far = max(float((own.grad - other).abs().max()) for own, other in both)
             largest = max(float(other.abs().max()) for _, other in both)
             self.apart["alone" if alone else "exchanges"].append(far / largest)
             done += 1
 
-        mender._step = watched  # type: ignore[method-assign]
+        trained._step = watched  # type: ignore[method-assign]
 
 
-def by_fedmpi(menders: list[Mender], exchanges: int) -> None:
+def by_fedmpi(trainings: list[NeighGenTraining], exchanges: int) -> None:
     """Take the phase by fedmpi."""
-    for mender in menders:
-        mender.train_alone()
+    for trained in trainings:
+        trained.train_alone()
     for number in range(exchanges):
-        rows = [mender.generate(number) for mender in menders]
+        rows = [trained.generate(number) for trained in trainings]
         sums = [
-            sum(other.answer(own) for other in menders if other is not me)
-            for me, own in zip(menders, rows, strict=True)
+            sum(other.answer(own) for other in trainings if other is not me)
+            for me, own in zip(trainings, rows, strict=True)
         ]
-        for mender, answers in zip(menders, sums, strict=True):
-            mender.learn(answers)  # type: ignore[arg-type]
+        for trained, answers in zip(trainings, sums, strict=True):
+            trained.learn(answers)  # type: ignore[arg-type]
 
 
 def parts(clients: int) -> list[GraphSet]:
@@ -229,17 +231,18 @@ def main() -> None:
         "lr": 0.01,
     }
     settings = FedSagePlus(FedSagePlus.Options(name="fedsage-plus", **options)).generator()
-    menders = [Mender(settings, part, 7, 3, number) for number, part in enumerate(graphs)]
+    adam = partial(adam_steps, lr=settings.lr, weight_decay=settings.weight_decay)
+    trainings = [NeighGenTraining(settings, part, 7, 3, number, adam) for number, part in enumerate(graphs)]
     loss = released_loss(arguments.released)
     clients = [
-        Plain(mender, part, settings, number, loss)
-        for number, (mender, part) in enumerate(zip(menders, graphs, strict=True))
+        Plain(trained, part, settings, number, loss)
+        for number, (trained, part) in enumerate(zip(trainings, graphs, strict=True))
     ]
     comparison = Comparison(clients)
-    for number, mender in enumerate(menders):
-        comparison.watch(mender, number)
-    by_fedmpi(menders, settings.exchanges)
-    print(f"generated nodes: {sum(mender.num_rows for mender in menders)}")
+    for number, trained in enumerate(trainings):
+        comparison.watch(trained, number)
+    by_fedmpi(trainings, settings.exchanges)
+    print(f"generated nodes: {sum(trained.num_rows for trained in trainings)}")
     for phase, apart in comparison.apart.items():
         print(f"{phase}: {len(apart)} steps, largest difference of a gradient, relative: {max(apart):.2e}")
 

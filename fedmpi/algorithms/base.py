@@ -1,7 +1,4 @@
-"""The hooks that every algorithm has, with FedAvg's behaviour as default (imports without torch).
-
-What only some algorithms need are capabilities: `fedmpi.algorithms.capabilities`.
-"""
+"""The hooks of an algorithm, with FedAvg's behaviour as default (imports without torch)."""
 
 from __future__ import annotations
 
@@ -12,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.program import (
+    Ask,
     Client,
+    Conversation,
     Decision,
     Evaluated,
     Memory,
     Message,
+    Offers,
+    Preparing,
     Server,
     Size,
     Tensors,
@@ -41,9 +42,9 @@ class AlgorithmOptions(Options):
 class Algorithm:
     """Base of all algorithms.
 
-    Subclasses name themselves (`name`), may bring their own `Options`, override the hooks that differ
-    from FedAvg's, and derive from the capabilities that they need. Hooks are pure: what they return
-    depends on their arguments and the options alone, so every rank gets the same answer.
+    Subclasses name themselves (`name`), may bring their own `Options`, and override the hooks that differ
+    from FedAvg's. Hooks are pure: what they return depends on their arguments and the options alone, so every
+    rank gets the same answer.
     """
 
     name: ClassVar[str]
@@ -61,7 +62,9 @@ class Algorithm:
     numbers: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that each participant reports; one that is not finite ends the run as diverged."""
     decides: ClassVar[frozenset[Decision]] = frozenset()
-    """What `decide` makes of the reports in each round."""
+    """What `decide` makes in a round."""
+    asks: ClassVar[frozenset[Ask]] = frozenset()
+    """What `decide` asks for, beside the reports."""
     tasks: ClassVar[frozenset[str]] = frozenset()
     """Names of the tasks that it is for; empty: all."""
     needs_sgd: ClassVar[bool] = False
@@ -72,6 +75,8 @@ class Algorithm:
     """True: it is for tasks of one class per graph."""
     reads_embeddings: ClassVar[bool] = False
     """True: its programs use embeddings of graphs."""
+    reads_outputs: ClassVar[bool] = False
+    """True: its programs use what models say of graphs, or losses of that."""
 
     central: ClassVar[bool] = False
     """True: `update` uses `server`, and so runs on rank 0 for every group."""
@@ -147,6 +152,26 @@ class Algorithm:
         stream = key(seed, Purpose.PARTICIPATION, round)
         return np.sort(permutation(stream, num_clients)[:count])
 
+    def prepare(self, client: Preparing) -> Offers | None:
+        """Prepare a client before round 1, in exchanges with the others; a resumed run does it again.
+
+        ``numbers = yield client.count(n)`` and so on: see `Preparing`. By default nothing.
+        """
+        return None
+
+    @classmethod
+    def preparation_flops(cls, options: Any, nodes: int, edges: int, width: int, classes: int) -> float:
+        """Return about the FLOPs of `prepare` on a whole graph, for estimates of a run's time.
+
+        Parameters
+        ----------
+        options
+            The algorithm's.
+        nodes, edges, width, classes : int
+            Of the graph; edges in both directions, and the width of the features.
+        """
+        return 0.0
+
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """Return what a client keeps from round to round, by name; by default nothing."""
         return {}
@@ -193,8 +218,12 @@ class Algorithm:
         """Return fields of the record beside the common ones; `decide` records their values."""
         return ()
 
-    def decide(self, server: Server) -> None:
-        """Decide, on rank 0, what `decides` names, and tell what `tells` names; once a round."""
+    def decide(self, server: Server) -> Conversation | None:
+        """Decide, on rank 0, what `decides` names, and tell what `tells` names; once a round.
+
+        It may ask for what `asks` names: ``rows = yield server.rows(server.participants)``.
+        """
+        return None
 
     @classmethod
     def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:

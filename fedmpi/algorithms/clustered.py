@@ -9,14 +9,16 @@ in several places; `protocol` sets them all, and each is an option of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.capabilities import Division, Reports, Splits
+from fedmpi.algorithms.program import Ask, Conversation, Decision, Server
 from fedmpi.store.schema import Field as RecordField
 
 _MOST_RECORDED = 256
@@ -53,11 +55,13 @@ class ClusteredOptions(AlgorithmOptions):
         return {**preset, **values}
 
 
-class Clustered(Splits, Algorithm):
-    """Base of GCFL and its variants; they say how a group is split."""
+class Clustered(Algorithm):
+    """Base of GCFL and its variants; they say how alike clients are."""
 
     Options: ClassVar[type[AlgorithmOptions]] = ClusteredOptions
     options: ClusteredOptions
+    decides: ClassVar[frozenset[Decision]] = frozenset({"splits"})
+    asks: ClassVar[frozenset[Ask]] = frozenset({"means"})
 
     def weights(self, samples: Ints) -> Ints:
         """Return training graphs for the average, ones for the sum."""
@@ -68,30 +72,51 @@ class Clustered(Splits, Algorithm):
         factor = 1 if self.options.combine == "average" else num_clients
         return super().update(model, factor * mean, num_clients)
 
-    def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
+    def decide(self, server: Server) -> Conversation:
+        """Cut the groups in two that meet Eq. 5 and Eq. 4."""
+        longest = longest_update(server.group, server.reports["delta_norm"])
+        candidates = self.candidates(server, longest)
+        means = yield server.means(candidates, weighted=self.options.criterion == "weighted")
+        norms = {group: float(np.sqrt(np.sum(np.square(means[group])))) for group in sorted(means)}
+        _record_norms(server, norms, longest)
+        of = server.group[server.participants]
+        due = [server.participants[of == group] for group, norm in norms.items() if norm < self.options.eps1]
+        clients = np.sort(np.concatenate([np.zeros(0, np.int64), *due]))
+        rows = np.empty((len(clients), 0), np.float32)
+        if "rows" in self.asks:
+            rows = yield server.rows(clients, parameters=True)
+        cuts = [self.edges(members, rows[np.searchsorted(clients, members)]) for members in due]
+        for members, weights in zip(due, cuts, strict=True):
+            server.split([members[side] for side in minimum_cut(weights)])
+        if len(server.group) <= _MOST_RECORDED:
+            _record_cuts(server, due, cuts)
+
+    def candidates(self, server: Server, longest: Floats) -> list[int]:
         """Return the groups past the warm-up, large enough, with an update longer than eps2 (Eq. 5).
 
         Where clients are sampled, at least two of the group must have trained: there is no cut of one.
         """
-        if round + 1 <= self.options.warmup:
+        if server.round + 1 <= self.options.warmup:
             return []
-        longest = longest_update(group, reports["delta_norm"])
-        sizes = np.bincount(group, minlength=len(group))
-        trained = np.bincount(group[~np.isnan(reports["delta_norm"])], minlength=len(group))
+        sizes = np.bincount(server.group, minlength=len(server.group))
+        trained = np.bincount(server.group[server.participants], minlength=len(server.group))
         return [
             int(g)
-            for g in np.unique(group)
+            for g in np.unique(server.group)
             if sizes[g] > self.options.smallest and trained[g] > 1 and longest[g] > self.options.eps2
         ]
 
-    @property
-    def criterion_is_weighted(self) -> bool:
-        """Whether Eq. 4's mean is weighted by training graphs."""
-        return self.options.criterion == "weighted"
+    @abstractmethod
+    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+        """Return the edge weights of a group that is cut, float64 [k, k].
 
-    def should_split(self, mean_norm: float) -> bool:
-        """Return whether the mean update is shorter than eps1 (Eq. 4)."""
-        return mean_norm < self.options.eps1
+        Parameters
+        ----------
+        members : int64 [k]
+            Its participants.
+        rows : float32 [k, trained]
+            Their updates, where the class asks for them.
+        """
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return what the record holds beside the common fields."""
@@ -112,6 +137,23 @@ class Clustered(Splits, Algorithm):
 
 def _field(name: str, axes: tuple[str, ...], meaning: str) -> RecordField:
     return RecordField(name, axes, "f8", "1", meaning, "result")
+
+
+def _record_norms(server: Server, norms: Mapping[int, float], longest: Floats) -> None:
+    """Record both sides of the criterion, by the group that a client was in."""
+    mean = np.full(len(server.group), np.nan)
+    for group, norm in norms.items():
+        mean[server.group == group] = norm
+    server.record("delta_mean", mean)
+    server.record("delta_max", longest[server.group])
+
+
+def _record_cuts(server: Server, due: Sequence[Ints], cuts: Sequence[Floats]) -> None:
+    """Record the weights by which groups were cut."""
+    matrix = np.full((len(server.group),) * 2, np.nan)
+    for members, weights in zip(due, cuts, strict=True):
+        matrix[np.ix_(members, members)] = weights
+    server.record("split_weights", matrix)
 
 
 def longest_update(group: Ints, delta_norm: Floats) -> Floats:
@@ -143,9 +185,3 @@ def minimum_cut(weights: Floats) -> tuple[Ints, Ints]:
     _, sides = nx.stoer_wagner(graph)
     first, second = sorted(sorted(side) for side in sides)
     return np.array(first, np.int64), np.array(second, np.int64)
-
-
-def divide_by(weights: Floats, members: Ints) -> Division:
-    """Return the two parts of `members` by the minimum cut of their weights."""
-    first, second = minimum_cut(weights)
-    return Division((members[first], members[second]), weights)

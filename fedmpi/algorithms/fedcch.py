@@ -20,12 +20,14 @@ from pydantic import Field
 from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import AGREEMENT
 from fedmpi.algorithms.program import Client, Decision, Message, Server
 from fedmpi.errors import BadInput
+from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, words
 from fedmpi.store.schema import Field as RecordField
+
+_AGREEMENT = "domain_agreement"
 
 _MOST_RECORDED = 256
 """Clients beyond which the similarities are not recorded: they take clients^2 numbers a round."""
@@ -125,6 +127,8 @@ class FedCch(Algorithm):
         if len(similarity) <= _MOST_RECORDED:
             server.record("similarity", similarity)
         server.regroup(self._divide(server.seed, server.round, similarity, points))
+        index = adjusted_rand_index(server.group, server.domains) if server.domains else np.nan
+        server.record(_AGREEMENT, np.array(index))
 
     def _divide(self, seed: int, round: int, similarity: Floats, points: Floats) -> Ints:
         """Return the clusters by method and cut; `points` [m, h] are what k-means works on."""
@@ -152,7 +156,7 @@ class FedCch(Algorithm):
         """Return signatures, similarities, and the agreement of clusters and domains."""
         found = [
             RecordField(
-                AGREEMENT,
+                _AGREEMENT,
                 ("round",),
                 "f8",
                 "1",

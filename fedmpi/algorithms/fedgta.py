@@ -27,7 +27,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.client_weights import weights_field
+from fedmpi.algorithms.client_weights import mix, weights_field
 from fedmpi.algorithms.program import Client, Decision, Message, Nodes, Server
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.errors import BadInput
@@ -58,7 +58,7 @@ class FedGta(Algorithm):
     paper: ClassVar[str] = "Li et al., VLDB 2023, Algorithms 1 and 2"
     Options: ClassVar[type[AlgorithmOptions]] = FedGtaOptions
     options: FedGtaOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"means"})
+    decides: ClassVar[frozenset[Decision]] = frozenset({"mixes"})
     needs_labels: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"node-classification"})
 
@@ -81,7 +81,7 @@ class FedGta(Algorithm):
 
     def decide(self, server: Server) -> None:
         """Mix models by H_j where the moments of i and j are similar."""
-        server.mix(self.mixed(server.messages["confidence"][:, 0], server.messages["moments"]))
+        mix(server, self.mixed(server.messages["confidence"][:, 0], server.messages["moments"]))
 
     def mixed(self, confidence: npt.NDArray[np.float32], moments: npt.NDArray[np.float32]) -> Floats:
         """Return the weights of k models in each other's next one, [k, k], from H [k] and M [k, *]."""

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
-from fedmpi.algorithms.client_weights import weights_field
+from fedmpi.algorithms.client_weights import mix, weights_field
 from fedmpi.algorithms.program import (
     Client,
     Decision,
@@ -75,7 +75,7 @@ class FedPub(Algorithm):
     paper: ClassVar[str] = "Baek et al., ICML 2023, sections 4.1 and 4.2"
     Options: ClassVar[type[AlgorithmOptions]] = FedPubOptions
     options: FedPubOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"means"})
+    decides: ClassVar[frozenset[Decision]] = frozenset({"mixes"})
     needs_labels: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"node-classification", "node-multi-label"})
 
@@ -94,7 +94,7 @@ class FedPub(Algorithm):
 
     def decide(self, server: Server) -> None:
         """Mix models by how alike the states are."""
-        server.mix(self.mixed(server.messages["state"]))
+        mix(server, self.mixed(server.messages["state"]))
 
     def mixed(self, states: npt.NDArray[np.float32]) -> Floats:
         """Return exp(tau cos(h_i, h_j)), in each row by its largest, which leaves the shares as they are."""

@@ -25,13 +25,15 @@ the impaired graph in the end; and has convolutions of row means with self loops
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import Mends
+from fedmpi.algorithms.program import Offers, Preparing
 from fedmpi.models.generator import Generator
+from fedmpi.models.neighgen_flops import NeighGenFlops
 
 Width = Annotated[int, Field(ge=1, le=16384)]
 
@@ -70,7 +72,7 @@ class FedSagePlusOptions(AlgorithmOptions):
     """Weight of the other clients' nodes within the loss of features; the paper's alpha."""
 
 
-class FedSagePlus(Mends, Algorithm):
+class FedSagePlus(Algorithm):
     """FedAvg on mended parts."""
 
     name: ClassVar[str] = "fedsage-plus"
@@ -78,7 +80,42 @@ class FedSagePlus(Mends, Algorithm):
     Options: ClassVar[type[AlgorithmOptions]] = FedSagePlusOptions
     options: FedSagePlusOptions
     needs_labels: ClassVar[bool] = True
+    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification"})
 
     def generator(self) -> Generator:
         """Return NeighGen with the options."""
         return Generator(**self.options.model_dump(exclude={"name"}))
+
+    def prepare(self, client: Preparing) -> Offers:
+        """Train a generator alone and with the others, and add what it generates."""
+        from fedmpi.models.neighgen_training import NeighGenTraining  # imports torch
+
+        adam = partial(client.adam, lr=self.options.lr, weight_decay=self.options.weight_decay)
+        place = client.classes, client.seed, client.id
+        own = NeighGenTraining(self.generator(), client.graphs, *place, adam, client.device)
+        own.train_alone(client.proceed)
+        counts = yield client.count(own.num_rows)
+        together = len(counts) > 1 and counts.any()
+        for exchange in range(self.options.exchanges if together else 0):
+            client.proceed()
+            shown = yield client.show(own.generate(exchange))
+            others = [rows if number == client.id else own.answer(rows) for number, rows in enumerate(shown)]
+            own.learn((yield client.answer(others)))
+        client.add_nodes(*own.missing())
+        client.work(own.flops)
+
+    @classmethod
+    def preparation_flops(
+        cls, options: FedSagePlusOptions, nodes: int, edges: int, width: int, classes: int
+    ) -> float:
+        """Return about what all clients take.
+
+        As many nodes are generated as edges lead to hidden ones, two for each node that gets any. It is too
+        much where a partition cuts most edges.
+        """
+        settings = cls(options).generator()
+        flops, kept = NeighGenFlops(settings, width, classes), 1 - settings.hidden_share
+        new = int(settings.hidden_share * kept * edges)
+        sizes = (int(kept * nodes), int(kept**2 * edges), min(new // 2, int(kept * nodes)), new, new)
+        answered = flops.exchange(*sizes) + flops.answers(new, nodes)
+        return float(settings.epochs * flops.epoch(*sizes) + settings.exchanges * answered)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import Division
-from fedmpi.algorithms.clustered import Clustered, ClusteredOptions, divide_by
+from fedmpi.algorithms.clustered import Clustered, ClusteredOptions
+from fedmpi.algorithms.program import Ask
 
 
 class GcflOptions(ClusteredOptions):
@@ -27,11 +27,11 @@ class Gcfl(Clustered):
     name: ClassVar[str] = "gcfl"
     paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 4.3"
     Options: ClassVar[type[AlgorithmOptions]] = GcflOptions
-    wants_rows: ClassVar[bool] = True
+    asks: ClassVar[frozenset[Ask]] = frozenset({"means", "rows"})
 
-    def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
-        """Cut the complete graph of similarities; an update of zero is similar to nothing (cosine 0)."""
-        return divide_by(cosine(rows) + 1.0, members)
+    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+        """Return the similarities; an update of zero is similar to nothing (cosine 0)."""
+        return cosine(rows) + 1.0
 
 
 def cosine(rows: npt.NDArray[np.float32]) -> Floats:

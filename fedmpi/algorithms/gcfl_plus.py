@@ -15,8 +15,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import Division, Reports
-from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions, divide_by
+from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions
+from fedmpi.algorithms.program import Conversation, Server
 
 
 class GcflPlusOptions(ClusteredOptions):
@@ -62,34 +62,33 @@ class GcflPlus(Clustered):
         jit.keep(_dtw, _masks)
         _warped_distances(np.zeros((2, self.options.length)))
 
-    def observe(self, reports: Reports) -> None:
-        """Append the round's value of each participant."""
+    def decide(self, server: Server) -> Conversation:
+        """Append the round's value of each participant, and cut; forget all sequences then if asked to."""
         column = "gradient_norm" if self.options.sequence == "gradient" else "delta_norm"
-        for client, value in enumerate(reports[column]):
-            if not np.isnan(value):
-                row = self.server["sequences"][client]
-                known = np.append(row[~np.isnan(row)], value)[-self.options.length :]
-                row[: len(known)] = known
+        for client in server.participants:
+            row = self.server["sequences"][client]
+            known = np.append(row[~np.isnan(row)], server.reports[column][client])[-self.options.length :]
+            row[: len(known)] = known
+        groups = server.group.max()
+        yield from super().decide(server)
+        if server.group.max() > groups and self.options.after_split == "cleared":
+            self.server["sequences"].fill(np.nan)
 
-    def split_candidates(self, round: int, group: Ints, reports: Reports) -> list[int]:
+    def candidates(self, server: Server, longest: Floats) -> list[int]:
         """Return the groups that meet Eq. 5, once every client has a whole sequence."""
         if np.isnan(self.server["sequences"]).any():
             return []
-        return super().split_candidates(round, group, reports)
+        return super().candidates(server, longest)
 
-    def split(self, members: Ints, rows: npt.NDArray[np.float32]) -> Division:
-        """Cut the complete graph of warped closeness."""
+    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+        """Return the warped closeness."""
         series = self.server["sequences"][members]
         if self.options.standardise:
             deviation = series.std(axis=1, keepdims=True)
             series = series / np.where(deviation > 0, deviation, 1.0)
         distances = _warped_distances(series)
-        return divide_by(distances.max() - distances, members)
-
-    def after_splits(self) -> None:
-        """Forget all sequences, those of other groups too, if the protocol says so."""
-        if self.options.after_split == "cleared":
-            self.server["sequences"].fill(np.nan)
+        closeness: Floats = distances.max() - distances
+        return closeness
 
 
 def _warped_distances(series: Floats) -> Floats:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import RowAggregate
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.robust import Robust
 from fedmpi.errors import BadInput
 
 
@@ -29,21 +29,13 @@ class KrumOptions(AlgorithmOptions):
     """Best updates, which are averaged: 1 is Krum, more is multi-Krum."""
 
 
-class Krum(RowAggregate, Algorithm):
+class Krum(Robust):
     """One global model that moves by the mean of the m updates with the least scores."""
 
     name: ClassVar[str] = "krum"
     paper: ClassVar[str] = "Blanchard et al., NeurIPS 2017, sections 4 and 5"
     Options: ClassVar[type[AlgorithmOptions]] = KrumOptions
     options: KrumOptions
-
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._trained = 0
-
-    def begin(self, trained: int, num_clients: int) -> None:
-        """Take note of how many elements are parameters."""
-        self._trained = trained
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
         """Return the clients of the round, of whom there must be enough for f and m.
@@ -59,9 +51,9 @@ class Krum(RowAggregate, Algorithm):
             )
         return chosen
 
-    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
         """Return the mean of the m rows with the least scores; of equal ones, those of lower clients."""
-        order = np.argsort(scores(rows[:, : self._trained], self.options.f), kind="stable")
+        order = np.argsort(scores(rows[:, :trained], self.options.f), kind="stable")
         selected = np.sort(order[: self.options.m])
         mean: Floats = np.add.reduce(rows[selected].astype(np.float64), axis=0) / len(selected)
         return mean

@@ -12,17 +12,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.base import Algorithm, Floats, Ints
-from fedmpi.algorithms.capabilities import RowAggregate
+from fedmpi.algorithms.base import Floats
+from fedmpi.algorithms.robust import Robust
 
 
-class Median(RowAggregate, Algorithm):
+class Median(Robust):
     """One global model that moves by the median; of an even number, the mean of the two in the middle."""
 
     name: ClassVar[str] = "median"
     paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option I"
 
-    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
         """Return the median of each coordinate."""
         ordered, half = ascending(rows), len(rows) // 2
         median: Floats = (ordered[half] + ordered[-half - 1]) / 2

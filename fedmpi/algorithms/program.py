@@ -7,14 +7,14 @@ that travel, in the same order, [shared].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.packed import Topology
+from fedmpi.graphs.packed import GraphSet, Topology
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -64,24 +64,47 @@ class Message:
 
     Attributes
     ----------
-    shape : tuple of int, "shared" or "clients"
-        "shared" stands for the elements of a shared vector, "clients" for the number of clients.
+    shape : tuple of int, "shared", "clients" or "public"
+        "shared" stands for the elements of a shared vector, "clients" for the number of clients, "public" for
+        that of the graphs that all have.
     dtype : str
         Of NumPy, with its size: "f4", "i4", "u1", ...
     """
 
-    shape: tuple[int | Literal["shared", "clients"], ...]
+    shape: tuple[int | Literal["shared", "clients", "public"], ...]
     dtype: str = "f4"
 
-    def sized(self, shared: int, clients: int) -> tuple[int, ...]:
+    def sized(self, shared: int, clients: int, public: int) -> tuple[int, ...]:
         """Return its shape in numbers."""
-        known = {"shared": shared, "clients": clients}
+        known = {"shared": shared, "clients": clients, "public": public}
         return tuple(known[each] if isinstance(each, str) else each for each in self.shape)
 
 
-Decision = Literal["groups", "weights", "means"]
-"""What `Algorithm.decide` makes in each round: the groups; the weights of the updates; or, for each
-participant, the weights of all participants' models in its own next one."""
+Decision = Literal["groups", "splits", "weights", "mixes", "moves"]
+"""What `Algorithm.decide` makes in a round: all groups anew; parts of groups; the weights of the updates; the
+weights of all participants' models in the next one of each; or what the models of groups move by."""
+
+Ask = Literal["means", "rows"]
+"""What `Algorithm.decide` asks for: means of the updates of groups, or updates of single clients."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the server's program asks for; made by `Server.means` and `Server.rows`.
+
+    Attributes
+    ----------
+    kind : str
+    places : int64 [n]
+        Groups, or clients, ascending.
+    """
+
+    kind: Literal["means", "weighted means", "rows", "parameters"]
+    places: Ints
+
+
+Conversation = Generator[Request, Any, None]
+"""What a `decide` with `yield` returns."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +275,20 @@ class Client(Protocol):
     def sample(self, share: float) -> list[Batch]:
         """Return batches of a random share of the training graphs; their passes are not reported."""
 
-    def gradient(self, batch: Batch, at: Any = None, *, reported: bool = False) -> Any:
+    def public(self) -> Batch:
+        """Return the graphs that all clients have, by the case's option `public`; it has no labels."""
+
+    def outputs(self, batch: Batch, at: Any = None) -> Any:
+        """Return what a model says of a batch, without dropout, float32 [B, C]; for `reads_outputs`."""
+
+    def gradient(
+        self,
+        batch: Batch,
+        at: Any = None,
+        *,
+        reported: bool = False,
+        loss: Callable[[Any], Any] | None = None,
+    ) -> Any:
         """Return the gradient of a batch's loss at a model vector, float32 [length], by default at the model.
 
         Running statistics of `at` follow the pass. All passes of one of the `batches` have the same dropout.
@@ -264,6 +300,9 @@ class Client(Protocol):
         reported : bool
             Whether the pass counts as the model's own, as it does at the model. The gradient is then the
             model's, which may be changed in place until the next pass; its norm is recorded.
+        loss : callable, optional
+            Takes the outputs [B, C] to a scalar in place of the task's loss, for `reads_outputs`; its pass is
+            not reported.
         """
 
     def loss(self) -> float:
@@ -341,6 +380,81 @@ class Evaluated(Protocol):
         """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""
 
 
+@dataclass(frozen=True)
+class Offer:
+    """What a client gives in an exchange before round 1; made by the verbs of `Preparing`."""
+
+    kind: Literal["count", "show", "answer"]
+    value: Any
+
+
+Offers = Generator[Offer, Any, None]
+"""What a `prepare` with `yield` returns."""
+
+
+class Preparing(Protocol):
+    """A client before round 1, as `Algorithm.prepare` sees it.
+
+    All clients take the same exchanges in the same order.
+
+    Attributes
+    ----------
+    id, seed, classes : int
+        The client's number, the run's seed, and the classes of its labels.
+    graphs : GraphSet
+        Its graphs with their training examples.
+    device : torch.device
+    """
+
+    id: int
+    seed: int
+    classes: int
+    graphs: GraphSet
+    device: Any
+
+    def count(self, number: int) -> Offer:
+        """Tell all clients a number: ``numbers = yield client.count(n)``, int64 [clients]."""
+
+    def show(self, rows: Any) -> Offer:
+        """Show all clients rows: ``shown = yield client.show(rows)``, the rows of each client, in order.
+
+        Parameters
+        ----------
+        rows : float32 [n, d]
+            As many as were counted last.
+        """
+
+    def answer(self, rows: Sequence[Any]) -> Offer:
+        """Answer what was shown: ``mine = yield client.answer(rows)``, float32 [n, d].
+
+        What returns is the sum of what all others answered this client, in their order.
+
+        Parameters
+        ----------
+        rows : sequence of float32 [n_j, d]
+            For each client; the client's own are left out.
+        """
+
+    def adam(self, size: int, *, lr: float, weight_decay: float) -> Callable[[Any, Any], None]:
+        """Return what takes Adam's step of so many parameters in place, given them and their gradient."""
+
+    def add_nodes(self, neighbours: Ints, features: npt.NDArray[np.float32]) -> None:
+        """Add nodes to the client's graph, in training and evaluation; its examples stay.
+
+        Parameters
+        ----------
+        neighbours : int64 [G]
+            The node that each is joined to, ascending.
+        features : float32 [G, d]
+        """
+
+    def work(self, flops: int) -> None:
+        """Count FLOPs as the client's."""
+
+    def proceed(self) -> None:
+        """End here where the run is asked to stop; to be called every second or so."""
+
+
 class Server(Protocol):
     """The server when all participants of a round have reported, as `Algorithm.decide` sees it.
 
@@ -356,6 +470,10 @@ class Server(Protocol):
         Groups, as they were or as `regroup` made them.
     samples, weights : int64 [clients]
         Training graphs, and what `Algorithm.weights` makes of them.
+    trained : int
+        Shared parameters: the first elements of an update. Running statistics and `Algorithm.sends` follow.
+    domains : tuple of str or None
+        Domain of each client's dataset; None where not all are known, or all are alike.
     reports : mapping of str to float64 [clients]
         ``train_loss``, ``steps`` (local steps), ``delta_norm`` and ``gradient_norm`` (norms of the shared
         parameters' update and last gradient), and the `numbers` that clients sent; NaN for others.
@@ -370,14 +488,50 @@ class Server(Protocol):
     group: Ints
     samples: Ints
     weights: Ints
+    trained: int
+    domains: tuple[str, ...] | None
     reports: Mapping[str, Floats]
     messages: Mapping[str, npt.NDArray[Any]]
 
     def groups(self) -> list[Ints]:
         """Return the participants of each group, int64 [m] each, ascending."""
 
+    def means(self, groups: Sequence[int] | Ints, *, weighted: bool = False) -> Request:
+        """Ask for the mean updates of groups: ``found = yield server.means(groups)``.
+
+        The answer is a dict of group to float64 [trained]; a group of which no update arrived is not in it.
+
+        Parameters
+        ----------
+        groups : sequence of int
+        weighted : bool
+            By `samples`; else all count alike.
+        """
+
+    def rows(self, clients: Sequence[int] | Ints, *, parameters: bool = False) -> Request:
+        """Ask for the updates of participants: ``found = yield server.rows(clients)``.
+
+        The answer is float32 [n, shared], ascending by client; models where the groups are made anew, or the
+        models mixed.
+
+        Parameters
+        ----------
+        clients : sequence of int
+        parameters : bool
+            Only the first `trained` elements.
+        """
+
     def regroup(self, group: Ints) -> None:
         """Set the group of each client, int64 [clients], from 0. The models themselves are averaged then."""
+
+    def split(self, parts: Sequence[Ints]) -> None:
+        """Split a group; each part begins with the model of the group.
+
+        Parameters
+        ----------
+        parts : sequence of int64 [*]
+            Its participants. The first part keeps the group's number, and the clients that sat out.
+        """
 
     def weigh(self, members: Ints, weights: npt.ArrayLike, divisor: float) -> None:
         """Set how a group's participants are averaged: sum_i weights_i delta_i / divisor.
@@ -393,11 +547,22 @@ class Server(Protocol):
         divisor : float
         """
 
-    def mix(self, weights: Floats) -> None:
+    def mix(self, weights: Floats) -> Floats:
         """Set the weights of all participants' models in the next one of each, float64 [k, k].
 
-        Row i is of participant i. Weights are 0 or more, one in each row above 0; rows are divided by their
-        sums.
+        Row i is of participant i. Weights are 0 or more, one in each row above 0. What returns is the rows
+        divided by their sums.
+        """
+
+    def move(self, members: Ints, step: Floats) -> None:
+        """Set what the model of a group moves by, in place of a mean.
+
+        Parameters
+        ----------
+        members : int64 [m]
+            One of `groups`.
+        step : float64 [shared]
+            Handed to `Algorithm.update`.
         """
 
     def record(self, name: str, values: npt.NDArray[Any]) -> None:

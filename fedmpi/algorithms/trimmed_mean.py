@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.capabilities import RowAggregate
+from fedmpi.algorithms.base import AlgorithmOptions, Floats
 from fedmpi.algorithms.median import ascending
+from fedmpi.algorithms.robust import Robust
 
 
 class TrimmedMeanOptions(AlgorithmOptions):
@@ -26,7 +26,7 @@ class TrimmedMeanOptions(AlgorithmOptions):
     """Share of the participants that is left out at each end, rounded down to clients."""
 
 
-class TrimmedMean(RowAggregate, Algorithm):
+class TrimmedMean(Robust):
     """One global model that moves by the mean of what is left in each coordinate."""
 
     name: ClassVar[str] = "trimmed-mean"
@@ -46,7 +46,7 @@ class TrimmedMean(RowAggregate, Algorithm):
         """Return how many are left out at each end."""
         return int(self.options.beta * participants + 1e-9)  # 0.29 * 100 is 28.999999999999996
 
-    def aggregate(self, rows: npt.NDArray[np.float32], weights: Ints) -> Floats:
+    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
         """Return the trimmed mean of each coordinate, added in ascending order."""
         left_out = self._left_out(len(rows))
         ordered = ascending(rows)[left_out : len(rows) - left_out]

@@ -12,7 +12,7 @@ from fedmpi.analysis.scores import is_together
 from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
 from fedmpi.store.reader import Run
-from fedmpi.store.schema import SECURE_STEPS, Array
+from fedmpi.store.schema import SECURE_STEPS, Array, preparation_seconds
 
 
 def by_round(run: Run) -> Cost:
@@ -118,11 +118,11 @@ def _total(run: Run, name: str) -> float:
 def round_ends(run: Run) -> Array:
     """Return the end of each recorded round [R] in seconds since 1970: start of its attempt plus rounds.
 
-    Round 1 has the seconds of a phase before it (FedSage+), at whose end the attempt starts.
+    Round 1 has the seconds of a phase before it, at whose end the attempt starts.
     """
     ends = np.zeros(run.rounds_completed)
     for attempt, kept in run.kept_rounds():
-        before = 0.0 if attempt.first_round else float(attempt.provenance.get("mending_seconds", 0.0))
+        before = 0.0 if attempt.first_round else preparation_seconds(attempt.provenance) or 0.0
         since = np.cumsum(attempt.measurements["round_seconds"]) - before
         ends[kept + attempt.first_round] = seconds_of(attempt.started) + since[kept]
     return ends

@@ -70,7 +70,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         states = States(case, hooks, world, federation)
         rounds = Rounds(case, hooks, world, federation, states)
         rounds.begin(None)
-        rounds.mend(federation, StopRequest())
+        rounds.prepare(federation, StopRequest())
     return Prepared(case, raws, partition, federation, rounds)
 
 

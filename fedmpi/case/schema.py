@@ -60,7 +60,7 @@ class Case(Options):
     """Everything that decides a run's results, and a little that decides its timings."""
 
     added: ClassVar[frozenset[str]] = frozenset(
-        {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy"}
+        {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy", "public"}
     )
 
     suite: str
@@ -98,6 +98,9 @@ class Case(Options):
     """What a client counts in averages: its number of training examples, or 1."""
     record: Literal["full", "protocol"] = "full"
     """Whether rank 0 records values of single clients, or only sums over clients, as a secure reduction."""
+    public: float = Field(0.0, ge=0, lt=1)
+    """Share of each client's training graphs that it gives to all: no client trains on their labels, and an
+    algorithm may exchange what models say of them."""
     participation: float = Field(1.0, gt=0, le=1)
     """Share of the clients that train in a round."""
     local_epochs: int = Field(1, ge=1, le=10_000)

@@ -31,7 +31,7 @@ from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
-from fedmpi.partition.partition import ClientSplit, Partition, make, pooled
+from fedmpi.partition.partition import ClientSplit, Partition, make, pooled, with_public
 from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
 from fedmpi.tasks.together import record_together
@@ -116,6 +116,15 @@ class Federation:
             parts = [replace(part, labels=np.searchsorted(known, part.labels)) for part in parts]
         return parts[0], parts[1]
 
+    @property
+    def num_public(self) -> int:
+        """Number of graphs that all clients have."""
+        return 0 if self.partition.public is None else len(self.partition.public)
+
+    def public(self, case: Case) -> GraphSet | None:
+        """Return the graphs that all clients have; None without any."""
+        return None if self.partition.public is None else _encoded(case, self.raws[0], self.partition.public)
+
     def pool(self, case: Case) -> GraphSet:
         """Return the training graphs that the clients of a population draw from."""
         assert self.partition.population is not None
@@ -171,6 +180,8 @@ def deal(case: Case, algorithm: Algorithm, raws: Sequence[RawGraphs]) -> Partiti
         The partition does not fit these datasets.
     """
     partition = make(case.partition, raws)
+    if case.public:
+        partition = with_public(partition, case.public, case.partition.seed)
     return pooled(partition) if algorithm.pools else partition
 
 

@@ -21,17 +21,18 @@ class MessageLayout:
     Attributes
     ----------
     messages : mapping of str to Message
-    shared, clients : int
-        Elements of a shared vector, and number of clients.
+    shared, clients, public : int
+        Elements of a shared vector, number of clients, and of the graphs that all have.
     """
 
     messages: Mapping[str, Message]
     shared: int = 0
     clients: int = 0
+    public: int = 0
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a message."""
-        return self.messages[name].sized(self.shared, self.clients)
+        return self.messages[name].sized(self.shared, self.clients, self.public)
 
     @property
     def nbytes(self) -> int:

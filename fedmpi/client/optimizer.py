@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.case.optimizers import AnyAdam, OptimizerOptions, SgdOptions
+from fedmpi.case.optimizers import AdamOptions, AnyAdam, OptimizerOptions, SgdOptions
 from fedmpi.kernels.vectors import Descent, adam
 
 
@@ -93,6 +95,13 @@ def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: 
     state.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
     denominator = (state.square.sqrt() / correction).add_(options.eps)
     parameters.addcdiv_(state.mean, denominator, value=-rate)
+
+
+def adam_steps(
+    size: int, device: torch.device | str = "cpu", *, lr: float, weight_decay: float
+) -> Callable[[Tensor, Tensor], None]:
+    """Return what takes the steps of a vector of so many parameters, given it and its gradient."""
+    return partial(adam_step, AdamOptions(lr=lr, weight_decay=weight_decay), AdamState(size, device))
 
 
 def rate_and_correction(options: AnyAdam, step: int) -> tuple[float, float]:

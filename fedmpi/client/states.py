@@ -27,6 +27,7 @@ from fedmpi.client.unsupervised import UnsupervisedPasses
 from fedmpi.client.view_batches import CompiledBatches, TorchBatches
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
+from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.mended import Generated, mended
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.encoder import FastEncoder
@@ -92,10 +93,14 @@ class States:
         self._algorithm, self._sends = algorithm, algorithm.sends
         first, classes = self._shared[federation.shapes[0]], federation.shapes[0].classes
         self.messages, self.tells = (
-            MessageLayout(declared(case.model, classes), first.size, federation.num_clients)
+            MessageLayout(
+                declared(case.model, classes), first.size, federation.num_clients, federation.num_public
+            )
             for declared in (algorithm.messages, algorithm.tells)
         )
         self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
+        public = federation.public(case) if algorithm.reads_outputs else None
+        self._public = None if public is None else Batch.of(public, self.device)
         self.clients = {
             int(number): self._make(case, federation, int(number))
             for number in np.flatnonzero(self.hosts == world.rank)
@@ -124,6 +129,7 @@ class States:
             sent=self._vectors(shared),
             told=self._told(),
             messages=self.messages,
+            public=self._public,
             algorithm=self._algorithm,
             width=shape.width,
         )
@@ -219,11 +225,12 @@ class States:
             made[shape] = fast_network(case.model, model, self._scratch)
         return made[shape]
 
-    def mend(self, case: Case, federation: Federation, generated: Mapping[int, Generated]) -> None:
-        """Give the hosted clients their parts of the graph with generated nodes."""
+    def add_nodes(self, case: Case, federation: Federation, added: Mapping[int, Generated | None]) -> None:
+        """Give hosted clients their graph with further nodes."""
         for number, client in self.clients.items():
-            parts = [mended(part, generated[number]) for part in federation.data(case, number)]
-            client.passes = self._supervised(case, federation, number, parts[0], parts[1])
+            if (nodes := added[number]) is not None:
+                parts = [mended(part, nodes) for part in federation.data(case, number)]
+                client.passes = self._supervised(case, federation, number, parts[0], parts[1])
 
     def num_parameters(self) -> list[int]:
         """Return the number of parameters of each client's model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -74,14 +74,20 @@ class TorchPasses(Supervised):
             self._everything = Batch.of(self._train, device)
         return self._everything
 
-    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Pass:
-        """Run forward and backward."""
+    def step(
+        self,
+        batch: Any,
+        streams: DropoutStreams,
+        term: EmbeddingTerm | None = None,
+        loss_of: Callable[[Tensor], Tensor] | None = None,
+    ) -> Pass:
+        """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
         self._model.gradient.zero_()
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
         if term is None:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-            loss = self._task.loss(logits, batch.labels)
+            loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits)
         else:
             with _embeddings_of(self._model.module) as embeddings:
                 logits = self._task.outputs(self._model.module, batch, streams, self._kernels)

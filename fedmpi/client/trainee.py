@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -56,16 +56,21 @@ class Batch:
         Of the graphs; None: all of the client's.
     streams : DropoutStreams or None
         None: each pass has its own.
+    labelled : bool
+        Whether the client knows their labels.
     """
 
     trainee: Trainee
     prepared: Any
     numbers: Int | None
     streams: DropoutStreams | None
+    labelled: bool = True
 
     @property
     def labels(self) -> Tensor:
         """Labels of the graphs, on the model's device."""
+        if not self.labelled:
+            raise Breach("used labels of the public graphs, which no client has")
         return self.of(self.trainee.labels_there).to(self.trainee.model.device)
 
     def of(self, rows: Tensor) -> Tensor:
@@ -207,9 +212,37 @@ class Trainee:
         parts = [chosen[cut : cut + self._case.batch_size] for cut in cuts]
         return [Batch(self, passes.batch(numbers), numbers, None) for numbers in parts]
 
-    def gradient(self, batch: Batch, at: Tensor | None = None, *, reported: bool = False) -> Tensor:
+    def public(self) -> Batch:
+        """See `program.Client`."""
+        if self._client.public is None:
+            raise Breach("used public graphs: set reads_outputs, and the case's option `public`")
+        return Batch(self, self._client.public, None, None, labelled=False)
+
+    def outputs(self, batch: Batch, at: Tensor | None = None) -> Tensor:
+        """See `program.Client`."""
+        with self._at(at):
+            found = self._by_torch.forward(batch.prepared, head=True)
+        self.work.append(found)
+        rows: Tensor = found.rows
+        self.finite = self.finite and bool(rows.isfinite().all())
+        return rows
+
+    def gradient(
+        self,
+        batch: Batch,
+        at: Tensor | None = None,
+        *,
+        reported: bool = False,
+        loss: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
         """See `program.Client`."""
         gradient = self._client.model.gradient
+        if not batch.labelled and loss is None:
+            raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
+        if loss is not None:
+            with self._at(at):
+                self._pass(batch, self.work, loss=loss)
+                return gradient.clone()
         if at is None or at is self.model:
             self._pass(batch, self.done)
             return gradient
@@ -223,13 +256,21 @@ class Trainee:
             raise Breach("asked for the loss before any pass: take a gradient first")
         return self._last.outcome.mean_loss
 
-    def _pass(self, batch: Batch, into: list[Any], term: Term | None = None) -> None:
+    def _pass(
+        self,
+        batch: Batch,
+        into: list[Any],
+        term: Term | None = None,
+        loss: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
         """Run forward and backward at what the workspace holds."""
         streams = batch.streams
         if streams is None:
             streams = DropoutStreams(self.seed, self.id, self.round, _FIRST_SAMPLED + self._sampled)
             self._sampled += 1
-        if term is None:
+        if loss is not None:
+            self._last = self._by_torch.step(batch.prepared, streams, loss_of=partial(_scalar, loss))
+        elif term is None:
             self._last = self._client.loaded_passes.step(batch.prepared, streams)
         else:
             self._last = self._embedding.step(
@@ -358,7 +399,8 @@ class Trainee:
         passes = self._client.loaded_passes
         if not isinstance(passes, TorchPasses):
             raise Breach(
-                "states of nodes are there under csr and reference: name the tasks of nodes in `tasks`"
+                "outputs of graphs and nodes are there under csr and reference: set reads_outputs, or name "
+                "the tasks of nodes in `tasks`"
             )
         return passes
 
@@ -425,3 +467,12 @@ class Trainee:
         before = parameters.clone()
         descend(options, adam, parameters, gradient.masked_fill(frozen, 0.0))
         parameters.copy_(torch.where(frozen, before, parameters))
+
+
+def _scalar(loss: Callable[[Tensor], Tensor], outputs: Tensor) -> Tensor:
+    """Return a loss of outputs; raise Breach where it is none."""
+    found = scalar_like(loss(outputs), outputs)
+    if found is None:
+        raise Breach("gave a loss that returned None: it must be a scalar")
+    scalar: Tensor = found
+    return scalar

@@ -75,7 +75,7 @@ def columns_of(algorithm: Hooks) -> tuple[str, ...]:
 
 def _secret_columns(algorithm: Hooks) -> list[int]:
     """Return the columns that say something of an update; groups that split need its norm."""
-    names = ["exponent"] if algorithm.splits else ["exponent", "delta_norm"]
+    names = ["exponent"] if "splits" in algorithm.decides else ["exponent", "delta_norm"]
     return [TRAINING.index(name) for name in names]
 
 

@@ -18,8 +18,6 @@ from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.dropouts import Step
-from fedmpi.exchange.meter import Meter
-from fedmpi.programs.capability_hooks import RowAggregate
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -105,10 +103,6 @@ class Aggregation(Protocol):
     def secret(self) -> bool:
         """See above."""
 
-    @property
-    def upload_bytes(self) -> int:
-        """Bytes that a participant sends to have its update averaged."""
-
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:
@@ -157,11 +151,6 @@ class Plain:
         self._collectives, self._hosts, self._options = collectives, hosts, options
         self._size, self._buffers, self._noise = size, buffers, noise
         self.survivors: dict[int, int] = {}
-
-    @property
-    def upload_bytes(self) -> int:
-        """See `Aggregation`; in single precision for every reduction."""
-        return 4 * self._size
 
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
@@ -249,44 +238,3 @@ class Rows:
             return None
         rows = [row for piece in pieces for row in piece.reshape(-1, self._size)]
         return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
-
-
-class RowMeans:
-    """Aggregates of `RowAggregate` in place of means, computed on rank 0 from all participants' updates.
-
-    Parameters
-    ----------
-    rows : Rows
-    algorithm : RowAggregate
-        Hooks of the capability.
-    size : int
-        Elements of a row.
-    meter : Meter
-    """
-
-    secret: ClassVar[bool] = False
-
-    def __init__(self, rows: Rows, algorithm: RowAggregate, size: int, meter: Meter) -> None:
-        self._rows, self._algorithm, self._size, self._meter = rows, algorithm, size, meter
-        self.survivors: dict[int, int] = {}
-
-    @property
-    def upload_bytes(self) -> int:
-        """See `Aggregation`."""
-        return 4 * self._size
-
-    def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
-    ) -> dict[int, Floats]:
-        """See `Aggregation`."""
-        self.survivors = {group: len(groups.members(group, participants)) for group in groups.updater}
-        rows = self._rows.gather(participants, deltas)
-        if rows is None:
-            return {}
-        means: dict[int, Floats] = {}
-        with self._meter.phase("server"):
-            for group in groups.updater:
-                members = groups.members(group, participants)
-                table = np.stack([rows[int(client)] for client in members])
-                means[group] = self._algorithm.aggregate(table, weights[members].astype(np.int64))
-        return means

@@ -12,6 +12,7 @@ from fedmpi.case.attacks import Colluding, NoAttack, Noise, SignFlip, UpdateAtta
 from fedmpi.case.schema import Case
 from fedmpi.client.deltas import Row
 from fedmpi.errors import BadInput
+from fedmpi.exchange.link import Link
 from fedmpi.exchange.noise import Uniforms, gaussian
 from fedmpi.seeds import Purpose
 from fedmpi.store.schema import Field
@@ -33,11 +34,6 @@ ATTACKER = Field(
 )
 
 
-def fields_of(case: Case) -> tuple[Field, ...]:
-    """Return the fields of a record that an attack adds."""
-    return () if isinstance(case.attack, NoAttack) else (ATTACKER,)
-
-
 def refuse_unfit(case: Case, num_clients: int) -> None:
     """Raise BadInput for attackers that the federation does not have, or that leave no benign client."""
     chosen = case.attack.attackers(case.seed, num_clients)
@@ -47,8 +43,8 @@ def refuse_unfit(case: Case, num_clients: int) -> None:
         raise BadInput(f"attack: all {num_clients} clients attack: leave one benign, or more")
 
 
-class Attackers:
-    """The attackers of a run: a `fedmpi.exchange.chain.Link`.
+class Attackers(Link):
+    """The attackers of a run.
 
     Parameters
     ----------

@@ -1,79 +1,87 @@
-"""What becomes of an update between training and the sum: one chain, a link for each thing."""
+"""What becomes of an update between training and the next model: one chain, a link for each thing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.case.privacy import Clipped, Private
+from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
-from fedmpi.exchange import attacks, privacy
+from fedmpi.client.states import States
+from fedmpi.comm.world import World
+from fedmpi.exchange.aggregation import Aggregation, Plain
+from fedmpi.exchange.answers import Answers
 from fedmpi.exchange.attacks import Attackers
+from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.figures import Figures
+from fedmpi.exchange.group_models import Exchange
+from fedmpi.exchange.link import Link
+from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.privacy import Clipping, NoiseOfMeans
-from fedmpi.store.schema import Field
+from fedmpi.exchange.updates import Updates
+from fedmpi.programs.hooks import Hooks
 
-if TYPE_CHECKING:  # what is refused before MPI starts must not import it
-    from fedmpi.client.states import States
-    from fedmpi.comm.world import World
-    from fedmpi.exchange.meter import Meter
-    from fedmpi.exchange.updates import Updates
+if TYPE_CHECKING:  # it needs the extra secure
+    from fedmpi.exchange.key_ring import KeyRing
 
 Ints = npt.NDArray[np.int64]
-
-
-class Link(Protocol):
-    """A link of the chain.
-
-    Attributes
-    ----------
-    phase : str
-        Of the meter, to which its seconds belong.
-    """
-
-    phase: ClassVar[str]
-
-    def alter(self, round: int, participants: Ints, updates: Updates) -> None:
-        """Change what the participants of a round (0-based), int64 [k], send (a collective call)."""
-
-    def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the values of the link's fields of the record, on rank 0."""
+Floats = npt.NDArray[np.float64]
 
 
 class Chain:
-    """The links of a run, in their order: attack, clipping, noise.
+    """The links of a run in their order, attack, clipping, noise; and the sums at its end.
 
-    Sums follow: `fedmpi.exchange.averaging` encodes or masks what the chain leaves, and asks its `noise`.
+    Where sums are secret, all of them share one key ring. Making the first exchanges the keys, which is a
+    collective call: every rank makes the same sums in the same order.
 
     Parameters
     ----------
     case : Case
+    algorithm : Hooks
     world : World
     states : States
+        Of the clients that this rank hosts.
     meter : Meter
     num_clients, sampled : int
         Of whom so many take part in each round.
+    announces : bool
+        Whether participants may drop out.
 
     Attributes
     ----------
-    noise : NoiseOfMeans or None
-        What makes the means differentially private.
+    exchange : Exchange
+        Of the models.
     """
 
     def __init__(
-        self, case: Case, world: World, states: States, meter: Meter, num_clients: int, sampled: int
+        self,
+        case: Case,
+        algorithm: Hooks,
+        world: World,
+        states: States,
+        meter: Meter,
+        num_clients: int,
+        sampled: int,
+        *,
+        announces: bool,
     ) -> None:
-        self._meter, size = meter, states.trained
-        self.noise = None
-        links: list[Link] = [Attackers(case, states.hosts, world.collectives, size)]
+        self._case, self._algorithm, self._world, self._states = case, algorithm, world, states
+        self._meter, self._announces = meter, announces
+        self._keys: KeyRing | None = None
+        links: list[Link] = [Attackers(case, states.hosts, world.collectives, states.trained)]
+        self._noise: NoiseOfMeans | None = None
         if isinstance(case.privacy, Clipped):
             links.append(Clipping(case.privacy.clip))
         if isinstance(case.privacy, Private):
-            self.noise = NoiseOfMeans(case, size, num_clients, sampled, is_root=world.is_root)
-            links.append(self.noise)
+            self._noise = NoiseOfMeans(case, states.trained, num_clients, sampled, is_root=world.is_root)
+            links.append(self._noise)
         self._links: Sequence[Link] = links
+        self.exchange = self._exchange()
 
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:
         """Change what the participants of a round (0-based), int64 [k], send (a collective call)."""
@@ -81,11 +89,51 @@ class Chain:
             with self._meter.phase(link.phase):
                 link.alter(round, participants, updates)
 
+    def on_mean(self, group: int, mean: Floats) -> Floats:
+        """Return what the server makes of the mean of a group, float64 [shared]."""
+        for link in self._links:
+            mean = link.on_mean(group, mean)
+        return mean
+
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
         """Return the values of all links' fields of the record, on rank 0."""
         return {name: value for link in self._links for name, value in link.rows(round).items()}
 
+    def _exchange(self) -> Exchange:
 
-def fields_of(case: Case) -> tuple[Field, ...]:
-    """Return the fields of a record that the chain adds."""
-    return (*attacks.fields_of(case), *privacy.fields_of(case))
+        states, collectives = self._states, self._world.collectives
+        buffers = Buffers.of(self._case.reduction, states.device, is_root=self._world.is_root)
+        sums, sizes = self._sums(states.size, buffers=buffers), (states.size, states.trained)
+        return Exchange(collectives, states.hosts, sums, self._algorithm, *sizes, buffers, self.on_mean)
+
+    def answers(self, samples: Ints) -> Answers:
+        """Return what answers the server's program, of clients with so many training examples [clients]."""
+        states, asks = self._states, "means" in self._algorithm.asks and self._algorithm.communicates
+        means = self._sums(states.trained, buffers=Buffers()) if asks else None
+        collectives = self._world.collectives
+        return Answers(collectives, states.hosts, means, states.trained, states.size, samples)
+
+    def figures(self, width: int) -> Figures | None:
+        """Return what sums so many figures of each client, where no single client's are recorded."""
+        if self._case.record == "full":
+            return None
+        return Figures(partial(self._sums, buffers=Buffers()), len(self._states.hosts), width)
+
+    def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
+        """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
+        collectives, hosts, options = self._world.collectives, self._states.hosts, self._case.reduction
+        shares = self._noise is not None and self._noise.distributed and clip is None
+        noise = self._noise if shares else None
+        if not isinstance(options, SecureOptions):
+            return Plain(collectives, hosts, options, size, buffers, noise)
+        from fedmpi.exchange.key_ring import KeyRing  # these need the extra secure
+        from fedmpi.exchange.masked import Masked, protocol_of
+
+        if self._keys is None:
+            with self._meter.step("keys"):
+                self._keys = KeyRing(
+                    collectives, hosts, renewed=options.keys == "sum", signed=options.server == "active"
+                )
+        protocol, bound = protocol_of(options, size), clip or options.clip
+        where = (collectives, hosts, protocol, bound, size, self._keys, self._meter)
+        return Masked(*where, announces=self._announces, noise=noise)

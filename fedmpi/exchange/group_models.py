@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +30,8 @@ class RoundPlan:
         Group of each client.
     exponent : int64 [clients]
         Largest exponent of the weighted deltas of group g at place g.
-    split_candidates : int64 [clients]
-        1 at place g if group g may split in this round.
+    marks : int64 [clients]
+        1 at the places of a request; without one, at place g if rank 0 moves the model of group g itself.
     failed_client : int
         First client whose result is not finite; -1 when all are.
     lost_client : int
@@ -40,6 +40,8 @@ class RoundPlan:
         Whether the round ends with a checkpoint.
     stop : bool
         Whether the run ends after this round.
+    request : int
+        What is to be answered before the round goes on (`fedmpi.exchange.answers`); 0: nothing.
     weights, divisor : float64 [clients] or None
         Of algorithms that weigh by reports: weight of each participant, and at place g what the sum of
         group g's weighted deltas is divided by.
@@ -49,19 +51,25 @@ class RoundPlan:
 
     group: Ints
     exponent: Ints
-    split_candidates: Ints
+    marks: Ints
     failed_client: int
     lost_client: int
     checkpoint: bool
     stop: bool
+    request: int = 0
     weights: Floats | None = None
     divisor: Floats | None = None
     steps: Ints | None = None
 
+    @staticmethod
+    def size(num_clients: int, *, weighs: bool) -> int:
+        """Return the elements of a packed plan."""
+        return (5 if weighs else 3) * num_clients + 5
+
     def pack(self) -> Ints:
-        """Return the plan as one int64 vector [3 clients + 4], or with weights [5 clients + 4]."""
-        flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop)]
-        whole = [self.group, self.exponent, self.split_candidates, np.array(flags, np.int64)]
+        """Return the plan as one int64 vector [`size`]."""
+        flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop), self.request]
+        whole = [self.group, self.exponent, self.marks, np.array(flags, np.int64)]
         if self.weights is not None and self.divisor is not None:
             whole = [self.weights.view(np.int64), self.divisor.view(np.int64), *whole]
         return np.concatenate(whole)
@@ -69,12 +77,12 @@ class RoundPlan:
     @classmethod
     def unpack(cls, message: Ints, num_clients: int) -> RoundPlan:
         """Return the plan that `pack` made a vector of."""
-        cut = len(message) - (3 * num_clients + 4)
+        cut = len(message) - cls.size(num_clients, weighs=False)
         weights, divisor = message[:cut].view(np.float64).reshape(2, -1) if cut else (None, None)
-        message = message[cut:]
-        group, exponent, candidates = message[:-4].reshape(3, -1)
-        failed, lost, checkpoint, stop = message[-4:].tolist()
-        return cls(group, exponent, candidates, failed, lost, bool(checkpoint), bool(stop), weights, divisor)
+        group, exponent, marks, flags = np.split(message[cut:], num_clients * np.arange(1, 4))
+        failed, lost, checkpoint, stop, request = flags.tolist()
+        due = bool(checkpoint), bool(stop)
+        return cls(group, exponent, marks, failed, lost, *due, request, weights, divisor)
 
 
 class Exchange:
@@ -87,6 +95,8 @@ class Exchange:
     ----------
     models : dict of int to float32 [shared]
         Model of each group that this rank hosts members of; rank 0 has all that it updates.
+    survivors : dict of int to int
+        Updates behind the move of each group with participants; 0: it has none, and its model stays.
     """
 
     def __init__(
@@ -98,11 +108,13 @@ class Exchange:
         size: int,
         trained: int,
         buffers: Buffers,
+        on_mean: Callable[[int, Floats], Floats] = lambda group, mean: mean,
     ) -> None:
         self._collectives, self._hosts = collectives, hosts
         self._aggregation, self._algorithm = aggregation, algorithm
-        self._size, self._trained, self._buffers = size, trained, buffers
+        self._size, self._trained, self._buffers, self._on_mean = size, trained, buffers, on_mean
         self.models: dict[int, Delta] = {}
+        self.survivors: dict[int, int] = {}
 
     @property
     def on_device(self) -> bool:
@@ -111,10 +123,20 @@ class Exchange:
 
     @property
     def client_bytes(self) -> tuple[int, int]:
-        """Bytes that a client's update takes on its way up, and its group's model on its way down."""
-        return self._aggregation.upload_bytes, 4 * self._size
+        """Bytes that a client's update takes on its way up, and its group's model on its way down.
 
-    def run(self, plan: RoundPlan, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]) -> None:
+        In single precision for every reduction; masks add none.
+        """
+        return 4 * self._size, 4 * self._size
+
+    def run(
+        self,
+        plan: RoundPlan,
+        participants: Ints,
+        weights: Weights,
+        deltas: Mapping[int, Delta],
+        moves: Mapping[int, tuple[Floats, int]],
+    ) -> None:
         """Average the participants' deltas (or models) by group; update `models`.
 
         Parameters
@@ -124,23 +146,27 @@ class Exchange:
         weights : int64 or float64 [clients]
         deltas : mapping of client to float32 [shared]
             Of the participants that this rank hosts.
+        moves : mapping of int to (float64 [shared], int)
+            On rank 0, what the models of the marked groups move by, and the updates behind it.
         """
         updaters = self._updaters(plan.group, participants)
-        groups = Groups(plan.group, plan.exponent, updaters, plan.divisor, plan.steps)
-        for group, mean in self._aggregation.means(groups, participants, weights, deltas).items():
+        summed = {group: rank for group, rank in updaters.items() if not plan.marks[group]}
+        groups = Groups(plan.group, plan.exponent, summed, plan.divisor, plan.steps)
+        means = self._aggregation.means(groups, participants, weights, deltas) if summed else {}
+        self.survivors = {group: len(groups.members(group, participants)) for group in updaters}
+        self.survivors |= self._aggregation.survivors if summed else {}
+        for group, mean in means.items():
             members = groups.members(group, participants)
+            mean = self._on_mean(group, mean)
             if plan.weights is not None:  # running statistics move by their weighted mean
                 own = plan.weights[members]
                 mean[self._trained :] *= groups.total(group, own) / own.sum()
             self._update(group, mean, self.survivors[group])
-        travelling = [group for group in groups.travelling(self._hosts) if self.survivors[group]]
-        if travelling:
-            self._distribute(travelling, plan)
-
-    @property
-    def survivors(self) -> dict[int, int]:
-        """Updates in the mean of each group with participants; 0: it has none, and its model stays."""
-        return self._aggregation.survivors
+        for group, (step, count) in moves.items():
+            self._update(group, step, count)
+        needed = [group for group in travelling(plan.group, updaters, self._hosts) if self.survivors[group]]
+        if needed:
+            self._distribute(needed, plan)
 
     def restore(self, group: Ints, models: dict[int, Row]) -> None:
         """Begin with the models of the groups that this rank hosts members of (a collective call).
@@ -179,6 +205,8 @@ class Exchange:
 
     def regroup(self, before: Ints, after: Ints) -> None:
         """Copy the model of a split group to its parts."""
+        if self._algorithm.averages_models:
+            return
         for client in np.flatnonzero(before != after):
             origin, group = int(before[client]), int(after[client])
             if origin in self.models and group not in self.models:

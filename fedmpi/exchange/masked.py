@@ -84,11 +84,6 @@ class Masked:
         self._messages = PartyMessages(collectives, hosts, protocol)
         self.survivors: dict[int, int] = {}
 
-    @property
-    def upload_bytes(self) -> int:
-        """See `Aggregation`: the masked vector alone."""
-        return 4 * self._size
-
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
     ) -> dict[int, Floats]:

@@ -1,18 +1,22 @@
-"""The plan of a round, made on rank 0 from what the clients reported of their training (step 4)."""
+"""The plans of a round, made on rank 0 from what the clients reported of their training (step 4)."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.algorithms.program import Request
 from fedmpi.case.schema import Case
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.comm import reductions
+from fedmpi.exchange.answers import REQUESTS
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import Gathered
-from fedmpi.exchange.server import Deciding
+from fedmpi.exchange.server import Clients, Deciding
 from fedmpi.programs.hooks import Hooks
 
 Ints = npt.NDArray[np.int64]
@@ -27,8 +31,7 @@ class Planner:
     algorithm : Hooks
     layouts : (MessageLayout, MessageLayout)
         Of what participants send, and of what all clients get.
-    samples, weights : int64 [clients]
-        Training examples of each client, and what the algorithm makes of them.
+    clients : Clients
 
     Attributes
     ----------
@@ -41,20 +44,18 @@ class Planner:
         case: Case,
         algorithm: Hooks,
         layouts: tuple[MessageLayout, MessageLayout],
-        samples: Ints,
-        weights: Ints,
+        clients: Clients,
     ) -> None:
-        self._case, self._algorithm, self._layouts = case, algorithm, layouts
-        self._samples, self._weights = samples, weights
+        self._case, self._algorithm, self._layouts, self._clients = case, algorithm, layouts, clients
         self._weighs = "weights" in algorithm.decides
         self.decided: Deciding | None = None
 
     @property
     def size(self) -> int:
         """Elements of a packed plan."""
-        return (5 if self._weighs else 3) * len(self._samples) + 4
+        return RoundPlan.size(len(self._clients.samples), weighs=self._weighs)
 
-    def plan(
+    def plans(
         self,
         round: int,
         group: Ints,
@@ -63,8 +64,8 @@ class Planner:
         *,
         lost: int,
         checkpoint: bool,
-    ) -> RoundPlan:
-        """Return the plan of a round.
+    ) -> Generator[RoundPlan, Any, None]:
+        """Yield a plan for each request of the server's program, which is sent the answer; then the round's.
 
         Parameters
         ----------
@@ -83,32 +84,39 @@ class Planner:
         broken = participants[gathered["finite"][participants] != 1.0]
         failed = int(broken[0]) if len(broken) else -1
         decided = Deciding(
-            self._case,
-            self._algorithm,
-            self._layouts,
-            round,
-            gathered,
-            group,
-            participants,
-            self._samples,
-            self._weights,
+            self._case, self._algorithm, self._layouts, round, gathered, group, participants, self._clients
         )
-        exponent = np.full(len(group), reductions.ZERO_EXPONENT, np.int64)
-        candidates = np.zeros_like(group)
-        if failed < 0:
-            self._algorithm.decide(decided)
-            exponent = decided.exponents()
-            candidates = self._candidates(round, decided.group, gathered)
-        self.decided = decided
         stop = bool(gathered.headers[:, 0].any())
-        plan = RoundPlan(decided.group, exponent, candidates, failed, lost, checkpoint or stop, stop)
-        return replace(plan, weights=decided.weighted, divisor=decided.divisor) if self._weighs else plan
+        nothing = np.full(len(group), reductions.ZERO_EXPONENT, np.int64)
+        plan = RoundPlan(group, nothing, np.zeros_like(group), failed, lost, checkpoint or stop, stop)
+        if self._weighs:
+            plan = replace(plan, weights=decided.weighted, divisor=decided.divisor)
+        if failed < 0:
+            plan = yield from self._decided(decided, plan)
+        self.decided = decided
+        yield plan
 
-    def _candidates(self, round: int, group: Ints, gathered: Gathered) -> Ints:
-        """Return 1 at place g if group g may split in this round, int64 [clients]."""
-        candidates = np.zeros_like(group)
-        if self._algorithm.splits:
-            norms = {name: gathered[name] for name in ("delta_norm", "gradient_norm")}
-            self._algorithm.splits.observe(norms)
-            candidates[self._algorithm.splits.split_candidates(round, group, norms)] = 1
-        return candidates
+    def _decided(self, decided: Deciding, plan: RoundPlan) -> Generator[RoundPlan, Any, RoundPlan]:
+        """Run the server's program, and return the plan that it leads to."""
+
+        def asking(request: Request) -> RoundPlan:
+            marks = np.zeros_like(plan.group)
+            marks[request.places] = 1
+            by_samples = self._weighs and request.kind == "weighted means"
+            exponent = decided.exponents(self._clients.samples if by_samples else None)
+            kind = REQUESTS.index(request.kind)
+            return replace(plan, group=decided.group, exponent=exponent, marks=marks, request=kind)
+
+        conversation, answer = self._algorithm.decide(decided), None
+        while True:
+            try:
+                request = conversation.send(answer)
+            except StopIteration:
+                break
+            answer = (yield asking(request)) if len(request.places) else decided.nothing(request)
+        if decided.mixed is not None:
+            decided.blend((yield asking(Request("rows", decided.participants))))
+        marks = np.isin(np.arange(len(plan.group)), list(decided.moves)).astype(np.int64)
+        exponent = decided.exponents(decided.weighted if self._weighs else None)
+        plan = replace(plan, group=decided.group, exponent=exponent, marks=marks)
+        return replace(plan, weights=decided.weighted, divisor=decided.divisor) if self._weighs else plan

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,13 @@ from fedmpi.client.state import two_norm
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.errors import BadInput
 from fedmpi.exchange.accountant import Accountant
+from fedmpi.exchange.link import Link
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
 from fedmpi.seeds import Purpose
 from fedmpi.store.schema import Field
 
 if TYPE_CHECKING:  # what is refused before MPI starts must not import it
-    from fedmpi.client.deltas import Delta
-    from fedmpi.exchange.aggregation import Aggregation, Floats, Groups, Ints, Weights
+    from fedmpi.exchange.aggregation import Floats, Ints
     from fedmpi.exchange.updates import Updates
 
 EPSILON = Field(
@@ -45,11 +45,6 @@ discrete Gaussian but for exp(-16 pi^2), less than 1e-68."""
 
 _DEVIATIONS = 10
 """Standard deviations of the noise for which a sum at a public exponent has room."""
-
-
-def fields_of(case: Case) -> tuple[Field, ...]:
-    """Return the fields of a record that privacy adds."""
-    return (EPSILON,) if isinstance(case.privacy, Private) else ()
 
 
 def deviation(case: Case, size: int, sampled: int) -> float:
@@ -101,16 +96,14 @@ def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str])
             )
 
 
-class Clipping:
-    """Shortens updates that are longer than a bound: a `fedmpi.exchange.chain.Link`.
+class Clipping(Link):
+    """Shortens updates that are longer than a bound.
 
     Parameters
     ----------
     bound : float
         Largest Euclidean norm.
     """
-
-    phase: ClassVar[str] = "train"
 
     def __init__(self, bound: float) -> None:
         self._bound = bound
@@ -123,13 +116,9 @@ class Clipping:
             if norm > self._bound:
                 updates.replace(client, change.astype(np.float64) * (self._bound / norm * _BELOW))
 
-    def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
-        """Return nothing: the record has the norms."""
-        return {}
 
-
-class NoiseOfMeans:
-    """Noise in the means of clipped updates, and its account: a `fedmpi.exchange.chain.Link`.
+class NoiseOfMeans(Link):
+    """Noise in the means of clipped updates, and its account.
 
     It alters no update: the server adds noise to a mean, or each participant a share to its summand.
 
@@ -150,8 +139,6 @@ class NoiseOfMeans:
         Whether the participants add it.
     """
 
-    phase: ClassVar[str] = "train"
-
     def __init__(self, case: Case, size: int, num_clients: int, sampled: int, *, is_root: bool) -> None:
         assert isinstance(case.privacy, Private)
         options = case.privacy
@@ -165,10 +152,12 @@ class NoiseOfMeans:
         """Go on to a round: its noise is its own."""
         self._round = round
 
-    def on_mean(self, group: int) -> Floats:
-        """Return the noise of a group's mean, float64 [size]."""
+    def on_mean(self, group: int, mean: Floats) -> Floats:
+        """Add the server's noise to the mean of a group, float64 [size]."""
+        if self.distributed:
+            return mean
         source = Uniforms(self._seed, Purpose.NOISE, self._round, group)
-        return self._deviation * gaussian(source, self._size)
+        return mean + self._deviation * gaussian(source, self._size)
 
     def share(self, client: int, reduction: Fixed32) -> npt.NDArray[np.int32]:
         """Return a participant's share of the noise in a sum, int32 [size], in steps of its grid."""
@@ -181,35 +170,3 @@ class NoiseOfMeans:
         if self._accountant is None:
             return {}
         return {EPSILON.name: np.array(self._accountant.epsilon(round + 1))}
-
-
-class Noisy:
-    """Means to which the server adds noise.
-
-    Parameters
-    ----------
-    means : Aggregation
-        Of clipped updates.
-    noise : NoiseOfMeans
-    """
-
-    def __init__(self, means: Aggregation, noise: NoiseOfMeans) -> None:
-        self._means, self._noise = means, noise
-        self.secret = means.secret
-
-    @property
-    def survivors(self) -> dict[int, int]:
-        """See `Aggregation`."""
-        return self._means.survivors
-
-    @property
-    def upload_bytes(self) -> int:
-        """See `Aggregation`."""
-        return self._means.upload_bytes
-
-    def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
-    ) -> dict[int, Floats]:
-        """See `Aggregation`."""
-        found = self._means.means(groups, participants, weights, deltas)
-        return {group: mean + self._noise.on_mean(group) for group, mean in found.items()}

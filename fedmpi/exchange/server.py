@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.algorithms.program import Request
 from fedmpi.case.schema import Case
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.comm import reductions
@@ -23,6 +25,27 @@ _COLUMNS = ("train_loss", "steps", "delta_norm", "gradient_norm")
 """Of the training table, those that a server's program sees."""
 
 
+@dataclass(frozen=True)
+class Clients:
+    """What a server's program knows of the clients before round 1.
+
+    Attributes
+    ----------
+    samples, weights : int64 [clients]
+        Training examples, and what the algorithm makes of them.
+    domains : tuple of str or None
+        See `program.Server`.
+    trained, size : int
+        Shared parameters, and elements of an update.
+    """
+
+    samples: Ints
+    weights: Ints
+    domains: tuple[str, ...] | None
+    trained: int
+    size: int
+
+
 class Deciding:
     """What an algorithm decides in a round.
 
@@ -32,6 +55,8 @@ class Deciding:
         Weight of each participant, and at place g what the sum of group g is divided by.
     mixed : float64 [k, k] or None
         Weights of the participants' models in each other's next one.
+    moves : dict of int to (float64 [shared], int)
+        What the models of groups move by, and the updates behind it.
     told : dict of str to float32 [*]
     recorded : dict of str to array
         Values of the algorithm's own fields.
@@ -46,8 +71,9 @@ class Deciding:
         0-based.
     gathered : Gathered
         The training table.
-    group, samples, weights : int64 [clients]
+    group : int64 [clients]
     participants : int64 [k]
+    clients : Clients
     """
 
     def __init__(
@@ -59,16 +85,17 @@ class Deciding:
         gathered: Gathered,
         group: Ints,
         participants: Ints,
-        samples: Ints,
-        weights: Ints,
+        clients: Clients,
     ) -> None:
-        self._given = (case, algorithm, layouts, round, gathered, group, participants, samples, weights)
+        self._given = (case, algorithm, layouts, round, gathered, group, participants, clients)
         self._algorithm, self._gathered, (sent, self._tells) = algorithm, gathered, layouts
+        self.trained, self._size, self.domains = clients.trained, clients.size, clients.domains
         self.seed, self.round, self.lr = case.seed, round, case.optimizer.lr
         self.participants, self.group = participants.copy(), group.copy()
-        self.samples, self.weights = samples.copy(), weights.copy()
+        self.samples, self.weights = clients.samples.copy(), clients.weights.copy()
         self.weighted, self.divisor = np.zeros(len(group)), np.ones(len(group))
         self.mixed: Floats | None = None
+        self.moves: dict[int, tuple[Floats, int]] = {}
         self.told: dict[str, npt.NDArray[np.float32]] = {}
         self.recorded: dict[str, npt.NDArray[Any]] = {}
         names = (*_COLUMNS, *algorithm.numbers)
@@ -81,10 +108,31 @@ class Deciding:
         of = self.group[self.participants]
         return [self.participants[of == number] for number in np.unique(of)]
 
+    def means(self, groups: Any, *, weighted: bool = False) -> Request:
+        """See `program.Server`."""
+        self._may_ask("means")
+        known = self.group[self.participants]
+        return Request("weighted means" if weighted else "means", checks.some(groups, known, "group"))
+
+    def rows(self, clients: Any, *, parameters: bool = False) -> Request:
+        """See `program.Server`."""
+        self._may_ask("rows")
+        found = checks.some(clients, self.participants, "client")
+        return Request("parameters" if parameters else "rows", found)
+
     def regroup(self, group: Any) -> None:
         """See `program.Server`."""
         self._allowed("groups")
+        self._refuse_late()
         self.group = checks.groups(group, len(self.group))
+
+    def split(self, parts: Any) -> None:
+        """See `program.Server`."""
+        self._allowed("splits")
+        self._refuse_late()
+        for part in checks.parts(parts, self.groups())[1:]:
+            free = np.setdiff1d(np.arange(len(self.group)), self.group)
+            self.group[part] = free[0]
 
     def weigh(self, members: Any, weights: npt.ArrayLike, divisor: float) -> None:
         """See `program.Server`."""
@@ -92,10 +140,32 @@ class Deciding:
         found, divisor = checks.round_weights(np.asarray(weights), divisor, len(members))
         self.weighted[members], self.divisor[self.group[members[0]]] = found, divisor
 
-    def mix(self, weights: Any) -> None:
+    def mix(self, weights: Any) -> Floats:
         """See `program.Server`."""
-        self._allowed("means")
+        self._allowed("mixes")
         self.mixed = checks.client_weights(weights, len(self.participants))
+        return self.mixed.copy()
+
+    def move(self, members: Any, step: Any) -> None:
+        """See `program.Server`."""
+        self._allowed("moves")
+        group = int(self.group[checks.one_of(members, self.groups())[0]])
+        self.moves[group] = checks.mean(step, self._size).copy(), len(members)
+
+    def nothing(self, request: Request) -> Any:
+        """Return the answer to a request for nothing."""
+        if "means" in request.kind:
+            return {}
+        return np.empty((0, self.trained if request.kind == "parameters" else self._size), np.float32)
+
+    def blend(self, rows: npt.NDArray[np.float32]) -> None:
+        """Have each participant's group, of it alone, move by its mean of these rows, float32 [k, shared]."""
+        assert self.mixed is not None
+        for client, own in zip(self.participants, self.mixed, strict=True):
+            mean = np.zeros(self._size)
+            for other in np.flatnonzero(own):
+                mean += own[other] * rows[other].astype(np.float64)
+            self.moves[int(self.group[client])] = mean, len(self.participants)
 
     def record(self, name: str, values: Any) -> None:
         """See `program.Server`."""
@@ -113,32 +183,49 @@ class Deciding:
     @property
     def made(self) -> dict[str, Any]:
         """All that was decided."""
-        names = ("group", "weighted", "divisor", "mixed", "told", "recorded")
+        names = ("group", "weighted", "divisor", "mixed", "moves", "told", "recorded")
         return {name: getattr(self, name) for name in names}
 
     def _allowed(self, decision: str) -> None:
         if decision not in self._algorithm.decides:
             raise Breach(f'decided {decision}: `decides` must have "{decision}"')
 
+    def _refuse_late(self) -> None:
+        if self.moves or self.weighted.any():
+            raise Breach("set groups after it moved or weighed some: call regroup or split before")
+
+    def _may_ask(self, what: str) -> None:
+        if what not in self._algorithm.asks:
+            raise Breach(f'asked for {what}: `asks` must have "{what}"')
+
     def check(self) -> None:
         """Raise Breach where something that the class declares was not decided."""
         decides = self._algorithm.decides
-        groups = self.groups() if "weights" in decides else []
-        if idle := [members for members in groups if not self.weighted[members].any()]:
+        left = [] if "mixes" in decides else self.groups()
+        left = [each for each in left if int(self.group[each[0]]) not in self.moves]
+        if "weights" in decides and (idle := [each for each in left if not self.weighted[each].any()]):
             raise Breach(
                 f"weighed nobody of the group of client {idle[0][0]}: call server.weigh for each group"
             )
-        if "means" in decides and self.mixed is None:
+        if decides & {"weights", "moves"} == {"moves"} and left:
+            raise Breach(f"moved no model of the group of client {left[0][0]}: call server.move for each")
+        if "mixes" in decides and self.mixed is None:
             raise Breach("mixed nothing: call server.mix")
         if missing := self._tells.messages.keys() - self.told.keys():
             raise Breach(f"told no {sorted(missing)[0]}: call server.tell for it")
 
-    def exponents(self) -> Ints:
-        """Return bounds of the weighted deltas by group, int64 [clients]; of deltas alone without weights."""
+    def exponents(self, weights: Floats | Ints | None) -> Ints:
+        """Return bounds of the weighted deltas by group, int64 [clients].
+
+        Parameters
+        ----------
+        weights : [clients] or None
+            Where the algorithm weighs in each round; None: the reports bound deltas times fixed weights.
+        """
         exponent = np.full(len(self.group), reductions.ZERO_EXPONENT, np.int64)
         bounds = np.nan_to_num(self._gathered["exponent"][self.participants]).astype(np.int64)
-        if "weights" in self._algorithm.decides:
-            own = self.weighted[self.participants]
+        if weights is not None:
+            own = weights[self.participants]
             moves = (bounds != reductions.ZERO_EXPONENT) & (own > 0)
             bounds = np.where(moves, bounds + np.frexp(own)[1], reductions.ZERO_EXPONENT)
         np.maximum.at(exponent, self.group[self.participants], bounds)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Mends
 from fedmpi.case.schema import Case
 from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import known_width
@@ -20,7 +19,6 @@ from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
 from fedmpi.models.flops import GraphCounts
-from fedmpi.models.neighgen_flops import NeighGenFlops
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.registry.algorithms import ALGORITHMS
@@ -87,7 +85,7 @@ class Paces:
             return Estimate(0.0, "complete")
         left, case = item.case.rounds - item.rounds, item.case
         workers = min(_workers(case, ranks), num_clients(case))
-        start = model.start_seconds + mending_gflop(case) / workers / model.gflops
+        start = model.start_seconds + preparation_gflop(case) / workers / model.gflops
         measured = [self._own[item.name]] if item.name in self._own else self._alike.get(_kind(case.config()))
         if measured:
             origin = "record" if item.name in self._own else "like ones"
@@ -134,23 +132,14 @@ def round_gflop(case: Case) -> float:
     return total / 1e9
 
 
-def mending_gflop(case: Case) -> float:
-    """Return about the 10^9 FLOP in which all clients mend their parts before the first round, if they do.
-
-    As many nodes are generated as edges lead to hidden ones, two for each node that gets any. It is too much
-    where a partition cuts most edges.
-    """
-    facts, kind = sizes_of(case.dataset), _algorithm(case)
-    if not facts or not issubclass(kind, Mends):
+def preparation_gflop(case: Case) -> float:
+    """Return about the 10^9 FLOP that all clients take before the first round."""
+    facts = sizes_of(case.dataset)
+    if not facts:
         return 0.0
-    settings, (one, *_) = kind(case.algorithm).generator(), facts
-    flops = NeighGenFlops(settings, _width(case, one), one.classes)
-    kept = 1 - settings.hidden_share
-    nodes, edges = int(kept * one.nodes), int(kept**2 * one.directed_edges)
-    new = int(settings.hidden_share * kept * one.directed_edges)
-    sizes = (nodes, edges, min(new // 2, nodes), new, new)
-    answered = flops.exchange(*sizes) + flops.answers(new, one.nodes)
-    return (settings.epochs * flops.epoch(*sizes) + settings.exchanges * answered) / 1e9
+    sizes = [(one.nodes, one.directed_edges, _width(case, one), one.classes) for one in facts]
+    hook = _algorithm(case).preparation_flops
+    return sum(hook(case.algorithm, *each) for each in sizes) / 1e9
 
 
 def _algorithm(case: Case) -> type[Algorithm]:

@@ -22,6 +22,7 @@ from fedmpi.partition.options import (
 )
 from fedmpi.partition.population import Population, places
 from fedmpi.partition.splits import Split, split, subsample
+from fedmpi.seeds import Purpose, key, permutation
 
 Int = npt.NDArray[np.int64]
 
@@ -82,6 +83,8 @@ class Partition:
 
     clients: tuple[ClientSplit, ...]
     population: Population | None = None
+    public: Int | None = None
+    """Graphs that all clients have, beside their own, ascending."""
 
     @property
     def trained(self) -> list[ClientSplit]:
@@ -109,6 +112,30 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
     with PARTITIONS.guarded(type(options)):
         partition: Partition = options.make(raws)
     return partition
+
+
+def with_public(partition: Partition, share: float, seed: int) -> Partition:
+    """Return the partition with a share of each client's training graphs public; it keeps one at least.
+
+    Raises
+    ------
+    BadInput
+        Clients of several datasets, or parts of one graph; no client has a graph to give.
+    """
+    clients, given = [], []
+    for number, client in enumerate(partition.clients):
+        if client.nodes is not None or client.dataset or partition.population is not None:
+            raise BadInput("public: it is for clients that stay, with graphs of one dataset: leave it out")
+        order = permutation(key(seed, Purpose.PUBLIC, number), len(client.train))
+        count = min(int(share * len(client.train) + 0.5), len(client.train) - 1)
+        given.append(client.train[order[:count]])
+        clients.append(replace(client, train=client.train[np.sort(order[count:])]))
+    public = np.unique(np.concatenate(given))
+    if not len(public):
+        raise BadInput(
+            f"public = {share}: no client has so many graphs that it gives one: take a larger share"
+        )
+    return replace(partition, clients=tuple(clients), public=public)
 
 
 def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import partial
+from inspect import isgenerator
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.algorithms.program import Offer, Request
 from fedmpi.errors import RankFailed
 from fedmpi.programs.alike import alike, copied, is_comparable
 from fedmpi.programs.hook_checks import Breach
@@ -19,11 +22,11 @@ from fedmpi.programs.position import Position
 
 T = TypeVar("T")
 
-REPEATED = frozenset(
-    {"participants", "update", "observe", "split_candidates", "should_split", "split", "after_splits"}
-    | {"aggregate", "decide", "change"}
-)
+REPEATED = frozenset({"participants", "update", "decide", "change"})
 """Hooks that take and give plain values: while they are watched, each is called twice."""
+
+TALKS = frozenset({"prepare", "decide"})
+"""Hooks that may ask for something by a `yield`."""
 
 PROGRAMS = frozenset({"train", "trained", "evaluated", "predict"})
 """Hooks that are a client's program."""
@@ -43,7 +46,9 @@ class HookCalls:
     Attributes
     ----------
     watching : bool
-        Whether calls are watched: in one round of a plug-in.
+        Whether calls are watched: in one round of a plug-in, and where it is tried out.
+    last : str
+        Hook that raised an exception.
 
     Raises
     ------
@@ -55,21 +60,46 @@ class HookCalls:
     def __init__(self, algorithm: Algorithm, num_clients: int, where: Position) -> None:
         self.algorithm, self.num_clients, self.where = algorithm, num_clients, where
         self._answers: dict[tuple[Any, ...], Any] = {}
+        self.last = ""
         self.watching = False
 
     def call(self, hook: str, *arguments: Any) -> Any:
         """Call a hook and note that it runs; while `watching`, hold it against what it must not do."""
-        return self._watched(hook, arguments) if self.watching else self._call(hook, arguments)
+        talk = self.talk(hook, *arguments) if self.watching else self._run(hook, arguments)
+        try:
+            next(talk)
+        except StopIteration as ended:
+            return ended.value
+        raise self.failed(hook, "has a yield, which only prepare and decide may have")
 
-    def _watched(self, hook: str, arguments: tuple[Any, ...]) -> Any:
-        """Call a hook, which must change nothing but the server's memory, and do the same when called again.
-
-        What no checkpoint holds would be lost in a resumed run.
-        """
-        copies = _copies(arguments) if hook in REPEATED else None
+    def talk(self, hook: str, *arguments: Any) -> Generator[Any, Any, Any]:
+        """Call a hook as `call` does; yield what it yields, and send it the answers."""
+        if not self.watching:
+            return (yield from self._run(hook, arguments))
+        copies, asked = (_copies(arguments) if hook in REPEATED else None), list[tuple[Any, Any]]()
         before = {name: copied(each) for name, each in vars(self.algorithm).items() if is_comparable(each)}
         drawn = _global_generators()
-        value = self._call(hook, arguments)
+        run, answer = self._run(hook, arguments), None
+        while True:
+            try:
+                request = run.send(answer)
+            except StopIteration as ended:
+                value = ended.value
+                break
+            answer = yield request
+            asked.append((request, copied(answer)))
+        self._refuse_changes(hook, before, drawn)
+        if copies is not None:
+            kept, self.algorithm.server = self.algorithm.server, before["server"]
+            again = self._replay(hook, copies, asked)
+            self.algorithm.server = kept
+            if not (alike(value, again) and alike(arguments, copies)):
+                text = "it must depend on its arguments alone, random numbers on fedmpi.seeds"
+                raise self.failed(hook, f"does otherwise when it is called again: {text}")
+        return value
+
+    def _refuse_changes(self, hook: str, before: dict[str, Any], drawn: tuple[Any, ...]) -> None:
+        """Refuse what no checkpoint holds: it would be lost in a resumed run."""
         if not alike(drawn, _global_generators()):
             raise self.failed(hook, "drew from a global generator: take random numbers from fedmpi.seeds")
         after = vars(self.algorithm)
@@ -78,31 +108,41 @@ class HookCalls:
             names = ", ".join(f"self.{name}" for name in changed)
             place = "memory()" if hook in PROGRAMS else "server_memory(), and keep it in self.server"
             raise self.failed(hook, f"changed {names}, which no checkpoint holds: declare it in {place}")
-        if copies is not None:
-            kept, self.algorithm.server = self.algorithm.server, before["server"]
-            again = self._call(hook, copies)
-            self.algorithm.server = kept
-            if not (alike(value, again) and alike(arguments, copies)):
-                text = "it must depend on its arguments alone, random numbers on fedmpi.seeds"
-                raise self.failed(hook, f"does otherwise when it is called again: {text}")
-        return value
 
-    def _call(self, hook: str, arguments: tuple[Any, ...]) -> Any:
-        outer, self.where.hook = self.where.hook, (f"{self.algorithm.name}.{hook}",)
+    def _replay(self, hook: str, arguments: tuple[Any, ...], asked: list[tuple[Any, Any]]) -> Any:
+        """Call a hook again with the same answers, and return its value; a text if it asks otherwise."""
+        run, answer, otherwise = self._run(hook, arguments), None, "asks otherwise"
+        for request, given in asked:
+            if not alike(_sent(run, answer), request):
+                return otherwise
+            answer = given
         try:
-            called = getattr(self.algorithm, hook)
-            return called(*arguments) if callable(called) else called
-        except SystemExit as error:
-            raise self.failed(hook, f"ended the process with exit code {error.code!r}") from None
-        except KeyboardInterrupt:  # no Ctrl-C, which raises nothing in a run
-            raise self.failed(hook, "raised KeyboardInterrupt") from None
-        except Breach as breach:
-            raise self.failed(hook, str(breach), _line_of(breach, self.file)) from None
-        except Exception as error:
-            error.add_note(str(self.failed(hook, f"raised {type(error).__name__}")))
-            raise
-        finally:
-            self.where.hook = outer if outer is None else (outer[0],)
+            run.send(answer)
+        except StopIteration as ended:
+            return ended.value
+        return otherwise
+
+    def _run(self, hook: str, arguments: tuple[Any, ...]) -> Generator[Any, Any, Any]:
+        """Call a hook, yield what it yields, and return its value."""
+        with _Noted(self, hook):
+            try:
+                value = getattr(self.algorithm, hook)(*arguments)
+            except StopIteration as error:  # it would end this generator
+                raise RuntimeError("StopIteration") from error
+        if not isgenerator(value):
+            return value
+        talk: Generator[Any, Any, Any] = value
+        answer = None
+        while True:
+            with _Noted(self, hook):
+                try:
+                    request = talk.send(answer)
+                except StopIteration as ended:
+                    return ended.value
+                if hook in TALKS and not isinstance(request, Request | Offer):
+                    text = "yield what a verb returns, such as server.rows(server.participants)"
+                    raise Breach(f"yielded {request!r}"[:80] + f": {text}")
+            answer = yield request
 
     def ask(self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any) -> T:
         """Call a hook and return its value as the engine uses it.
@@ -157,10 +197,46 @@ class HookCalls:
         """The file of a plug-in's class."""
         return getattr(sys.modules.get(type(self.algorithm).__module__), "__file__", None)
 
+    def raised(self, error: Exception) -> RankFailed:
+        """Return one line for an exception that a hook raised, which was the last to raise one."""
+        text = f"raised {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return self.failed(self.last, text, _line_of(error, self.file))
+
     def failed(self, hook: str, text: str, line: int = 0) -> RankFailed:
         """Return the error that a hook ends the run with; `line` is that of its file, if it is known."""
         place = "" if self.is_own or self.file is None else f" in {self.file}{f':{line}' if line else ''}"
         return RankFailed(f"algorithm {self.algorithm.name}: hook {hook}{place} {text}")
+
+
+class _Noted:
+    """Notes that a hook runs, and has its errors name it."""
+
+    def __init__(self, calls: HookCalls, hook: str) -> None:
+        self._calls, self._hook, self._where = calls, hook, calls.where
+
+    def __enter__(self) -> None:
+        self._outer, self._where.hook = self._where.hook, (f"{self._calls.algorithm.name}.{self._hook}",)
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
+        self._where.hook = self._outer and (self._outer[0],)
+        failed = partial(self._calls.failed, self._hook)
+        if isinstance(error, SystemExit):
+            raise failed(f"ended the process with exit code {error.code!r}") from None
+        if isinstance(error, KeyboardInterrupt):  # no Ctrl-C, which raises nothing in a run
+            raise failed("raised KeyboardInterrupt") from None
+        if isinstance(error, Breach):
+            raise failed(str(error), _line_of(error, self._calls.file)) from None
+        if isinstance(error, Exception):
+            error.add_note(str(failed(f"raised {kind.__name__}")))
+            self._calls.last = self._hook
+
+
+def _sent(run: Generator[Any, Any, Any], answer: Any) -> Any:
+    """Return what a program asks next; None at its end."""
+    try:
+        return run.send(answer)
+    except StopIteration:
+        return None
 
 
 def _global_generators() -> tuple[Any, ...]:

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from fedmpi.algorithms.capabilities import Division
 from fedmpi.algorithms.program import Memory, Message, Size, Tensors
-from fedmpi.models.generator import Generator
 from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
 from fedmpi.store.stored import StoredField, in_words
 
@@ -73,14 +71,11 @@ def weights(value: Any, num_clients: int) -> Ints:
     Others than whole numbers are scaled so that the largest has 29 bits, and rounded: sums of whole numbers
     are exact.
     """
-    given = np.asarray(value)
-    if (
-        given.dtype.kind == "f"
-        and given.shape == (num_clients,)
-        and not np.array_equal(given, np.rint(given))
-    ):
+    given = _array(value, "weights")
+    of_floats = given.dtype.kind == "f" and given.shape == (num_clients,)
+    if of_floats and not np.array_equal(given, np.rint(given)):
         return _scaled(given.astype(np.float64))
-    whole = _integers(value, num_clients, "weights")
+    whole = _integers(given, num_clients, "weights")
     if whole.min() < 0 or whole.max() > LARGEST_WEIGHT:
         wrong = int(np.flatnonzero((whole < 0) | (whole > LARGEST_WEIGHT))[0])
         raise Breach(f"returned {whole[wrong]} for client {wrong}: a whole weight is 0 to {LARGEST_WEIGHT}")
@@ -138,11 +133,11 @@ def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
     return shares
 
 
-def generator(value: Any) -> Generator:
-    """Return the settings of a generator of missing neighbours."""
-    if not isinstance(value, Generator):
-        raise Breach(f"returned {type(value).__name__}: it must be a Generator")
-    return value
+def length(value: Any) -> int:
+    """Return a whole number, 0 or more."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+        raise Breach(f"gave {_described(value)}: it must be a whole number, 0 or more")
+    return int(value)
 
 
 def text(value: Any) -> str:
@@ -169,7 +164,7 @@ def model(value: Any, size: int) -> npt.NDArray[np.float32]:
 def mean(value: Any, size: int) -> npt.NDArray[np.float64]:
     """Return what stands for a group's mean, float64 [shared]."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != (size,):
-        raise Breach(f"returned {_described(value)}: it must be float64 [{size}]")
+        raise Breach(f"moved a model by {_described(value)}: it must be float64 [{size}]")
     return value
 
 
@@ -215,14 +210,14 @@ def messages(value: Any) -> dict[str, Message]:
             kind = "?"
         if kind not in "fiu":
             raise Breach(f'returned {name} of the type {each.dtype!r}: it is one of NumPy, such as "f4"')
-    known = (math.prod(each.sized(1, 1)) * np.dtype(each.dtype).itemsize for each in value.values())
+    known = (math.prod(each.sized(1, 1, 1)) * np.dtype(each.dtype).itemsize for each in value.values())
     if sum(known) > LARGEST_REPORT:
         raise Breach(f"returned more than {LARGEST_REPORT} bytes")
     return dict(value)
 
 
 def _is_length(size: Any) -> bool:
-    return (type(size) is int and size > 0) or size in ("shared", "clients")
+    return (type(size) is int and size > 0) or size in ("shared", "clients", "public")
 
 
 def moments(value: Any, tensors: Tensors) -> dict[str, Size]:
@@ -273,27 +268,34 @@ def scalar_like(value: Any, other: Any) -> Any:
     return value
 
 
-def split_candidates(value: Any, groups_now: Ints, took_part: npt.NDArray[np.bool_]) -> list[int]:
-    """Return the groups that may split, ascending; each has a member that took part."""
-    chosen = np.unique(_integers(value, None, "groups"))
-    strangers = np.setdiff1d(chosen, groups_now[took_part])
-    if len(strangers):
-        raise Breach(f"returned group {strangers[0]}, of which no client took part")
-    return [int(group) for group in chosen]
+def some(value: Any, known: Ints, what: str) -> Ints:
+    """Return some of the groups or clients of a round, int64, ascending, each once."""
+    chosen = np.unique(_integers(value, None, f"{what}s"))
+    if len(strangers := np.setdiff1d(chosen, known)):
+        raise Breach(f"named {what} {strangers[0]}: " + _ABSENT[what])
+    return chosen
 
 
-def division(value: Any, members: Ints) -> Division:
-    """Return a group's parts; every member is in exactly one, and none is empty."""
-    if not isinstance(value, Division):
-        raise Breach(f"returned {_described(value)}: it must be a Division")
-    parts = tuple(_integers(part, None, "clients") for part in value.parts)
-    together = np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
-    if not np.array_equal(together, members) or not all(len(part) for part in parts):
-        raise Breach("returned parts in which not every member of the group is exactly once")
-    edges = np.asarray(value.weights)
-    if edges.shape != (len(members),) * 2 or edges.dtype.kind not in "fiu":
-        raise Breach(f"returned weights {_described(edges)}: they must be [{len(members)}, {len(members)}]")
-    return Division(parts, edges.astype(np.float64))
+_ABSENT = {"group": "no client of it took part", "client": "it took no part", "node": "there is none"}
+
+
+def one_of(value: Any, groups: Sequence[Ints]) -> Ints:
+    """Return the participants of a group, as `Server.groups` gives them."""
+    members = _integers(value, None, "clients")
+    if not any(np.array_equal(members, each) for each in groups):
+        raise Breach(f"gave clients {members.tolist()[:8]}: they must be one of server.groups()")
+    return members
+
+
+def parts(value: Any, groups: Sequence[Ints]) -> list[Ints]:
+    """Return a group's parts; every participant is in exactly one, and none is empty."""
+    if not isinstance(value, Sequence) or not len(value):
+        raise Breach(f"split into {_described(value)}: it must be a list of parts, int64 each")
+    found = [_integers(part, None, "clients") for part in value]
+    together = np.sort(np.concatenate(found))
+    if not all(map(len, found)) or not any(np.array_equal(together, each) for each in groups):
+        raise Breach("split into parts in which not every participant of one group is exactly once")
+    return found
 
 
 def fields(value: Any) -> tuple[Field, ...]:
@@ -362,12 +364,16 @@ def digest(*values: Any) -> float:
     return float(int.from_bytes(state_of.digest(), "little") >> 12)
 
 
-def _integers(value: Any, length: int | None, what: str) -> Ints:
-    """Return a vector of whole numbers, int64; floats that are whole count."""
+def _array(value: Any, what: str) -> npt.NDArray[Any]:
     try:
-        given = np.asarray(value)
+        return np.asarray(value)
     except (ValueError, TypeError):
         raise Breach(f"returned {type(value).__name__}: it must be a vector of {what}") from None
+
+
+def _integers(value: Any, length: int | None, what: str) -> Ints:
+    """Return a vector of whole numbers, int64; floats that are whole count."""
+    given = _array(value, what)
     if given.size == 0 and length is None and given.ndim == 1:
         return np.zeros(0, np.int64)
     if given.ndim != 1 or (length is not None and len(given) != length) or given.dtype.kind not in "iuf":

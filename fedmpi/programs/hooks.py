@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms import capabilities
 from fedmpi.algorithms.base import Algorithm, Floats, Ints, Model
-from fedmpi.algorithms.program import Evaluated, Memory, Message, Size, Tensors
+from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Offers, Size, Tensors
 from fedmpi.errors import RankFailed
 from fedmpi.models.options import ModelOptions
-from fedmpi.programs import capability_hooks as own
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_calls import HookCalls
 from fedmpi.programs.position import Position
 from fedmpi.store.schema import Field
 
-H = TypeVar("H", bound=own.CapabilityHooks)
-
-FLAGS = ("name", "communicates", "pools", "reads_share", "sends", "numbers", "central", "capabilities")
+FLAGS = (
+    "name",
+    "communicates",
+    "pools",
+    "reads_share",
+    "sends",
+    "numbers",
+    "central",
+    "decides",
+    "asks",
+    "reads_outputs",
+)
 """Attributes of an algorithm that must be equal on all ranks."""
 
 
@@ -63,8 +70,8 @@ class Hooks:
 
     Attributes
     ----------
-    mending, splits, rows
-        The hooks of the algorithm's capabilities; None where it has not the capability.
+    prepares : bool
+        Whether clients have a program before round 1.
     central : bool
         Whether rank 0 updates the models of all groups.
     is_plugin : bool
@@ -81,21 +88,17 @@ class Hooks:
         self._num_clients, self.where = num_clients, where
         self.name, self.communicates = algorithm.name, algorithm.communicates
         self.pools, self.reads_share = algorithm.pools, algorithm.reads_share
-        self.capabilities = [kind.__name__ for kind in capabilities.capabilities_of(type(algorithm))]
-        server = algorithm.central
         self.sends, self.numbers = tuple(algorithm.sends), tuple(algorithm.numbers)
-        self.decides = frozenset(algorithm.decides)
-        takes_rows = isinstance(algorithm, capabilities.RowAggregate) or "means" in self.decides
-        self.central = server or takes_rows
+        self.decides, self.asks = frozenset(algorithm.decides), frozenset(algorithm.asks)
+        self.central = algorithm.central or bool(self.decides & {"moves", "mixes"})
         kind = type(algorithm)
         self.change = self._change if kind.change is not Algorithm.change else None
         self.evaluated = self._evaluated if kind.evaluated is not Algorithm.evaluated else None
         self.predict = self._predict if kind.predict is not Algorithm.predict else None
         self._trains = kind.train is not Algorithm.train
         self.renews = kind.trained is not Algorithm.trained
-        self.mending = self._having(capabilities.Mends, own.Mends)
-        self.splits = self._having(capabilities.Splits, own.Splits)
-        self.rows = self._having(capabilities.RowAggregate, own.RowAggregate)
+        self.prepares = kind.prepare is not Algorithm.prepare
+        self.reads_outputs = algorithm.reads_outputs
         self.is_plugin = not self._calls.is_own
         self._first_round = -1
         self._declared: Mapping[str, npt.NDArray[Any]] = {}
@@ -103,10 +106,18 @@ class Hooks:
     @property
     def averages_models(self) -> bool:
         """Whether shared tensors are averaged instead of their updates."""
-        return bool(self.decides & {"groups", "means"})
+        return bool(self.decides & {"groups", "mixes"})
 
-    def _having(self, capability: type[capabilities.Capability], kind: type[H]) -> H | None:
-        return kind(self._calls) if isinstance(self._calls.algorithm, capability) else None
+    def prepare(self, client: object) -> Offers:
+        """Run a client's program before round 1, yielding what it offers: see `Algorithm.prepare`."""
+        yield from self._calls.talk("prepare", client)
+
+    def disagreed(self) -> RankFailed:
+        """Return the error where clients do not take the same exchanges before round 1, on every rank."""
+        text = "takes other exchanges, or rows of other widths, on some clients than on others"
+        error = self._calls.failed("prepare", text)
+        error.agreed = True
+        return error
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """See `Algorithm.memory`."""
@@ -169,9 +180,9 @@ class Hooks:
         """See `Algorithm.tells`."""
         return self._calls.ask_once("tells", (model, classes), checks.messages, key=classes)
 
-    def decide(self, server: Deciding) -> None:
-        """Run the server's program: see `Algorithm.decide`."""
-        self._calls.call("decide", server)
+    def decide(self, server: Deciding) -> Conversation:
+        """Run the server's program, yielding what it asks for: see `Algorithm.decide`."""
+        yield from self._calls.talk("decide", server)
         self._calls.checked("decide", server.check)
 
     def remark(self, participants: int, one_step: bool) -> str:
@@ -193,6 +204,14 @@ class Hooks:
         """Take back what the server kept."""
         self._calls.algorithm.server = {name: np.array(arrays[name]) for name in self._declared}
 
+    def watch(self) -> None:
+        """Watch what follows: see `HookCalls`."""
+        self._calls.watching = True
+
+    def raised(self, error: Exception) -> RankFailed:
+        """Return one line for an exception that a hook raised."""
+        return self._calls.raised(error)
+
     def begin_round(self, round: int) -> None:
         """Note the round; the second one that this process runs is watched."""
         self.where.round = round
@@ -211,7 +230,7 @@ class Hooks:
 
     def groups(self, num_clients: int) -> Ints:
         """See `Algorithm.groups`; where every client gets a mean of its own, it is a group of its own."""
-        if "means" in self.decides:
+        if "mixes" in self.decides:
             return np.arange(num_clients)
         return self._calls.ask_once("groups", (num_clients,), checks.groups, num_clients).copy()
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from inspect import getattr_static, isfunction, signature
-from typing import Any
+from typing import Any, get_args
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import (
-    Capability,
-    RowAggregate,
-    Splits,
-    capabilities_of,
-    hooks_of,
-    overrides,
-)
+from fedmpi.algorithms.declared import overrides
+from fedmpi.algorithms.program import Ask, Decision
 from fedmpi.errors import BadInput
 from fedmpi.kinds import Kind, file_of
 
@@ -24,35 +18,29 @@ _NEARLY = 0.85
 
 
 def _refuse_misfit(algorithm: type[Algorithm]) -> None:
-    """Raise BadInput where a class is not made as `Algorithm` and its capabilities ask for."""
+    """Raise BadInput where a class is not made as `Algorithm` asks for."""
     place = f"{file_of(algorithm)}: class {algorithm.__name__}"
     options = algorithm.Options
     if not (isinstance(options, type) and issubclass(options, AlgorithmOptions)):
         raise BadInput(f"{place}: Options must be a subclass of AlgorithmOptions, not {options!r}")
-    for capability in Capability.__subclasses__():
-        if not issubclass(algorithm, capability):
-            _refuse_idle_hooks(algorithm, capability, place)
     _refuse_wrong_declarations(algorithm, place)
-    bases: list[type] = [Algorithm, *capabilities_of(algorithm)]
     _refuse_misspelt(algorithm, place)
+    for name in dir(algorithm):
+        if getattr(getattr(algorithm, name), "__isabstractmethod__", False):
+            raise BadInput(f"{place}: it needs a method {name}: define it")
     _refuse_other_arguments(algorithm.__init__, Algorithm.__init__, f"{place}: __init__")
-    for base in bases:
-        for part, usual in vars(base).items():
-            own = getattr(algorithm, part)
-            if isinstance(usual, bool) and not isinstance(own, bool):
-                raise BadInput(f"{place}: {part} = {own!r}: it must be True or False")
-            if callable(usual) and not callable(own):
-                raise BadInput(f"{place}: {part} = {own!r}: it must be a method")
-            if getattr(own, "__isabstractmethod__", False):
-                raise BadInput(f"{place}: {base.__name__} needs the hook {part}: define it")
-            if isfunction(usual) and isfunction(getattr_static(algorithm, part)):
-                _refuse_other_arguments(own, usual, f"{place}: {part}")
+    for part, usual in vars(Algorithm).items():
+        own = getattr(algorithm, part)
+        if isinstance(usual, bool) and not isinstance(own, bool):
+            raise BadInput(f"{place}: {part} = {own!r}: it must be True or False")
+        if callable(usual) and not callable(own):
+            raise BadInput(f"{place}: {part} = {own!r}: it must be a method")
+        if isfunction(usual) and isfunction(getattr_static(algorithm, part)):
+            _refuse_other_arguments(own, usual, f"{place}: {part}")
 
 
-_DECISIONS = frozenset({"groups", "weights", "means"})
-
-_TOGETHER = ({"rows", "splits"}, {"rows", "groups"}, {"splits", "sends"})
-"""Of what a class makes of the updates, what goes together; each of the others goes alone."""
+_SETTING_GROUPS = frozenset({"groups", "splits", "mixes"})
+"""Decisions that set the groups, of which a class has one at most."""
 
 
 def _refuse_wrong_declarations(algorithm: type[Algorithm], place: str) -> None:
@@ -63,34 +51,26 @@ def _refuse_wrong_declarations(algorithm: type[Algorithm], place: str) -> None:
             raise BadInput(
                 f'{place}: {name} = {declared!r}: it must be a tuple of names, such as ("control",)'
             )
+    for name, known in (("decides", get_args(Decision)), ("asks", get_args(Ask))):
+        declared = getattr(algorithm, name)
+        if not (isinstance(declared, frozenset | set) and declared <= set(known)):
+            raise BadInput(f"{place}: {name} = {declared!r}: it must be a set of {', '.join(known)}")
+        if declared and not overrides(algorithm, "decide"):
+            raise BadInput(f"{place}: {name} = {set(declared)}: define the hook decide")
     decides = algorithm.decides
-    if not (isinstance(decides, frozenset | set) and decides <= _DECISIONS):
-        raise BadInput(f"{place}: decides = {decides!r}: it must be a set of {', '.join(sorted(_DECISIONS))}")
-    if decides and not overrides(algorithm, "decide"):
-        raise BadInput(f"{place}: decides = {set(decides)}: define the hook decide")
-    made = set(decides) | ({"sends"} if algorithm.sends else set())
-    made |= {"rows"} if issubclass(algorithm, RowAggregate) else set()
-    made |= {"splits"} if issubclass(algorithm, Splits) else set()
-    if len(made) > 1 and not any(made <= each for each in _TOGETHER):
-        names = ", ".join(sorted(made))
-        raise BadInput(f"{place}: {names}: each says how updates are averaged, and these do not go together")
-    if "weights" in decides and overrides(algorithm, "weights"):
-        raise BadInput(f"{place}: weights is never called: decide gives the weights")
-    if "means" in decides and overrides(algorithm, "groups"):
-        raise BadInput(f"{place}: groups is never called: with means of their own each client is a group")
-
-
-def _refuse_idle_hooks(algorithm: type[Algorithm], capability: type[Capability], place: str) -> None:
-    """Raise BadInput where a class defines a hook that would never be called."""
-    for hook in hooks_of(capability):
-        if hasattr(algorithm, hook):
-            kind = capability.__name__
-            raise BadInput(f"{place}: {hook} is a hook of {kind}: derive the class from {kind}, or rename it")
+    if len(several := sorted(decides & _SETTING_GROUPS)) > 1:
+        raise BadInput(f"{place}: decides = {', '.join(several)}: each sets the groups, so keep one of them")
+    if "mixes" in decides and (idle := sorted(decides & {"moves", "weights"})):
+        raise BadInput(
+            f"{place}: decides = mixes, {idle[0]}: mixes says how all models move, so keep it alone"
+        )
+    if "mixes" in decides and overrides(algorithm, "groups"):
+        raise BadInput(f"{place}: groups is never called: where models are mixed, each client is a group")
 
 
 def _refuse_misspelt(algorithm: type[Algorithm], place: str) -> None:
     """Raise BadInput where a method or flag is named nearly as a known one: it would have no effect."""
-    hooks = {name for base in (Algorithm, *Capability.__subclasses__()) for name in vars(base)}
+    hooks = set(vars(Algorithm))
     for name, part in vars(algorithm).items():
         if name not in hooks and not name.startswith("_"):
             near = get_close_matches(name, sorted(hooks), n=1, cutoff=_NEARLY)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import KERNELS
+from fedmpi.algorithms.declared import KERNELS
 from fedmpi.case.attacks import ATTACKS
 from fedmpi.case.optimizers import OPTIMIZERS
 from fedmpi.case.privacy import PRIVACY

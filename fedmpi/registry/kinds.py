@@ -57,7 +57,7 @@ def load_plugin(path: Path) -> None:
         sys.modules[spec.name] = module  # keeps the classes alive, which their bases know weakly only
         setattr(module, DIGEST, digest)
         with exits_raised():  # what is executed is what was read: no bytecode of an earlier version
-            exec(spec.loader.source_to_code(source, str(path)), vars(module))
+            exec(spec.loader.source_to_code(source, str(path.absolute())), vars(module))
     except SystemExit as error:
         raise BadInput(
             f"--plugin {path}: ended the process with exit code {error.code!r} when it was imported"

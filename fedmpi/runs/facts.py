@@ -18,7 +18,7 @@ from fedmpi.comm.devices import describe
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.exchange import chain, neighbour_generation
+from fedmpi.exchange import fields
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.models.counted import BY_FORMULA, COUNTED
@@ -29,8 +29,8 @@ from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 
 def fields_of(case: Case, hooks: Hooks, federation: Federation) -> tuple[Field, ...]:
     """Return the fields of the record that this case has beside those of all."""
-    own = (*chain.fields_of(case), *_place_fields(federation))
-    added = (*neighbour_generation.fields_of(hooks), *_reduction_fields(case, federation.num_clients))
+    own = (*fields.fields_of(case, hooks), *_place_fields(federation))
+    added = _reduction_fields(case, federation.num_clients)
     return (*hooks.fields(), *federation.task.fields, *own, *added)
 
 
@@ -60,6 +60,7 @@ def stored_partition(
             if population is None
             else {"population": np.array(population.size), "pool_index": population.pool}
         ),
+        **({} if federation.partition.public is None else {"public_index": federation.partition.public}),
         **federation.task.partition(),
         "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
         "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),

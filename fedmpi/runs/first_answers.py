@@ -16,7 +16,7 @@ from fedmpi.client.federation import Federation
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.errors import BadInput, RankFailed
-from fedmpi.exchange import attacks, chain, privacy
+from fedmpi.exchange import attacks, fields, privacy
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN, FlatModel
@@ -61,8 +61,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     others = (
         *federation.task.fields,
         CLIENT_ID,
-        GENERATED_NODES,
-        *chain.fields_of(case),
+        *fields.fields_of(case, hooks),
     )
     if taken := sorted(own & {field.name for field in others}):
         raise BadInput(
@@ -99,11 +98,10 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "weights": digest(hooks.weights(federation.weights)),
             "groups": digest(hooks.groups(clients)),
             "participants": digest(hooks.participants(case.seed, 0, clients, case.participation)),
-            "generator": digest(hooks.mending.generator() if hooks.mending else ()),
             "messages": digest(*(_declared(case, hooks, each) for each in _classes(federation))),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),
-            **{flag: digest(getattr(hooks, flag)) for flag in FLAGS},
+            **{flag: digest(_in_order(getattr(hooks, flag))) for flag in FLAGS},
         }
         names = [split.name for split in federation.partition.clients]
         shared = _shared(case, hooks, names, federation.shapes)
@@ -117,6 +115,11 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
         raise BadInput(str(error)) from error
 
 
+def _in_order(flag: object) -> object:
+    """Return a flag whose text is the same in every process."""
+    return sorted(flag) if isinstance(flag, frozenset) else flag
+
+
 def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tensors) -> None:
     """Raise BadInput for attackers, clipping or noise that these clients and this model cannot have."""
     clients = federation.num_clients
@@ -128,8 +131,6 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             f"algorithm {hooks.name}: its messages depend on the classes, in which clients differ: choose "
             "datasets of as many classes"
         )
-    if hooks.mending and (reason := _unmendable(federation)):
-        raise BadInput(f"algorithm {hooks.name} {reason}")
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     kept = sorted(_floats(module).keys() - shared.keys())
@@ -153,16 +154,6 @@ def _kept(case: Case, hooks: Hooks, federation: Federation, shared: Tensors) -> 
     names = tuple(name for name, _ in module.named_parameters())
     tensors = program.Tensors(names, tuple(name for name in names if name in shared))
     return [str(sorted(found.items())) for found in (hooks.memory(tensors), hooks.moments(tensors))]
-
-
-def _unmendable(federation: Federation) -> str:
-    """Return why the clients cannot mend their data with each other's help, or nothing."""
-    if any(split.nodes is None for split in federation.partition.clients):
-        return (
-            'mends parts of one graph, and these clients have graphs: use the partition "louvain" or "metis"'
-        )
-    widths = {shape.width for shape in federation.shapes}
-    return "compares features of clients, and these have others: use one dataset" if len(widths) > 1 else ""
 
 
 def _classes(federation: Federation) -> list[int]:

@@ -10,17 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.case.schema import Case
-from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.exchange import dropouts
-from fedmpi.exchange.averaging import Averaging
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Step
 from fedmpi.exchange.messages import Gathered
 from fedmpi.exchange.meter import Meter
-from fedmpi.exchange.neighbour_generation import Mended
-from fedmpi.exchange.splitting import Findings
-from fedmpi.heterogeneity.agreement import domains_of
+from fedmpi.exchange.preparation import Prepared
 from fedmpi.programs.hooks import Hooks
 from fedmpi.runs import rows as record_rows
 from fedmpi.runs.evaluation import Evaluator
@@ -51,12 +47,10 @@ class Found:
     ----------
     participants, working : int64 [k]
         Those that were sampled, and of them those that trained.
-    before, after : int64 [clients]
-        Groups before and after the round.
+    group : int64 [clients]
+        Groups after the round.
     trained, closing : Gathered
         The training and the evaluation table.
-    findings : Findings
-        Of the splits.
     steps : int64 [clients] or None
         Step before which each client dropped out, where any may.
     totals : sequence of int or None
@@ -70,11 +64,9 @@ class Found:
 
     participants: Ints
     working: Ints
-    before: Ints
-    after: Ints
+    group: Ints
     trained: Gathered
     closing: Gathered
-    findings: Findings
     steps: Ints | None
     totals: Sequence[int] | None
     sampled: Ints | None
@@ -89,9 +81,7 @@ class Reporter:
     ----------
     case : Case
     algorithm : Hooks
-    federation : Federation
     states : States
-    averaging : Averaging
     evaluator : Evaluator
     chain : Chain
     meter : Meter
@@ -101,27 +91,21 @@ class Reporter:
         self,
         case: Case,
         algorithm: Hooks,
-        federation: Federation,
         states: States,
-        averaging: Averaging,
         evaluator: Evaluator,
         chain: Chain,
         meter: Meter,
     ) -> None:
         self._case, self._algorithm, self._states = case, algorithm, states
-        self._exchange, self._client_means = averaging.exchange, averaging.client_means
+        self._exchange = chain.exchange
         self._evaluator, self._chain, self._meter = evaluator, chain, meter
-        self._num_clients = federation.num_clients
-        self._domains = domains_of(
-            [federation.raws[split.dataset].name for split in federation.partition.clients]
-        )
 
-    def report(self, round: int, found: Found, mended: Mended | None) -> RoundReport:
+    def report(self, round: int, found: Found, prepared: Prepared | None) -> RoundReport:
         """Return a round as the record has it."""
         task, closing = self._evaluator.task, found.closing
         sent, down = self._exchange.client_bytes if self._algorithm.communicates else (0, 0)
         traffic = sent + self._states.messages.nbytes, down + self._states.tells.nbytes
-        results = record_rows.results(found.trained, closing, found.after, found.working, traffic)
+        results = record_rows.results(found.trained, closing, found.group, found.working, traffic)
         if found.steps is not None:
             late = found.steps[found.working] <= Step.UPLOAD
             results["client_bytes_up"][found.working[late]] -= sent
@@ -133,24 +117,15 @@ class Reporter:
             results |= task.rows(closing.flags)
         results |= self._chain.rows(round)
         results |= {} if found.sampled is None else {CLIENT_ID.name: found.sampled}
-        if mended is not None:
-            mended.add_to(results, round)
-        results |= self._own_fields(found)
+        if prepared is not None:
+            prepared.add_to(results, round)
+        self._algorithm.check_fields(found.recorded)
+        results |= found.recorded
         if found.steps is not None:
             survivors = self._exchange.survivors
-            results |= dropouts.rows(found.steps, found.participants, found.after, survivors)
+            results |= dropouts.rows(found.steps, found.participants, found.group, survivors)
         measured = record_rows.measurements(found.trained, self._case.link, traffic)
         measured |= self._meter.table(closing.headers)
         kept = round + 1 in self._case.evaluation.embeddings
         embeddings = task.embeddings(closing.flags) if kept else {}
         return RoundReport(round, results, measured, embeddings, found.notes)
-
-    def _own_fields(self, found: Found) -> record_rows.Rows:
-        """Return the values of the algorithm's own fields."""
-        fields = self._algorithm.fields()
-        values = record_rows.findings(fields, found.before, found.trained["delta_norm"], found.findings)
-        if self._client_means is not None:
-            values |= self._client_means.fields(fields, self._num_clients)
-        values |= found.recorded | record_rows.agreement(fields, found.after, self._domains)
-        self._algorithm.check_fields(values)
-        return values

@@ -19,17 +19,17 @@ from fedmpi.client.states import States
 from fedmpi.comm.world import World
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
-from fedmpi.exchange.averaging import Averaging
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
 from fedmpi.exchange.energy import Energy
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import ClientTable, Gathered
 from fedmpi.exchange.meter import Meter
-from fedmpi.exchange.neighbour_generation import Mended, mend
 from fedmpi.exchange.planning import Planner
-from fedmpi.exchange.splitting import Findings
+from fedmpi.exchange.preparation import Prepared, prepare
+from fedmpi.exchange.server import Clients
 from fedmpi.exchange.updates import Updates
+from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.programs.hook_checks import digest
 from fedmpi.programs.hooks import Hooks
 from fedmpi.runs import evaluation
@@ -80,33 +80,23 @@ class Rounds:
         sampled = len(algorithm.participants(case.seed, 0, federation.num_clients, case.participation))
         population = federation.partition.population
         clients = federation.num_clients if population is None else population.size
-        self._chain = Chain(case, world, states, self.meter, clients, sampled)
-        averaging = Averaging(
-            case, algorithm, world, states, self.meter, self._chain, announces=self._dropouts.possible
-        )
-        self.exchange, self._client_means = averaging.exchange, averaging.client_means
-        self._splitter = averaging.splitter(federation.weights)
+        may_leave, places = self._dropouts.possible, (clients, sampled)
+        self._chain = Chain(case, algorithm, world, states, self.meter, *places, announces=may_leave)
+        self.exchange, self._answers = self._chain.exchange, self._chain.answers(federation.weights)
         layouts = states.messages, states.tells
-        self._planner = Planner(case, algorithm, layouts, federation.weights, self.weights)
+        domains = domains_of([federation.raws[each.dataset].name for each in federation.partition.clients])
+        known = Clients(federation.weights, self.weights, domains, states.trained, states.size)
+        self._planner = Planner(case, algorithm, layouts, known)
         sizes = np.full(federation.num_clients, states.messages.nbytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
-        self._figures = averaging.figures(training.FIGURES)
-        scored = averaging.figures(evaluation.FIGURES)
+        self._figures = self._chain.figures(training.FIGURES)
+        scored = self._chain.figures(evaluation.FIGURES)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
-        self._reporter = Reporter(
-            case,
-            algorithm,
-            federation,
-            states,
-            averaging,
-            self._evaluator,
-            self._chain,
-            self.meter,
-        )
+        self._reporter = Reporter(case, algorithm, states, self._evaluator, self._chain, self.meter)
         self._totals: list[int] | None = None
-        self._mended: Mended | None = None
+        self._prepared: Prepared | None = None
         self._sampled: Ints | None = None
 
     def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -137,8 +127,8 @@ class Rounds:
             self.algorithm.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
 
-    def mend(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Mended | None:
-        """Mend the clients' parts of a graph before the first round, if the algorithm does.
+    def prepare(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Prepared | None:
+        """Run the clients' programs before round 1, if the algorithm has them.
 
         Parameters
         ----------
@@ -149,22 +139,20 @@ class Rounds:
         again : bool, optional
             The run goes on from a checkpoint: round 1 has the phase's seconds already.
         """
-        if self.algorithm.mending is None:
+        if not self.algorithm.prepares:
             return None
-        settings, collectives = self.algorithm.mending.generator(), self.world.collectives
         with self.meter.before_rounds("wait", counted=not again):
-            mended = mend(
+            self._prepared = prepare(
                 self.case,
-                settings,
-                collectives,
+                self.algorithm,
+                self.world.collectives,
                 federation,
                 self.states,
                 self.meter,
                 stop.raise_if_requested,
             )
-        self._mended = mended
-        self.meter.executed_flops += self._mended.executed_flops
-        return self._mended
+        self.meter.executed_flops += self._prepared.executed_flops
+        return self._prepared
 
     def run(self, round: int, *, stop: StopRequest, checkpoint: bool) -> tuple[RoundPlan, RoundReport | None]:
         """Run one round; it decides from this rank's `stop` and rank 0's `checkpoint` for all ranks.
@@ -189,16 +177,14 @@ class Rounds:
         working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
         trained = self._train(round, working)
         gathered = self._reported(stop, participants, trained)
-        plan = replace(self._decide(round, gathered, working, checkpoint), steps=steps)
+        plan = self._decide(round, gathered, participants, working, steps, trained.deltas, checkpoint)
         if plan.lost_client >= 0:
             raise self._diverged(round - 1, plan.lost_client)
         if plan.failed_client >= 0:
             raise self._diverged(round, plan.failed_client)
-        before = self.group
-        plan, findings = self._split(plan, participants, trained.deltas, gathered)
         decided = self._planner.decided
-        if self._client_means is not None and decided is not None and decided.mixed is not None:
-            self._client_means.weigh(decided.mixed, participants)
+        self.exchange.regroup(self.group, plan.group)
+        self.group = plan.group
         self._average(plan, participants, trained.deltas)
         self._tell()
         notes = self._lost_sums(plan, participants)
@@ -213,18 +199,16 @@ class Rounds:
             found = Found(
                 participants=participants,
                 working=working,
-                before=before,
-                after=self.group,
+                group=self.group,
                 trained=gathered,
                 closing=closing,
-                findings=findings,
                 steps=steps,
                 totals=self._totals,
                 sampled=self._sampled,
                 recorded={} if decided is None else decided.recorded,
                 notes=notes,
             )
-            report = self._reporter.report(round, found, self._mended)
+            report = self._reporter.report(round, found, self._prepared)
         return plan, report
 
     def _train(self, round: int, working: Ints) -> training.Trained:
@@ -291,51 +275,45 @@ class Rounds:
             raise self._diverged(round, int(verdict[0]))
 
     def _decide(
-        self, round: int, gathered: Gathered | None, participants: Ints, checkpoint: bool
-    ) -> RoundPlan:
-        """Make the round's plan on rank 0 and broadcast it (step 4)."""
-        message = np.empty(self._planner.size, np.int64)
-        if gathered is not None:
-            with self.meter.phase("server"):
-                lost = self._evaluator.lost
-                plan = self._planner.plan(
-                    round, self.group, gathered, participants, lost=lost, checkpoint=checkpoint
-                )
-                message = plan.pack()
-        with self.meter.phase("communicate" if self.world.is_root else "wait"):
-            self.world.collectives.bcast(message, "plan")
-        return RoundPlan.unpack(message, len(self.names))
-
-    def _split(
         self,
-        plan: RoundPlan,
-        participants: Ints,
-        deltas: dict[int, Delta],
+        round: int,
         gathered: Gathered | None,
-    ) -> tuple[RoundPlan, Findings]:
-        """Split the groups that the criterion selects; the parts start from the group's model."""
-        findings = Findings()
-        if self._splitter is not None:
-            exponents = None
-            if gathered is not None:
-                exponents = np.nan_to_num(gathered["exponent"]).astype(np.int64)
+        participants: Ints,
+        working: Ints,
+        steps: Ints | None,
+        deltas: Mapping[int, Delta],
+        checkpoint: bool,
+    ) -> RoundPlan:
+        """Have rank 0 make the round's plan, and answer on all ranks what its program asks for (step 4)."""
+        plans, answer, message = None, None, np.empty(self._planner.size, np.int64)
+        if gathered is not None:
+            lost = self._evaluator.lost
+            plans = self._planner.plans(
+                round, self.group, gathered, working, lost=lost, checkpoint=checkpoint
+            )
+        while True:
+            if plans is not None:
+                with self.meter.phase("server"):
+                    message = plans.send(answer).pack()
+            with self.meter.phase("communicate" if self.world.is_root else "wait"):
+                self.world.collectives.bcast(message, "plan")
+            plan = replace(RoundPlan.unpack(message, len(self.names)), steps=steps)
+            if not plan.request:
+                return plan
             with self.meter.phase("server" if self.world.is_root else "wait"):
-                needed = deltas if plan.split_candidates.any() else {}
-                held = {number: on_host(delta) for number, delta in needed.items()}
-                plan, findings = self._splitter.run(plan, participants, held, exponents)
-            self.exchange.regroup(self.group, plan.group)
-        self.group = plan.group
-        return plan, findings
+                answer = self._answers.answer(plan, participants, deltas)
 
     def _average(self, plan: RoundPlan, participants: Ints, deltas: dict[int, Delta]) -> None:
         """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
         if not self.algorithm.communicates:
             return
         if plan.weights is None:
-            self.algorithm.check_averages(plan.group, self.weights, participants)
+            summed = participants[plan.marks[plan.group[participants]] == 0]
+            self.algorithm.check_averages(plan.group, self.weights, summed)
         with self.meter.phase("communicate"):
             weights = self.weights if plan.weights is None else plan.weights
-            self.exchange.run(plan, participants, weights, deltas)
+            moves = {} if self._planner.decided is None else self._planner.decided.moves
+            self.exchange.run(plan, participants, weights, deltas, moves)
             models: dict[int, torch.Tensor] = {}
             of_client: dict[int, torch.Tensor] = {}
             for number in self.clients:

@@ -1,4 +1,4 @@
-"""The record's rows of a round, from what rank 0 gathered and the algorithm's own findings."""
+"""The record's rows of a round, from what rank 0 gathered."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.capabilities import AGREEMENT
-from fedmpi.algorithms.clustered import longest_update
 from fedmpi.case.schema import LinkOptions
 from fedmpi.client.training import LOSS_UNIT
 from fedmpi.exchange.messages import Gathered
-from fedmpi.exchange.splitting import Findings
 from fedmpi.store.schema import Field
 
 Ints = npt.NDArray[np.int64]
@@ -85,44 +82,6 @@ def measurements(training: Gathered, link: LinkOptions, traffic: tuple[int, int]
         "client_cpu_seconds": training["cpu_s"],
         "virtual_seconds": np.array(_virtual_seconds(training["cpu_s"], link, sum(traffic))),
     }
-
-
-def findings(fields: Sequence[Field], before: Ints, delta_norm: Floats, groups: Findings) -> Rows:
-    """Return those of the algorithm's own fields that the engine knows, by client.
-
-    Parameters
-    ----------
-    fields : sequence of Field
-        Those that the algorithm records.
-    before : int64 [clients]
-        Group of each client before the round.
-    delta_norm : float64 [clients]
-    groups : Findings
-    """
-    rows: Rows = {
-        field.name: np.full((len(before),) * (len(field.axes) - 1), np.nan)
-        for field in fields
-        if field.name in ("delta_mean", "delta_max", "split_weights")
-    }
-    if "delta_mean" in rows:
-        rows["delta_max"] = longest_update(before, delta_norm)[before]
-        for group, norm in groups.delta_mean.items():
-            rows["delta_mean"][before == group] = norm
-    if "split_weights" in rows:
-        for members, weights in groups.divided:
-            rows["split_weights"][np.ix_(members, members)] = weights
-    return rows
-
-
-def agreement(fields: Sequence[Field], group: Ints, domains: Sequence[str] | None) -> Rows:
-    """Return how well groups and domains agree, if the algorithm records it; NaN without domains."""
-    if all(field.name != AGREEMENT for field in fields):
-        return {}
-    if not domains:
-        return {AGREEMENT: np.array(np.nan)}
-    from fedmpi.heterogeneity.agreement import adjusted_rand_index  # imports SciPy's sparse matrices
-
-    return {AGREEMENT: np.array(adjusted_rand_index(group, domains))}
 
 
 def _virtual_seconds(cpu_s: Floats, link: LinkOptions, num_bytes: int) -> float:

@@ -33,6 +33,7 @@ from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
+from fedmpi.runs.dry_call import try_out
 from fedmpi.runs.facts import digests_of, facts_of, fields_of, stored_partition
 from fedmpi.runs.first_answers import check_start
 from fedmpi.runs.notices import notices_of, remarks_of
@@ -41,7 +42,9 @@ from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.run_folder import Opening, RunFolder
 from fedmpi.runs.signals import StopRequest
 from fedmpi.runs.watchdog import Watchdog
+from fedmpi.store import runfile
 from fedmpi.store.provenance import collect
+from fedmpi.store.schema import PREPARATION_SECONDS
 from fedmpi.store.transcript import Transcript
 
 
@@ -151,13 +154,17 @@ def _run(
         task = federation.task
         energy = find_energy(case, world)
         fields = (*fields_of(case, hooks, federation), *energy.fields)
+        begun = world.agree(lambda: job.resume and (job.folder / runfile.NAME).exists())
+        tried = hooks.is_plugin and not begun
+        states = _states(job, hooks, world, federation, observer) if tried else None
+        if states is not None:
+            world.together(partial(try_out, case, job.algorithm, states, where))
         opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
         if opening.first_round >= case.rounds:
             if world.is_root:
                 observer.note(opening.notice)
             return
-        _compile(case, world, observer)
-        states = world.together(partial(States, case, hooks, world, federation))
+        states = states or _states(job, hooks, world, federation, observer)
         _test_buffers(case, world, states, observer)
         rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
         saved = run_folder.find_checkpoint(rounds)
@@ -167,14 +174,14 @@ def _run(
             run_folder.finish("complete")
             return
         rounds.begin(saved)
-        mended = _mend(rounds, federation, stop, observer, again=saved is not None)
+        prepared = _prepare_clients(rounds, federation, stop, observer, again=saved is not None)
         del saved  # the clients hold it now
         if world.is_root:
             hooks.warm_up()
             task.warm_up()
         remarks = remarks_of(case, hooks, table) if world.is_root else []
         known = {"energy": energy.describe(), "datasets": digests, "remarks": remarks}
-        facts = {**facts_of(case, world, federation, states, hooks), **mended, **known}
+        facts = {**facts_of(case, world, federation, states, hooks), **prepared, **known}
         del federation  # with it all data but what the hosted clients hold
         provenance = collect(facts, job.checkout) if world.is_root else {}
         stop.begin()
@@ -192,6 +199,12 @@ def _run(
             _loop(rounds, run_folder, stop, observer, opening.first_round)
 
 
+def _states(job: Job, hooks: Hooks, world: World, federation: Federation, observer: Observer) -> States:
+    """Return this rank's clients, once their kernels are compiled."""
+    _compile(job.case, world, observer)
+    return world.together(partial(States, job.case, hooks, world, federation))
+
+
 def _set_arithmetic(case: Case) -> None:
     """Fix the arithmetic of processor and torch for the whole run."""
     torch.set_num_threads(case.threads)
@@ -205,20 +218,20 @@ def _set_arithmetic(case: Case) -> None:
         raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
 
 
-def _mend(
+def _prepare_clients(
     rounds: Rounds, federation: Federation, stop: StopRequest, observer: Observer, *, again: bool
 ) -> dict[str, Any]:
-    """Mend the clients' parts of a graph, if the algorithm does; return what the provenance says of it."""
+    """Run the clients' programs before round 1, if there are any; return what the provenance says of them."""
     name, is_root = rounds.algorithm.name, rounds.world.is_root
-    if rounds.algorithm.mending is not None and is_root:
-        observer.note(f"{name}: clients mend their parts of the graph before round 1")
-    mended = rounds.mend(federation, stop, again=again)
-    if mended is None:
+    if rounds.algorithm.prepares and is_root:
+        observer.note(f"{name}: clients work together before round 1")
+    prepared = rounds.prepare(federation, stop, again=again)
+    if prepared is None:
         return {}
     if is_root:
-        nodes = int(mended.nodes.sum())
-        observer.note(f"{name}: generated {nodes:,} nodes in {mended.seconds:.0f} s")
-    return {"mending_seconds": mended.seconds}
+        nodes = f", and added {prepared.nodes.sum():,} nodes to their graphs" if prepared.nodes.any() else ""
+        observer.note(f"{name}: they took {prepared.seconds:.0f} s{nodes}")
+    return {PREPARATION_SECONDS: prepared.seconds}
 
 
 def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:

@@ -29,6 +29,7 @@ PARTITION: dict[str, tuple[str, str]] = {
     ),
     "population": ("1", "clients that the round's are sampled from"),
     "pool_index": ("1", "training graphs of the dataset, from which clients of the population draw"),
+    "public_index": ("1", "graphs of the dataset that all clients have"),
     "test_twin_other": ("1", "1 where another client's training set holds it"),
     **{
         f"{part}_{kind}": meaning

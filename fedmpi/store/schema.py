@@ -272,3 +272,14 @@ def config_differences(first: Mapping[str, Any], second: Mapping[str, Any], pref
         elif left != right:
             lines.append(f"{prefix}{name}: {left} -> {right}")
     return lines
+
+
+PREPARATION_SECONDS = "preparation_seconds"
+"""Of what clients do before round 1."""
+
+
+def preparation_seconds(provenance: Mapping[str, Any]) -> float | None:
+    """Return the seconds before round 1; None without such a phase."""
+    before = provenance.get("mending_seconds")  # as old records have it
+    found = provenance.get(PREPARATION_SECONDS, before)
+    return None if found is None else float(found)

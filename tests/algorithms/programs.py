@@ -1,8 +1,28 @@
 """A client and a server as programs see them, for algorithms by hand."""
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
+
+from fedmpi.case.reductions import ExactOptions
+from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.training import columns_of
+from fedmpi.comm import reductions
+from fedmpi.comm.world import World
+from fedmpi.config.suite import CaseSettings
+from fedmpi.exchange.aggregation import Plain
+from fedmpi.exchange.answers import Answers
+from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.group_models import RoundPlan
+from fedmpi.exchange.messages import Gathered
+from fedmpi.exchange.planning import Planner
+from fedmpi.exchange.server import Clients, Deciding
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
+from fedmpi.registry.check import build
+
+NO_MESSAGES = MessageLayout({})
 
 
 def begin(algorithm, trained, num_clients):
@@ -20,12 +40,82 @@ def client_of(**values):
 def server_of(group, **values):
     """Return a server of participants of these groups, and what its program decides, by name of the verb."""
     made, participants = {}, np.arange(len(group))
-    found = SimpleNamespace(
-        participants=participants, group=np.array(group), **{"seed": 3, "round": 0, **values}
-    )
+    found = SimpleNamespace(participants=participants, group=np.array(group), **values)
     found.groups = lambda: [participants[found.group == number] for number in np.unique(found.group)]
-    for name in ("regroup", "weigh", "mix", "tell"):
-        setattr(found, name, lambda *given, name=name: made.__setitem__(name, given))
-    found.recorded = {}
-    found.record = found.recorded.__setitem__
+    found.weigh = lambda *given: made.__setitem__("weigh", given)
     return found, made
+
+
+@dataclass(frozen=True)
+class Round:
+    """What came of a server's program: the plans of its requests, and the round's plan."""
+
+    decided: Deciding
+    asked: list[RoundPlan]
+    plan: RoundPlan
+
+    @property
+    def groups(self):
+        """The clients' groups."""
+        return self.plan.group.tolist()
+
+
+def round_of(
+    algorithm,
+    deltas,
+    *,
+    group=None,
+    samples=None,
+    number=0,
+    trained=None,
+    domains=None,
+    layout=NO_MESSAGES,
+    sent=(),
+    headers=((0.0, 0.0),),
+    checkpoint=False,
+    **columns,
+):
+    """Run the server's program of a round on one rank, after these updates; None of clients that sat out.
+
+    The training table is that of the updates, but for columns that are given; `sent` has each client's
+    messages.
+    """
+    count = len(deltas)
+    hooks = algorithm if isinstance(algorithm, Hooks) else Hooks(algorithm, count, Position())
+    rows = {client: np.array(row, np.float32) for client, row in enumerate(deltas) if row is not None}
+    participants, size = np.array(list(rows)), len(next(iter(rows.values())))
+    samples = np.ones(count, np.int64) if samples is None else np.array(samples)
+    trained = size if trained is None else trained
+    known = Clients(samples, hooks.weights(samples), domains, trained, size)
+    flags = np.concatenate([np.zeros(0, np.uint8), *map(layout.pack, sent)])
+    gathered = Gathered(np.array(headers), _table(hooks, rows, known, columns), flags, columns_of(hooks))
+    case = build("demo", CaseSettings("demo", {})).case
+    planner = Planner(case, hooks, (layout, NO_MESSAGES), known)
+    collectives, hosts = World().collectives, np.zeros(count, np.int64)
+    means = Plain(collectives, hosts, ExactOptions(), trained, Buffers())
+    answers = Answers(collectives, hosts, means, trained, size, samples)
+    before = np.zeros(count, np.int64) if group is None else np.array(group)
+    plans = planner.plans(number, before, gathered, participants, lost=-1, checkpoint=checkpoint)
+    asked, plan = [], next(plans)
+    while plan.request:
+        message = plan.pack()
+        assert len(message) == planner.size
+        asked.append(RoundPlan.unpack(message, count))
+        plan = plans.send(answers.answer(asked[-1], participants, rows))
+    return Round(planner.decided, asked, plan)
+
+
+def _table(hooks, rows, known, columns):
+    """Return the training table of these updates."""
+    names = columns_of(hooks)
+    table = np.full((len(known.samples), len(names)), np.nan)
+    for client, row in rows.items():
+        heaviest = 1 if "weights" in hooks.decides else max(known.samples[client], known.weights[client])
+        norm = np.linalg.norm(row[: known.trained].astype(np.float64))
+        exponent = reductions.weighted_exponent(row, int(heaviest))
+        values = {"finite": 1.0, "exponent": exponent, "delta_norm": norm, "gradient_norm": norm}
+        for name, value in values.items():
+            table[client, names.index(name)] = value
+    for name, values in columns.items():
+        table[:, names.index(name)] = values
+    return table

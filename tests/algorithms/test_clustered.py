@@ -7,25 +7,16 @@ from pydantic import ValidationError
 from fedmpi.algorithms.clustered import minimum_cut
 from fedmpi.algorithms.gcfl import Gcfl, GcflOptions, cosine
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
-from fedmpi.case.reductions import ExactOptions
-from fedmpi.comm import reductions
-from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Plain, Rows
-from fedmpi.exchange.buffers import Buffers
-from fedmpi.exchange.group_models import RoundPlan
-from fedmpi.exchange.splitting import Splitter
+from fedmpi.exchange.answers import REQUESTS
 from fedmpi.programs.alike import copied
-from fedmpi.programs.hooks import Hooks
-from fedmpi.programs.position import Position
-from tests.algorithms.programs import begin
+from tests.algorithms.programs import begin, round_of
+
+WILLING = {"warmup": 0, "smallest": 1, "eps1": 1e9, "eps2": 0.0}
+"""Options with which a group splits in any round."""
 
 
 def rows(*values):
     return np.array(values, np.float32)
-
-
-def parts(division):
-    return [part.tolist() for part in division.parts]
 
 
 def gcfl(**options):
@@ -37,35 +28,36 @@ def test_cosines_of_hand_made_updates():
 
 
 def test_opposite_updates_are_cut_apart():
-    division = gcfl().split(np.array([3, 5, 7, 9]), rows([1, 0], [1, 0.1], [-1, 0], [-1, 0.1]))
-    assert parts(division) == [[3, 5], [7, 9]]
-    assert division.weights.shape == (4, 4)
+    found = round_of(gcfl(**WILLING), rows([1, 0], [1, 0.1], [-1, 0], [-1, 0.1]))
+    assert found.groups == [0, 0, 1, 1]
+    weights = found.decided.recorded["split_weights"]
+    assert np.allclose(weights[0], [2, 1 + 1 / np.sqrt(1.01), 0, 1 - 1 / np.sqrt(1.01)])
 
 
 def test_an_outlier_leaves_alone():
-    division = gcfl().split(np.array([0, 1, 2, 3]), rows([1, 0], [1, 0.1], [0.1, -1], [1, -0.1]))
-    assert parts(division) == [[0, 1, 3], [2]]
+    assert round_of(gcfl(**WILLING), rows([1, 0], [1, 0.1], [0.1, -1], [1, -0.1])).groups == [0, 0, 1, 0]
 
 
 def test_a_cluster_of_two_is_divided_if_it_may_be():
-    assert parts(gcfl().split(np.array([4, 8]), rows([1, 0], [0, 1]))) == [[4], [8]]
+    assert round_of(gcfl(**WILLING), rows([1, 0], [0, 1])).groups == [0, 1]
 
 
 def test_ties_are_settled_the_same_way_every_time():
     same = rows([1, 0], [1, 0], [1, 0])
-    divisions = {str(parts(gcfl().split(np.array([0, 1, 2]), same))) for _ in range(20)}
+    divisions = {tuple(round_of(gcfl(**WILLING), same).groups) for _ in range(20)}
     assert len(divisions) == 1
-    assert sorted(client for part in parts(gcfl().split(np.array([0, 1, 2]), same)) for client in part) == [
-        0,
-        1,
-        2,
-    ]
+    assert sorted(set(divisions.pop())) == [0, 1]
 
 
 def test_zero_updates_are_similar_to_nothing_and_give_no_nan():
-    division = gcfl().split(np.array([0, 1, 2]), rows([0, 0], [1, 0], [1, 0]))
-    assert np.isfinite(division.weights).all()
-    assert parts(division) == [[0], [1, 2]]
+    found = round_of(gcfl(**WILLING), rows([0, 0], [1, 0], [1, 0]))
+    assert np.isfinite(found.decided.recorded["split_weights"]).all()
+    assert found.groups == [0, 1, 1]
+
+
+def test_a_cut_of_zero_updates_has_two_sides():
+    first, second = minimum_cut(gcfl().edges(np.arange(3), rows([0, 0], [0, 0], [0, 0])))
+    assert sorted([*first.tolist(), *second.tolist()]) == [0, 1, 2]
 
 
 def test_weights_below_zero_by_rounding_count_as_zero():
@@ -74,9 +66,11 @@ def test_weights_below_zero_by_rounding_count_as_zero():
 
 
 def candidates(algorithm, norms, round=30, group=None):
-    group = np.zeros(len(norms), np.int64) if group is None else np.array(group)
-    reports = {"delta_norm": np.array(norms), "gradient_norm": np.array(norms)}
-    return algorithm.split_candidates(round, group, reports)
+    """Return the groups whose mean is asked for when clients have updates of these norms; NaN: none."""
+    found = round_of(
+        algorithm, [None if np.isnan(norm) else [norm] for norm in norms], group=group, number=round
+    )
+    return np.flatnonzero(found.asked[0].marks).tolist() if found.asked else []
 
 
 def test_only_large_groups_with_a_long_update_past_the_warm_up_may_split():
@@ -127,42 +121,56 @@ def plus(num_clients=3, **options):
 
 
 def feed(algorithm, *rounds):
+    """Run rounds in which gradients have these norms and updates ten times these; return the last."""
     for norms in rounds:
-        algorithm.observe({"gradient_norm": np.array(norms), "delta_norm": 10 * np.array(norms)})
+        deltas = [None if np.isnan(norm) else [10 * norm] for norm in norms]
+        found = round_of(algorithm, deltas, gradient_norm=norms)
+    return found
 
 
 def test_gcfl_plus_waits_until_every_client_has_a_whole_sequence():
     algorithm = plus(length=2, eps2=0.0)
-    feed(algorithm, [1.0, 1.0, np.nan], [1.0, 1.0, 1.0])
+    assert candidates(algorithm, [1.0, 1.0, np.nan]) == []
     assert candidates(algorithm, [1.0, 1.0, 1.0]) == []
-    feed(algorithm, [1.0, 1.0, 1.0])
     assert candidates(algorithm, [1.0, 1.0, 1.0]) == [0]
 
 
 def test_gcfl_plus_cuts_by_warped_sequences():
-    algorithm = plus(4, length=3)
-    feed(algorithm, [1, 1, 9, 9], [2, 2, 8, 8], [3, 3, 7, 7.0])
-    division = algorithm.split(np.arange(4), np.empty((4, 0), np.float32))
-    assert parts(division) == [[0, 1], [2, 3]]
-    assert division.weights[0, 1] == division.weights.max()
+    found = feed(plus(4, length=3, **WILLING), [1, 1, 9, 9], [2, 2, 8, 8], [3, 3, 7, 7.0])
+    weights = found.decided.recorded["split_weights"]
+    assert found.groups == [0, 0, 1, 1]
+    assert weights[0, 1] == weights.max()
     # Warping matches 3 with 7 three times: 4, and on the way 5 and 6 or longer.
-    assert np.isclose(division.weights[0, 1] - division.weights[0, 2], np.sqrt(8**2 + 6**2 + 4**2))
+    assert np.isclose(weights[0, 1] - weights[0, 2], np.sqrt(8**2 + 6**2 + 4**2))
+
+
+def test_sequences_are_of_gradients_or_of_updates():
+    for sequence, factor in (("gradient", 1), ("delta", 10)):
+        algorithm = plus(sequence=sequence, length=2)
+        feed(algorithm, [1, 2, 3], [4, 5, 6.0])
+        assert (
+            algorithm.server["sequences"].tolist() == (factor * np.array([[1, 4], [2, 5], [3, 6]])).tolist()
+        )
 
 
 def test_sequences_are_cleared_by_the_released_code_and_kept_by_the_paper():
     for protocol, left in (("released-code", 0), ("paper", 2)):
-        algorithm = plus(protocol=protocol, length=2)
-        feed(algorithm, [1, 2, 3], [1, 2, 3], [4, 5, 6.0])
-        algorithm.after_splits()
+        algorithm = plus(protocol=protocol, length=2, **WILLING)
+        feed(algorithm, [1, 2, 3], [4, 5, 6.0])
         assert int(np.isfinite(algorithm.server["sequences"][0]).sum()) == left
 
 
+def test_sequences_stay_in_a_round_without_a_split():
+    algorithm = plus(length=2, **{**WILLING, "eps1": 0.0})
+    assert feed(algorithm, [1, 2, 3], [4, 5, 6.0]).groups == [0, 0, 0]
+    assert np.isfinite(algorithm.server["sequences"]).all()
+
+
 def test_standardising_a_constant_sequence_gives_no_nan():
-    algorithm = plus(length=3, standardise=True)
-    feed(algorithm, [5, 1, 2], [5, 2, 4], [5, 3, 6.0])
-    division = algorithm.split(np.arange(3), np.empty((3, 0), np.float32))
-    assert np.isfinite(division.weights).all()
-    assert parts(division) == [[0], [1, 2]]  # 1 2 3 and 2 4 6 are the same in units of their deviation
+    algorithm = plus(length=3, standardise=True, **WILLING)
+    found = feed(algorithm, [5, 1, 2], [5, 2, 4], [5, 3, 6.0])
+    assert np.isfinite(found.decided.recorded["split_weights"]).all()
+    assert found.groups == [0, 1, 1]  # 1 2 3 and 2 4 6 are the same in units of their deviation
 
 
 def test_the_sequences_survive_a_checkpoint():
@@ -176,48 +184,65 @@ def test_the_sequences_survive_a_checkpoint():
     assert np.array_equal(again.server["sequences"], first.server["sequences"])
 
 
-def split(algorithm, deltas, samples, group=None, candidates=(0,)):
-    count = len(deltas)
-    group = np.zeros(count, np.int64) if group is None else np.array(group)
-    exponents = np.array([reductions.weighted_exponent(d, n) for d, n in zip(deltas, samples, strict=True)])
-    exponent = np.full(count, reductions.ZERO_EXPONENT)
-    np.maximum.at(exponent, group, exponents)
-    flags = np.isin(np.arange(count), candidates).astype(np.int64)
-    collectives, hosts, size = World().collectives, np.zeros(count, np.int64), deltas.shape[1]
-    plain, gathered = (
-        Plain(collectives, hosts, ExactOptions(), size, Buffers()),
-        Rows(collectives, hosts, size),
-    )
-    splitter = Splitter(
-        collectives, plain, gathered, Hooks(algorithm, count, Position()).splits, np.array(samples)
-    )
-    plan = RoundPlan(group, exponent, flags, -1, -1, False, False)
-    return splitter.run(plan, np.arange(count), dict(enumerate(deltas)), exponents)
-
-
 def test_a_short_mean_splits_a_group_and_a_long_one_does_not():
-    opposed = rows([1, 0], [1, 0], [-1, 0], [-1, 0])
-    plan, findings = split(gcfl(eps1=0.1), opposed, [1, 1, 1, 1])
-    assert plan.group.tolist() == [0, 0, 1, 1]
-    assert findings.delta_mean == {0: 0.0}
-    agreed = rows([1, 0], [1, 0], [1, 0.1], [1, 0])
-    plan, findings = split(gcfl(eps1=0.1), agreed, [1, 1, 1, 1])
-    assert plan.group.tolist() == [0, 0, 0, 0]
-    assert 0.9 < findings.delta_mean[0] < 1.1
+    options = {"eps1": 0.1, "warmup": 0}
+    opposed = round_of(gcfl(**options), rows([1, 0], [1, 0], [-1, 0], [-1, 0]))
+    assert opposed.groups == [0, 0, 1, 1]
+    assert opposed.decided.recorded["delta_mean"].tolist() == [0.0] * 4
+    agreed = round_of(gcfl(**options), rows([1, 0], [1, 0], [1, 0.1], [1, 0]))
+    assert agreed.groups == [0, 0, 0, 0]
+    assert 0.9 < agreed.decided.recorded["delta_mean"][0] < 1.1
 
 
 def test_the_criterions_mean_is_plain_in_the_code_and_weighted_in_the_paper():
     opposed, samples = rows([1, 0], [-1, 0], [0, 0]), [3, 1, 4]
-    assert split(gcfl(), opposed, samples)[1].delta_mean == {0: 0.0}
-    assert split(gcfl(protocol="paper"), opposed, samples)[1].delta_mean == {0: 0.25}
+    plain = round_of(gcfl(warmup=0), opposed, samples=samples)
+    weighted = round_of(gcfl(protocol="paper"), opposed, samples=samples)
+    assert plain.decided.recorded["delta_mean"].tolist() == [0.0] * 3
+    assert weighted.decided.recorded["delta_mean"].tolist() == [0.25] * 3
+
+
+def test_running_statistics_are_no_part_of_the_criterion():
+    found = round_of(gcfl(warmup=0), rows([1, 9], [-1, 9], [0, 9]), trained=1)
+    assert found.decided.recorded["delta_mean"].tolist() == [0.0] * 3
 
 
 def test_two_groups_may_split_in_one_round_and_numbers_stay_unique():
     deltas = rows([1, 0], [1, 0], [-2, 0], [0, 1], [0, 1], [0, -2])
-    plan, _ = split(gcfl(eps1=0.5), deltas, [1] * 6, group=[0, 0, 0, 1, 1, 1], candidates=(0, 1))
-    assert plan.group.tolist() == [0, 0, 2, 1, 1, 3]
+    found = round_of(gcfl(eps1=0.5, warmup=0), deltas, group=[0, 0, 0, 1, 1, 1])
+    assert found.groups == [0, 0, 2, 1, 1, 3]
 
 
-def test_identical_and_zero_updates_split_without_an_error():
-    plan, _ = split(gcfl(eps1=0.5), rows([0, 0], [0, 0], [0, 0]), [1, 1, 1])
-    assert len(set(plan.group.tolist())) == 2
+def test_updates_travel_of_groups_that_are_cut_alone():
+    deltas = rows([1, 0], [1, 0], [-2, 0], [0, 1], [0, 1], [0, 2])
+    found = round_of(gcfl(eps1=0.5, warmup=0), deltas, group=[0, 0, 0, 1, 1, 1])
+    asked = [(REQUESTS[plan.request], np.flatnonzero(plan.marks).tolist()) for plan in found.asked]
+    assert asked == [("means", [0, 1]), ("parameters", [0, 1, 2])]
+
+
+def test_gcfl_plus_asks_for_no_update():
+    found = feed(plus(length=2, **WILLING), [1, 2, 3], [1, 2, 3.0])
+    assert [REQUESTS[plan.request] for plan in found.asked] == ["means"]
+
+
+def test_clients_that_sat_out_stay_with_the_first_part():
+    found = round_of(gcfl(**WILLING), [None, [1, 0], [-1, 0], [-1, 0.1]])
+    assert found.groups == [0, 0, 1, 1]
+
+
+def test_both_sides_of_the_criterion_are_recorded_by_the_group_before_a_split():
+    found = round_of(gcfl(**WILLING), rows([1, 0], [-3, 0], [0, 2]), group=[0, 0, 1]).decided.recorded
+    assert found["delta_max"].tolist() == [3.0, 3.0, 2.0]
+    np.testing.assert_array_equal(found["delta_mean"], [1.0, 1.0, np.nan])
+    assert np.isfinite(found["split_weights"]).tolist() == [[True, True, False]] * 2 + [[False] * 3]
+
+
+def test_a_round_in_which_nothing_may_split_has_no_mean_and_no_weights():
+    found = round_of(gcfl(), rows([1, 0], [-3, 0], [0, 2])).decided.recorded
+    assert found["delta_max"].tolist() == [3.0] * 3
+    assert np.isnan(found["delta_mean"]).all() and np.isnan(found["split_weights"]).all()
+
+
+def test_the_weights_of_more_than_256_clients_are_not_recorded():
+    found = round_of(gcfl(), np.ones((257, 1), np.float32))
+    assert found.decided.recorded.keys() == {"delta_mean", "delta_max"}

@@ -14,7 +14,7 @@ from fedmpi.algorithms.similarity_clusters import (
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
-from tests.algorithms.programs import client_of, server_of
+from tests.algorithms.programs import client_of, round_of
 
 
 def test_a_bit_is_set_where_an_element_is_above_the_mean():
@@ -123,13 +123,13 @@ def sent(algorithm, values, client=0, round=0):
     return one.sent
 
 
-def grouped(algorithm, clients):
-    """Return the groups of clients with these mean embeddings."""
+def grouped(algorithm, clients, domains=None):
+    """Return the groups of clients with these mean embeddings, and what is recorded."""
+    layout = MessageLayout(algorithm.messages(GinOptions(), 2))
     found = [sent(algorithm, values) for values in clients]
-    messages = {name: np.stack([each[name] for each in found]) for name in found[0]}
-    server, made = server_of([0] * len(clients), messages=messages)
-    algorithm.decide(server)
-    return made["regroup"][0].tolist(), server.recorded
+    deltas = np.ones((len(clients), 1), np.float32)
+    decided = round_of(algorithm, deltas, layout=layout, sent=found, domains=domains).decided
+    return decided.group.tolist(), decided.recorded
 
 
 @pytest.mark.parametrize(("signature", "size"), [("hash", 8), ("random", 8), ("embedding", 256)])
@@ -164,6 +164,15 @@ def test_the_server_groups_by_the_signatures_that_it_gets():
 def test_every_way_of_clustering_tells_opposite_clients_apart(options):
     low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
     assert grouped(fedcch(**options), (low, high, low, high))[0] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("domains", "index"), [(("a", "b", "a", "b"), 1.0), (("a", "a", "b", "b"), -0.5), (None, np.nan)]
+)
+def test_the_agreement_of_clusters_and_domains_is_recorded(domains, index):
+    low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
+    _, found = grouped(fedcch(), (low, high, low, high), domains)
+    assert found["domain_agreement"] == pytest.approx(index, nan_ok=True)
 
 
 def test_random_signatures_depend_on_client_and_round_and_not_on_the_model():

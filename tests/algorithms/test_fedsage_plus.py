@@ -1,16 +1,18 @@
 """FedSage+: what clients learn of each other, what is recorded of it, and which parts they train on."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from fedmpi.algorithms.fedsage_plus import FedSagePlus, FedSagePlusOptions
-from fedmpi.client.mender import Mender
+from fedmpi.client.optimizer import adam_steps
 from fedmpi.config.suite import CaseSettings
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models import neighgen
+from fedmpi.models.neighgen_training import NeighGenTraining
 from fedmpi.registry.check import _Refused, build
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import PHASES
@@ -48,22 +50,27 @@ def ring(nodes, seed=0):
     return GraphSet(topology, features, numbers, numbers % 2, places=numbers)
 
 
+def training(settings, graphs, client=0):
+    adam = partial(adam_steps, lr=settings.lr, weight_decay=settings.weight_decay)
+    return NeighGenTraining(settings, graphs, 2, 3, client, adam)
+
+
 def trained(settings, graphs, client=0):
-    mender = Mender(settings, graphs, classes=2, seed=3, client=client)
-    mender.train_alone()
-    return mender
+    found = training(settings, graphs, client)
+    found.train_alone()
+    return found
 
 
 def test_a_share_of_the_nodes_is_hidden_but_neither_none_nor_all():
     for nodes, share, left in ((10, 0.25, 7), (10, 0.01, 9), (4, 0.99, 1)):
         settings = generator(hidden_share=share)
-        assert len(Mender(settings, ring(nodes), 2, 3, 0)._part.kept) == left
+        assert len(training(settings, ring(nodes))._part.kept) == left
 
 
 def test_training_alone_brings_the_numbers_of_missing_neighbours():
     """In a ring of 40 without 10 nodes at most 20 nodes have lost a neighbour; an untrained dGen knows of none."""
-    mender = trained(generator(hidden_share=0.25, epochs=100, lr=0.02), ring(40))
-    missing, found = mender._part.missing, mender._counts.numpy()
+    own = trained(generator(hidden_share=0.25, epochs=100, lr=0.02), ring(40))
+    missing, found = own._part.missing, own._counts.numpy()
     assert np.abs(found - missing).mean() < 0.5 * missing.mean()
 
 
@@ -71,12 +78,12 @@ def test_an_exchange_follows_the_gradient_of_the_loss_with_all_clients():
     """The gradient of fGen against autograd of the whole loss, with the minima of all clients written out."""
     settings = generator(hidden_share=0.3, epochs=60, weight_decay=0.0, others_weight=0.5, feature_weight=2.0)
     parts = [ring(size, size) for size in (30, 21, 24)]
-    mender, *others = [trained(settings, part, client) for client, part in enumerate(parts)]
-    rows = mender.generate(0)
-    assert 0 < len(rows) == mender.num_rows
-    network, part = mender._network, mender._part
-    owners = torch.repeat_interleave(mender._counts)
-    generated = network.neighbours(mender._z, mender._counts, mender._draws, neighgen.no_dropout)
+    learner, *others = [trained(settings, part, client) for client, part in enumerate(parts)]
+    rows = learner.generate(0)
+    assert 0 < len(rows) == learner.num_rows
+    network, part = learner._network, learner._part
+    owners = torch.repeat_interleave(learner._counts)
+    generated = network.neighbours(learner._z, learner._counts, learner._draws, neighgen.no_dropout)
     everything, own = torch.from_numpy(parts[0].features), torch.zeros(())
     for row, node in zip(generated, owners.tolist(), strict=True):
         hidden = part.hidden[part.hidden_ptr[node] : part.hidden_ptr[node + 1]]
@@ -92,16 +99,16 @@ def test_an_exchange_follows_the_gradient_of_the_loss_with_all_clients():
     )
     scale = 1 / (len(part.kept) * settings.most * 4)
     loss = 2.0 * scale * (own + 0.5 * far)
-    outputs = network.classifier.mended(mender._batch, mender._x, generated, owners, neighgen.no_dropout)
-    loss = loss + torch.nn.functional.cross_entropy(outputs[mender._batch.places], mender._batch.labels)
+    outputs = network.classifier.mended(learner._batch, learner._x, generated, owners, neighgen.no_dropout)
+    loss = loss + torch.nn.functional.cross_entropy(outputs[learner._batch.places], learner._batch.labels)
     expected = torch.autograd.grad(loss, list(network.features.parameters()))
-    before = mender._model.parameters.clone()
-    mender.learn(sum(other.answer(rows) for other in others))
-    moved = mender._model.parameters - before
+    before = learner._model.parameters.clone()
+    learner.learn(sum(other.answer(rows) for other in others))
+    moved = learner._model.parameters - before
     for parameter, gradient in zip(network.features.parameters(), expected, strict=True):
         assert gradient.abs().max() > 0
         np.testing.assert_allclose(parameter.grad.numpy(), gradient.numpy(), rtol=1e-3, atol=1e-6)
-    start = mender._tail.start
+    start = learner._tail.start
     assert (moved[:start] == 0).all() and (moved[start:] != 0).any()  # fGen alone
 
 
@@ -125,15 +132,15 @@ def test_the_first_rounds_row_has_the_costs_of_the_phase(prepared_parts):
     """Each exchange brings every client's rows to all others, and as many answers back."""
     rounds = prepared_parts(*SMALL)
     done = [rounds.run(number, stop=StopRequest(), checkpoint=False)[1].results for number in (0, 1)]
-    mended, width = rounds._mended, rounds.clients[0].width
+    prepared, width = rounds._prepared, rounds.clients[0].width
     extra = {name: done[0][name] - done[1][name] for name in ("client_bytes_up", "client_bytes_down")}
     up, down = (set(values.tolist()) for values in extra.values())
     ((sent,), (received,)) = up, down
     rows, rest = divmod(sent - 8, 2 * 4 * width)  # two exchanges; 8 bytes say how many rows
     assert rows > 0 and rest == 0
     assert received == sent - 8 + 3 * 8
-    assert (done[0]["model_flops"] - done[1]["model_flops"]).tolist() == mended.flops.tolist()
-    assert (mended.flops > 0).all() and mended.executed_flops == mended.flops.sum()
+    assert (done[0]["model_flops"] - done[1]["model_flops"]).tolist() == prepared.flops.tolist()
+    assert (prepared.flops > 0).all() and prepared.executed_flops == prepared.flops.sum()
     assert done[1]["generated_nodes"].tolist() == done[0]["generated_nodes"].tolist()
 
 
@@ -141,19 +148,20 @@ def test_the_first_rounds_row_has_the_seconds_of_the_phase(prepared_parts):
     rounds = prepared_parts(*SMALL)
     rounds.meter.start_clock()
     _, report = rounds.run(0, stop=StopRequest(), checkpoint=False)
-    assert report.measurements["round_seconds"] > rounds._mended.seconds
+    assert report.measurements["round_seconds"] > rounds._prepared.seconds
     train, wait = (
         report.measurements["phase_seconds"][0, PHASES.index(phase)] for phase in ("train", "wait")
     )
-    assert train > rounds._mended.seconds / 2 > wait > 0
+    assert train > rounds._prepared.seconds / 2 > wait > 0
 
 
 def test_without_exchanges_a_client_mends_alone(prepared_parts):
     rounds = prepared_parts(*SMALL, "algorithm.exchanges=0")
-    assert rounds._mended.client_bytes == (8, 24)
+    prepared = rounds._prepared
+    assert prepared.sent.tolist() == [8] * 3 and prepared.received.tolist() == [24] * 3
     alone = prepared_parts(*SMALL, "partition.clients=1")
-    assert alone._mended.client_bytes == (8, 8)
-    assert alone._mended.nodes.sum() > 0
+    assert (alone._prepared.sent.tolist(), alone._prepared.received.tolist()) == ([8], [8])
+    assert alone._prepared.nodes.sum() > 0
 
 
 PARTS = {"dataset": "synthetic-nodes", "partition": "louvain", "model": "sage", "algorithm": "fedsage-plus"}
@@ -167,9 +175,9 @@ PARTS = {"dataset": "synthetic-nodes", "partition": "louvain", "model": "sage", 
         (
             {"dataset": {"name": "synthetic-nodes", "egos": {"number": 60}}, "partition": "iid"},
             "dataset.egos",
-            "fedsage-plus mends parts of one graph",
+            "fedsage-plus is for nodes of one graph",
         ),
-        ({"reduction": "secagg"}, "reduction", "show generated features before round 1"),
+        ({"reduction": "secagg"}, "reduction", "show what they have before round 1"),
         ({"privacy": {"name": "central", "clip": 1.0, "noise_multiplier": 1.0}}, "privacy", "without noise"),
         (
             {"algorithm": {"name": "fedsage-plus", "hidden_share": 1.0}},

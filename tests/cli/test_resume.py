@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedmpi.client.client import Client
-from fedmpi.client.mender import Mender
+from fedmpi.models.neighgen_training import NeighGenTraining
 from fedmpi.runs import run_folder
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
@@ -259,7 +259,7 @@ def test_a_signal_ends_the_phase_before_the_rounds(fedmpi, tmp_path, monkeypatch
     (tmp_path / "mended.toml").write_text(MENDED)
     command = ("run", "mended.toml", "--resume", "--out")
     assert fedmpi(*command, "whole").returncode == 0
-    steps, step = [], Mender._step
+    steps, step = [], NeighGenTraining._step
 
     def asked_in_the_second(self, *arguments):
         step(self, *arguments)
@@ -267,7 +267,7 @@ def test_a_signal_ends_the_phase_before_the_rounds(fedmpi, tmp_path, monkeypatch
         if len(steps) == 2:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(Mender, "_step", asked_in_the_second)
+    monkeypatch.setattr(NeighGenTraining, "_step", asked_in_the_second)
     done = fedmpi(*command, "runs")
     assert done.returncode == 75
     said = "stopped by a signal before the rounds; run the same command with --resume to continue\n"
@@ -275,7 +275,7 @@ def test_a_signal_ends_the_phase_before_the_rounds(fedmpi, tmp_path, monkeypatch
     assert len(steps) == 2
     (folder,) = (tmp_path / "runs").iterdir()
     assert (load_run(folder).status, load_run(folder).rounds_completed) == ("interrupted", 0)
-    monkeypatch.setattr(Mender, "_step", step)
+    monkeypatch.setattr(NeighGenTraining, "_step", step)
     assert fedmpi(*command, "runs").returncode == 0
     assert differences(tmp_path / "whole" / folder.name, folder) == []
 

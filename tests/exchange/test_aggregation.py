@@ -1,20 +1,12 @@
-"""Means on one rank: what is asked for, from which elements, in which phase."""
-
-import time
+"""Means and rows on one rank: of whom, and of which elements."""
 
 import numpy as np
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import RowAggregate
 from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Groups, Plain, RowMeans, Rows
+from fedmpi.exchange.aggregation import Groups, Plain, Rows
 from fedmpi.exchange.buffers import Buffers
-from fedmpi.exchange.meter import Meter
-from fedmpi.programs.hooks import Hooks
-from fedmpi.programs.position import Position
-from fedmpi.store.schema import PHASES
 
 GROUP, HOSTS = np.array([0, 1, 0, 1]), np.zeros(4, np.int64)
 DELTAS = {n: np.array(row, np.float32) for n, row in enumerate([[1, 0, 9], [2, 2, 9], [5, 4, 9], [8, 0, 9]])}
@@ -41,27 +33,8 @@ def test_means_are_those_of_the_groups_asked_for_and_of_their_first_elements():
         0: [2.0, 1.0],
         1: [2.0, 2.0],
     }
-    assert plain.upload_bytes == 8
 
 
-class Heaviest(RowAggregate, Algorithm):
-    """Takes the row with the largest weight, and its time."""
-
-    name = "heaviest"
-
-    def aggregate(self, rows, weights):
-        time.sleep(0.05)
-        return rows[np.argmax(weights)].astype(np.float64)
-
-
-def test_rows_of_each_group_come_in_client_order_with_their_weights():
-    collectives, where = World().collectives, Position()
-    meter = Meter(collectives, where)
-    heaviest = Hooks(Heaviest(AlgorithmOptions(name="heaviest")), 4, where)
-    means = RowMeans(Rows(collectives, HOSTS, 3), heaviest.rows, 3, meter)
-    with meter.phase("communicate"):
-        found = means.means(groups(0, 1), np.arange(4), WEIGHTS, DELTAS)
-    assert as_lists(found) == {0: [1.0, 0.0, 9.0], 1: [8.0, 0.0, 9.0]}
-    phases = dict(zip(PHASES, meter.table(meter.snapshot()[None])["phase_seconds"][0], strict=True))
-    assert phases["server"] > 0.1  # both groups, and none of it in the phase around it
-    assert 0 <= phases["communicate"] < 0.05
+def test_rows_come_by_client_with_as_many_elements_as_travel():
+    found = Rows(World().collectives, HOSTS, 2).gather(np.array([1, 3]), DELTAS)
+    assert as_lists(found) == {1: [2.0, 2.0], 3: [8.0, 0.0]}

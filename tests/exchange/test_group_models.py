@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import AlgorithmOptions
-from fedmpi.algorithms.fedavg import FedAvg
-from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.case.reductions import REDUCTIONS
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
@@ -15,15 +12,16 @@ from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.group_models import Exchange, RoundPlan
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
+from fedmpi.registry.algorithms import ALGORITHMS
 
 
 def hooks_of(algorithm, clients):
-    kind = FedCch(FedCchOptions()) if algorithm == "fedcch" else FedAvg(AlgorithmOptions(name="fedavg"))
-    return Hooks(kind, clients, Position())
+    return Hooks(ALGORITHMS[algorithm](ALGORITHMS[algorithm].Options(name=algorithm)), clients, Position())
 
 
-def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg"):
-    group = np.array(group)
+def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg", moves=()):
+    """Return the models after a round in which rank 0 moves those of the groups of `moves` itself."""
+    group, moves = np.array(group), dict(moves)
     exponent = np.full(len(group), reductions.ZERO_EXPONENT)
     for client in participants:
         mine = reductions.weighted_exponent(deltas[client], weights[client])
@@ -32,8 +30,9 @@ def average(group, participants, weights, deltas, models, reduction="exact", alg
     plain = Plain(collectives, hosts, REDUCTIONS[reduction](), 2, Buffers())
     exchange = Exchange(collectives, hosts, plain, hooks_of(algorithm, len(group)), 2, 2, Buffers())
     exchange.models = {number: np.array(model, np.float32) for number, model in models.items()}
-    plan = RoundPlan(group, exponent, np.zeros_like(group), -1, -1, False, False)
-    exchange.run(plan, np.array(participants), np.array(weights), deltas)
+    marks = np.isin(np.arange(len(group)), list(moves)).astype(np.int64)
+    plan = RoundPlan(group, exponent, marks, -1, -1, False, False)
+    exchange.run(plan, np.array(participants), np.array(weights), deltas, moves)
     return {number: model.tolist() for number, model in exchange.models.items()}
 
 
@@ -70,13 +69,51 @@ def test_a_group_without_participants_keeps_its_model():
     assert models == {0: [1.0, 1.0], 1: [7.0, 7.0]}
 
 
-def test_the_plan_survives_its_message():
-    plan = RoundPlan(
-        np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0]), 1, 4, True, False
+def test_a_group_that_is_moved_is_not_averaged():
+    """Its update is not read, and its weights are 0."""
+    moves = {1: (np.array([0.5, -0.5]), 2)}
+    models = average(
+        [0, 1, 1], [0, 2], [1, 0, 0], deltas([1, 1], None, [np.nan] * 2), {0: [0, 0], 1: [7, 7]}, moves=moves
     )
-    again = RoundPlan.unpack(plan.pack(), 2)
+    assert models == {0: [1.0, 1.0], 1: [7.5, 6.5]}
+
+
+def test_nothing_is_summed_where_all_groups_are_moved():
+    collectives, group = World().collectives, np.zeros(2, np.int64)
+    exchange = Exchange(collectives, group, None, hooks_of("median", 2), 2, 2, Buffers())
+    exchange.models = {0: np.zeros(2, np.float32)}
+    plan = RoundPlan(group, group, np.array([1, 0]), -1, -1, False, False)
+    exchange.run(plan, np.arange(2), np.ones(2, np.int64), {}, {0: (np.array([1.0, 2.0]), 2)})
+    assert exchange.models[0].tolist() == [1.0, 2.0]
+    assert exchange.survivors == {0: 2}
+
+
+def test_what_moves_a_group_replaces_its_model_where_models_are_averaged():
+    moves = {0: (np.array([2.0, 3.0]), 2)}
+    assert average(
+        [0, 0], [0, 1], [1, 1], deltas([8, 8], [9, 9]), {0: [7, 7]}, algorithm="fedgta", moves=moves
+    ) == {0: [2.0, 3.0]}
+
+
+def test_the_parts_of_a_group_begin_with_its_model():
+    collectives, hosts = World().collectives, np.zeros(3, np.int64)
+    exchange = Exchange(collectives, hosts, None, hooks_of("fedavg", 3), 2, 2, Buffers())
+    exchange.models = {0: np.array([1, 2], np.float32)}
+    exchange.regroup(np.array([0, 0, 0]), np.array([0, 1, 1]))
+    assert exchange.models[1].tolist() == [1.0, 2.0]
+    exchange.models[0][0] = 9
+    assert exchange.models[1].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("request_number", [0, 3])
+def test_the_plan_survives_its_message(request_number):
+    whole = np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0])
+    plan = RoundPlan(*whole, 1, 4, True, False, request_number)
+    message = plan.pack()
+    again = RoundPlan.unpack(message, 2)
+    assert len(message) == RoundPlan.size(2, weighs=False)
     assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
-    assert again.split_candidates.tolist() == [1, 0]
+    assert (again.marks.tolist(), again.request) == ([1, 0], request_number)
     assert (again.failed_client, again.lost_client) == (1, 4)
     assert (again.checkpoint, again.stop) == (True, False)
 

@@ -15,7 +15,7 @@ from fedmpi.exchange.accountant import Accountant
 from fedmpi.exchange.aggregation import Groups, Plain
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
-from fedmpi.exchange.privacy import Clipping, NoiseOfMeans, Noisy, deviation, refuse_unfit
+from fedmpi.exchange.privacy import Clipping, NoiseOfMeans, deviation, refuse_unfit
 from fedmpi.exchange.updates import Updates
 from fedmpi.registry.check import build
 from fedmpi.seeds import Purpose
@@ -66,7 +66,8 @@ def test_central_noise_is_added_to_the_mean_and_differs_by_round():
         privacy.alter(
             round, everybody, Updates(Trained({}, None, None, 0, {}), {}, SIZE, None, lambda client: 1)
         )
-        return Noisy(plain, privacy).means(groups, everybody, np.ones(4, np.int64), updates)[0] - 0.25
+        mean = plain.means(groups, everybody, np.ones(4, np.int64), updates)[0]
+        return privacy.on_mean(0, mean) - 0.25
 
     assert abs(noise(0).std() / 0.025 - 1) < 0.03
     assert np.array_equal(noise(0), noise(0))

@@ -5,21 +5,16 @@ import pytest
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.case.reductions import ExactOptions
-from fedmpi.client.message_layout import MessageLayout
-from fedmpi.client.training import TRAINING
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.config.suite import CaseSettings
 from fedmpi.exchange.aggregation import Plain
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.group_models import Exchange, RoundPlan
-from fedmpi.exchange.messages import Gathered
-from fedmpi.exchange.planning import Planner
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_checks import Breach
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
-from fedmpi.registry.check import build
+from tests.algorithms.programs import round_of
 
 SAMPLES = np.array([10, 20, 30])
 
@@ -43,16 +38,9 @@ def hooks():
 
 def plan_of(group, losses, deltas, participants=(0, 1, 2), failed=-1):
     """Return the plan of a round in which clients have these losses and updates."""
-    table = np.full((3, len(TRAINING)), np.nan)
-    for client in participants:
-        table[client, TRAINING.index("train_loss")] = losses[client]
-        table[client, TRAINING.index("finite")] = client != failed
-        exponent = reductions.weighted_exponent(np.array(deltas[client], np.float32), 1)
-        table[client, TRAINING.index("exponent")] = exponent
-    gathered = Gathered(np.zeros((1, 2)), table, np.zeros(0, np.uint8), TRAINING)
-    case = build("demo", CaseSettings("demo", {})).case
-    planner = Planner(case, hooks(), (MessageLayout({}), MessageLayout({})), SAMPLES, SAMPLES)
-    return planner.plan(0, np.array(group), gathered, np.array(participants), lost=-1, checkpoint=False)
+    rows = [row if client in participants else None for client, row in enumerate(deltas)]
+    finite = [float(client != failed) for client in range(3)]
+    return round_of(hooks(), rows, group=group, samples=SAMPLES, train_loss=losses, finite=finite).plan
 
 
 def models(plan, deltas, participants=(0, 1, 2), trained=2):
@@ -62,7 +50,7 @@ def models(plan, deltas, participants=(0, 1, 2), trained=2):
     exchange = Exchange(collectives, hosts, plain, hooks(), 2, trained, Buffers())
     exchange.models = start
     rows = {client: np.array(deltas[client], np.float32) for client in participants}
-    exchange.run(plan, np.array(participants), plan.weights, rows)
+    exchange.run(plan, np.array(participants), plan.weights, rows, {})
     return {group: model.tolist() for group, model in exchange.models.items()}
 
 

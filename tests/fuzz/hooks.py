@@ -15,8 +15,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import *
 from fedmpi.algorithms.program import Memory
+from fedmpi.algorithms.robust import Robust
 from fedmpi.comm import launch
 
 
@@ -26,7 +26,7 @@ class WrongOptions(AlgorithmOptions):
     name: Literal["wrong"] = "wrong"
 
 
-class Wrong({bases}Algorithm):
+class Wrong({base}):
     """FedAvg but for one hook."""
 
     name: ClassVar[str] = "wrong"
@@ -42,19 +42,32 @@ class Wrong({bases}Algorithm):
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook: its parameters, an expression of what is right, its capability, and the hooks beside it."""
+    """A method: its parameters, an expression of what is right, what is beside it, and the hook it is part of."""
 
     parameters: str
     right: str
-    capability: str = ""
+    base: str = "Algorithm"
     others: str = "pass"
+    within: str = ""
 
 
-_CANDIDATES = "split_candidates = lambda self, round, group, reports: [0] if round == 1 else []"
-_DUE = "should_split = lambda self, mean_norm: True"
-_SPLIT = (
-    "split = lambda self, members, rows: Division((members[:1], members[1:]), np.zeros((len(members),) * 2))"
-)
+_SPLITS = """decides = frozenset({'splits'})
+
+    def decide(self, server):
+        if server.round == 1:
+            server.split(self.parts(server))
+"""
+_MOVES = """decides = frozenset({'moves'})
+    asks = frozenset({'rows'})
+
+    def decide(self, server):
+        rows = yield server.rows(self.asked(server))
+        for members in server.groups():
+            server.move(members, np.zeros(rows.shape[1]))
+"""
+_REGROUPS = """decides = frozenset({'groups'})
+    asks = frozenset({'rows'})
+"""
 
 HOOKS = {
     "participants": Hook("self, seed, round, num_clients, fraction", "np.arange(num_clients)"),
@@ -62,13 +75,12 @@ HOOKS = {
     "shares": Hook("self, name, share", "name.startswith('conv.')"),
     "weights": Hook("self, samples", "samples"),
     "update": Hook("self, model, mean, num_clients", "(model + mean).astype(np.float32)"),
-    "split_candidates": Hook("self, round, group, reports", "[]", "Splits", f"{_SPLIT}\n    {_DUE}"),
-    "should_split": Hook("self, mean_norm", "False", "Splits", f"{_SPLIT}\n    {_CANDIDATES}"),
-    "split": Hook(
-        "self, members, rows",
-        "Division((members[:1], members[1:]), np.zeros((len(members), len(members))))",
-        "Splits",
-        f"{_CANDIDATES}\n    {_DUE}",
+    "parts": Hook(
+        "self, server", "[server.participants[:1], server.participants[1:]]", others=_SPLITS, within="decide"
+    ),
+    "asked": Hook("self, server", "server.participants", others=_MOVES, within="decide"),
+    "aggregate": Hook(
+        "self, rows, trained", "rows.mean(axis=0, dtype=np.float64)", "Robust", within="decide"
     ),
     "change": Hook("self, gradient, model, received, memory", "None"),
     "train": Hook("self, client", "client.run_epochs()"),
@@ -81,11 +93,10 @@ HOOKS = {
     "tells": Hook("self, model, classes", "{}"),
     "decide": Hook(
         "self, server",
-        "server.regroup(np.zeros(len(server.group), np.int64))",
-        others="decides = frozenset({'groups'})",
+        "server.regroup(np.zeros(len(server.group), np.int64)) or (yield server.rows(server.participants))",
+        others=_REGROUPS,
     ),
     "begin": Hook("self, trained, num_clients", "None"),
-    "observe": Hook("self, reports", "None", "Splits", f"{_CANDIDATES}\n    {_SPLIT}\n    {_DUE}"),
     "validate": Hook("self, model", "None"),
     "server_memory": Hook("self, trained, num_clients", "{}"),
     "fields": Hook("self, num_clients", "()"),
@@ -100,21 +111,19 @@ WRONG = (
     "return np.asarray(right) - 1", "return np.full(np.shape(right), np.inf, np.float32)", "return lambda: right",
     "raise ValueError('on purpose')", "raise KeyError('new\\nline')", "sys.exit(0)", "sys.exit('bye')",
     "raise KeyboardInterrupt", "raise RecursionError", "return 10**400", "os.remove('nowhere')",
-    "raise type('Odd\\x1b[31m', (Exception,), {})('\\x1b[31m')",
+    "yield right", "raise type('Odd\\x1b[31m', (Exception,), {})('\\x1b[31m')",
 )  # fmt: skip
 """Bodies of a hook, most of them wrong for most hooks."""
 
 LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (int, str, bool)) else right")
 """Bodies that are right for any hook."""
 
-IGNORED = frozenset({"change", "decide", "train", "trained", "begin", "observe", "validate"})
+IGNORED = frozenset({"change", "decide", "train", "trained", "begin", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
 LOOSE = frozenset(
     {
-        "should_split",
         "shares",
-        "split_candidates",
         "fields",
         "server_memory",
         "memory",
@@ -128,7 +137,15 @@ LOOSE = frozenset(
 POSSIBLE = frozenset(
     {
         ("weights", "return np.asarray(right) - 1"),
+        ("validate", "yield right"),
+        ("weights", "return np.full(np.shape(right), 0.5)"),
         ("weights", "return np.full(np.shape(right), 10**18)"),
+        ("aggregate", "return np.full(np.shape(right), 0.5)"),
+        ("aggregate", "return np.asarray(right) - 1"),
+        ("aggregate", "return np.asarray(right) + np.nan"),
+        ("asked", "return np.asarray(right)[:0]"),
+        ("asked", "return np.concatenate([np.atleast_1d(right)] * 2)"),
+        ("predict", "return None"),
         ("update", "return np.asarray(right) - 1"),
         ("update", "return np.asarray(right) + np.nan"),
         ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
@@ -155,9 +172,13 @@ class Wrong:
             body = f"if round == 0:\n            return right\n        {body}"
         if self.rank >= 0:
             body = f"if launch.rank() != {self.rank}:\n            return right\n        {body}"
-        bases = f"{hook.capability}, " if hook.capability else ""
-        parts = {"bases": bases, "others": hook.others, "hook": self.hook, "parameters": hook.parameters}
+        parts = {"base": hook.base, "others": hook.others, "hook": self.hook, "parameters": hook.parameters}
         return _TEMPLATE.format(**parts, right=hook.right, body=body)
+
+    @property
+    def named(self) -> str:
+        """The hook that the end of a run names."""
+        return HOOKS[self.hook].within or self.hook
 
     @property
     def expected(self) -> str:

@@ -261,12 +261,12 @@ def test_the_phase_in_which_clients_mend_their_parts_is_counted_once(here):
     text = text.replace('"per-dataset"', '{ name = "louvain", clients = 10, parts = "20/40/40" }')
     plain = item_of(text)
     mended = item_of(text.replace('["fedavg", "gcfl"]', '["fedsage-plus"]'))
-    assert estimate.mending_gflop(plain.case) == 0
+    assert estimate.preparation_gflop(plain.case) == 0
     # Recorded by a run: 1,613e9 model_flops more in the first round than in the second.
-    assert estimate.mending_gflop(mended.case) == pytest.approx(1613, rel=0.25)
+    assert estimate.preparation_gflop(mended.case) == pytest.approx(1613, rel=0.25)
     model = systems.Model(start_seconds=7.0, round_seconds=0.0, gflops=10.0)
     times = [estimate.Paces([]).estimate(item, 1, model).seconds for item in (plain, mended)]
-    assert times[1] - times[0] == pytest.approx(estimate.mending_gflop(mended.case) / 10)
+    assert times[1] - times[0] == pytest.approx(estimate.preparation_gflop(mended.case) / 10)
 
 
 def test_a_mode_says_on_how_many_ranks_each_case_runs(make, tmp_path):

@@ -29,6 +29,7 @@ from fedmpi.errors import FedmpiError
 from fedmpi.store.identical import compare
 from fedmpi.store.reader import load_run
 from fedmpi.store.rebuild import rebuild
+from tests.mpi.examples import EXAMPLES
 from tests.mpi.launcher import Mpi, find
 from tests.mpi.processes import Processes
 
@@ -67,13 +68,22 @@ case = [
     { label = "protocol", algorithm = "fedavg", reduction = "lightsecagg", record = "protocol", participation = 0.6 },
     { label = "nodes", dataset = { name = "synthetic-nodes", egos = { number = 60, hops = 1 } }, model = { name = "gcn", layers = 1, head_layers = 1 }, partition = { name = "fedgraphnn", clients = 4, alpha = 2.0 }, share = "all", participation = 0.6 },
     { label = "links", task = "link-prediction", model = { name = "rgcn", hidden = 16 }, algorithm = "ditto", dataset = { name = "synthetic-triples", features = "identity" }, partition = { name = "metadata", by = "class", clients = 3 }, share = "all" },
+    { label = "sam", algorithm = "sam", participation = 0.6 },
+    { label = "careful", algorithm = "careful", participation = 0.6 },
+    { label = "partial", algorithm = "partial", participation = 0.6 },
+    { label = "roots", algorithm = "roots", participation = 0.6 },
+    { label = "fomo", algorithm = "fomo", dataset = { synthetic = { domains = 1, graphs = 90 } }, partition = { name = "iid", clients = 3 }, participation = 0.6 },
+    { label = "distil", algorithm = "distil", public = 0.3, dataset = { synthetic = { domains = 1, graphs = 90 } }, partition = { name = "iid", clients = 3 }, participation = 0.6 },
 ]
 """
+
+PLUGINS = ("sam", "careful", "partial", "roots", "fomo", "distil")
+"""Examples of docs/extend.md."""
 
 ALGORITHMS = (
     "fedavg", "gcfl-plus", "fedcch", "scaffold", "fedadam", "fedbn", "fedper", "ditto", "fednova", "q-fedavg",
     "krum", "secagg", "protocol", "nodes", "links", "feddyn",
-    "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus",
+    "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus", *PLUGINS,
 )  # fmt: skip
 
 BLOWS = (
@@ -149,7 +159,12 @@ class Storm:
 
     def command(self, suite: Path, algorithm: str, out: Path) -> list[str]:
         """Return the program that starts or resumes a case."""
-        return ["-m", "fedmpi", "run", str(suite), "--case", algorithm, "--out", str(out), "--resume"]
+        command = ["-m", "fedmpi", "run", str(suite), "--case", algorithm, "--out", str(out), "--resume"]
+        if algorithm not in PLUGINS:
+            return command
+        file = f"{algorithm}.py"
+        (self.root / file).write_text(EXAMPLES[file][0])
+        return [*command, "--plugin", str(self.root / file)]
 
 
 @dataclass

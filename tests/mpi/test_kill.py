@@ -3,7 +3,7 @@
 import pytest
 
 from tests.mpi.launcher import find
-from tests.mpi.storm import storm
+from tests.mpi.storm import PLUGINS, storm
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,7 @@ from tests.mpi.storm import storm
         ("nodes", (1, 2), 19),  # SIGKILL to the launcher
         ("links", (2, 1), 16),  # SIGTERM to one rank
         ("secagg", (2, 1), 3),  # SIGKILL to launcher and ranks
+        *((name, (3, 1), seed) for name, seed in zip(PLUGINS, (14, 20, 19, 16, 3, 14), strict=True)),
     ],
 )
 def test_kills_change_nothing(algorithm, ranks, seed, fedmpi, tmp_path):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.capabilities import Division
 from fedmpi.algorithms.program import Message
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.programs import hook_checks as checks
@@ -11,6 +10,7 @@ from fedmpi.programs.hook_checks import Breach
 from fedmpi.store.schema import Field
 
 MEMBERS = np.array([1, 4, 6])
+GROUPS = [MEMBERS, np.array([2])]
 MODEL = np.zeros(4, np.float32)
 LAYOUT = MessageLayout({"a": Message((4,)), "c": Message((1, 2), "u8")})
 
@@ -33,6 +33,7 @@ LAYOUT = MessageLayout({"a": Message((4,)), "c": Message((1, 2), "u8")})
         (lambda: checks.weights([1.5, -0.5], 2), "returned -0.5 for client 1: a weight is finite, and 0 or"),
         (lambda: checks.weights([1.5, 0.5], 3), "float64 [2]: it must be int64 [3]"),
         (lambda: checks.weights([], 2), "float64 [0]: it must be int64 [2]"),
+        (lambda: checks.weights([3, [1], 2], 3), "it must be a vector of weights"),
         (lambda: checks.weights([0, 0], 2), "returned 0 for every client"),
         (lambda: checks.messages({"a": 3}), "it must be a table of Message by name"),
         (lambda: checks.messages({"a": Message((0,))}), "returned a of the shape (0,)"),
@@ -48,17 +49,23 @@ LAYOUT = MessageLayout({"a": Message((4,)), "c": Message((1, 2), "u8")})
         (lambda: checks.model(MODEL.astype(float), 4), "float64 [4]: it must be float32 [4]"),
         (lambda: checks.model(MODEL[:3], 4), "float32 [3]: it must be float32 [4]"),
         (lambda: checks.like(np.zeros(3), MODEL), "float64 [3]"),
+        (lambda: checks.mean(MODEL, 4), "float32 [4]: it must be float64 [4]"),
+        (lambda: checks.mean(np.zeros(3), 4), "float64 [3]: it must be float64 [4]"),
+        (lambda: checks.some([4, 5], MEMBERS, "client"), "client 5: it took no part"),
+        (lambda: checks.some([1], np.array([0, 2]), "group"), "group 1: no client of it took part"),
+        (lambda: checks.some([0.5], MEMBERS, "client"), "clients that are not whole numbers, such as 0.5"),
+        (lambda: checks.some(4, MEMBERS, "client"), "int64 []: it must be int64 [k]"),
+        (lambda: checks.one_of(MEMBERS[:2], GROUPS), "clients [1, 4]: they must be one of server.groups()"),
+        (lambda: checks.one_of([], GROUPS), "clients []: they must be one of server.groups()"),
+        (lambda: checks.parts(None, GROUPS), "split into None: it must be a list of parts"),
+        (lambda: checks.parts([], GROUPS), "split into list: it must be a list of parts"),
         (
-            lambda: checks.split_candidates([2], np.array([0, 0, 2]), np.array([True, True, False])),
-            "group 2, of which no",
+            lambda: checks.parts([[1], [4, 6], []], GROUPS),
+            "not every participant of one group is exactly once",
         ),
-        (lambda: checks.division(None, MEMBERS), "None: it must be a Division"),
-        (lambda: checks.division(Division((MEMBERS[:2],), np.eye(3)), MEMBERS), "exactly once"),
-        (
-            lambda: checks.division(Division((MEMBERS, MEMBERS[:0]), np.eye(3)), MEMBERS),
-            "not every member",
-        ),
-        (lambda: checks.division(Division((MEMBERS,), np.eye(2)), MEMBERS), "they must be [3, 3]"),
+        (lambda: checks.parts([[1, 4], [4, 6]], GROUPS), "not every participant of one group"),
+        (lambda: checks.parts([[1], [4]], GROUPS), "not every participant of one group"),
+        (lambda: checks.parts([MEMBERS, [2]], GROUPS), "not every participant of one group"),
         (lambda: checks.fields([]), "a tuple of record fields"),
         (
             lambda: checks.fields((Field("group", ("round", "client"), "i4", "1", "", "result"),)),
@@ -93,9 +100,19 @@ def test_whole_numbers_may_be_floats():
     assert (found.tolist(), found.dtype) == ([3, 0, 2], np.int64)
 
 
-def test_every_member_of_a_divided_group_has_a_part():
-    parts = (np.array([6, 1]), np.array([4]))
-    assert checks.division(Division(parts, np.eye(3)), MEMBERS).parts[0].tolist() == [6, 1]
+def test_the_participants_of_a_group_may_be_split_in_any_order():
+    found = checks.parts(([6.0, 1.0], np.array([4])), GROUPS)
+    assert [part.tolist() for part in found] == [[6, 1], [4]]
+    assert all(part.dtype == np.int64 for part in found)
+
+
+def test_clients_are_asked_for_once_and_in_order():
+    assert checks.some([6, 1, 6], MEMBERS, "client").tolist() == [1, 6]
+    assert checks.some([], MEMBERS, "client").tolist() == []
+
+
+def test_a_group_is_all_its_participants():
+    assert checks.one_of([1, 4, 6], GROUPS).tolist() == [1, 4, 6]
 
 
 def test_the_values_of_a_round_fit_the_fields():

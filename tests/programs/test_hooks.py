@@ -2,26 +2,29 @@
 
 import os
 import sys
+import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.capabilities import RowAggregate, Splits
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
+from fedmpi.algorithms.program import Request
 from fedmpi.errors import RankFailed
-from fedmpi.exchange.splitting import Findings
 from fedmpi.exits import exits_raised
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
-from fedmpi.runs.rows import findings
 from fedmpi.store.schema import Field
 
 
-def hooks(*capabilities, **methods):
+ASKED = Request("rows", np.arange(2))
+
+
+def hooks(**methods):
     """Return an algorithm named "odd" with these hooks, between it and the engine."""
-    odd = type("Odd", (*capabilities, Algorithm), methods)(AlgorithmOptions(name="odd"))
+    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
     odd.name = "odd"
     return Hooks(odd, 3, Position())
 
@@ -56,28 +59,72 @@ def test_a_change_is_of_the_gradient_only():
     assert hooks().change is None
 
 
-def test_an_algorithm_that_takes_rows_is_updated_on_rank_0():
-    class Last(RowAggregate, Algorithm):
-        name = "last"
+def asks_and(then):
+    """Return a server's program that asks for something and then does this."""
 
-        def aggregate(self, rows, weights):
-            return rows[-1]
+    def decide(self, server):
+        yield ASKED
+        then()
 
-    last = Hooks(Last(AlgorithmOptions(name="last")), 3, Position())
-    assert last.central
-    assert (hooks().rows, hooks().central) == (None, False)
-    with pytest.raises(
-        RankFailed, match=r"hook aggregate .* returned float32 \[2\]: it must be float64 \[2\]"
-    ):
-        last.rows.aggregate(np.zeros((3, 2), np.float32), np.ones(3, np.int64))
+    return hooks(decide=decide)
 
 
-def test_what_is_recorded_of_reports_cannot_be_changed():
-    def observe(self, reports):
-        reports["delta_norm"][0] = 0.0
+def test_an_error_after_a_request_names_algorithm_and_hook():
+    talk = asks_and(lambda: {}["nowhere"]).decide(None)
+    assert next(talk) is ASKED
+    with pytest.raises(KeyError) as raised:
+        talk.send("answer")
+    assert raised.value.__notes__ == [f"algorithm odd: hook decide in {__file__} raised KeyError"]
 
-    with pytest.raises(ValueError, match="read-only"):
-        hooks(Splits, observe=observe).splits.observe({"delta_norm": np.ones(3)})
+
+@pytest.mark.parametrize("hook", ["weights", "decide"])
+def test_an_error_that_also_ends_generators_names_algorithm_and_hook(hook):
+    odd = hooks(**{hook: lambda self, given: next(iter(()))})
+    with pytest.raises((RuntimeError, RankFailed)) as raised:
+        list(getattr(odd, hook)(np.ones(3, np.int64)))
+    text = "".join(traceback.format_exception(raised.value))
+    assert f"algorithm odd: hook {hook} in {__file__}" in text
+
+
+def test_a_program_cannot_end_the_process_after_a_request():
+    talk = asks_and(lambda: sys.exit(0)).decide(None)
+    next(talk)
+    with pytest.raises(RankFailed, match=r"hook decide .* ended the process with exit code 0"):
+        talk.send("answer")
+
+
+def test_a_program_that_waits_for_an_answer_is_no_hook_that_runs():
+    seen = []
+    odd = asks_and(lambda: seen.append(odd.where.hook))
+    talk = odd.decide(SimpleNamespace(check=lambda: None))
+    next(talk)
+    assert odd.where.hook is None
+    assert list(talk) == [] and seen == [("odd.decide",)]
+
+
+def test_a_hook_that_gets_no_answers_has_no_yield():
+    def train(self, client):
+        yield client.run_epochs()
+
+    client = SimpleNamespace(received=torch.ones(1), run_epochs=lambda: None)
+    with pytest.raises(RankFailed, match=r"^algorithm odd: hook train in .* has a yield"):
+        hooks(train=train).train(client)
+
+
+def test_an_algorithm_that_moves_or_mixes_models_is_updated_on_rank_0():
+    assert hooks(decides=frozenset({"moves"})).central
+    assert hooks(decides=frozenset({"mixes"})).central
+    assert not hooks(decides=frozenset({"splits", "weights"})).central
+
+
+def test_models_are_averaged_where_groups_are_new_or_models_mixed():
+    assert hooks(decides=frozenset({"groups"})).averages_models
+    assert hooks(decides=frozenset({"mixes"})).averages_models
+    assert not hooks(decides=frozenset({"splits", "moves"})).averages_models
+
+
+def test_where_models_are_mixed_each_client_is_a_group():
+    assert hooks(decides=frozenset({"mixes"})).groups(3).tolist() == [0, 1, 2]
 
 
 def test_a_rank_that_has_other_participants_is_named():
@@ -93,12 +140,10 @@ def test_the_hook_that_runs_is_noted():
     assert odd.where.hook is None
 
 
-def test_an_algorithm_has_the_hooks_of_its_capabilities():
+def test_the_engine_knows_what_an_algorithm_decides_and_asks_for():
     found = Hooks(GcflPlus(GcflPlusOptions(criterion="weighted")), 3, Position())
-    assert (found.name, found.central) == ("gcfl-plus", False)
-    assert found.capabilities == ["Splits"]
-    assert found.splits.criterion_is_weighted
-    assert (found.mending, found.rows, found.change) == (None, None, None)
+    assert (found.name, found.central, found.change) == ("gcfl-plus", False, None)
+    assert (found.decides, found.asks) == ({"splits"}, {"means"})
     found.begin(5, 3)
     assert found.server_state()["sequences"].shape == (3, 10)
 
@@ -125,20 +170,7 @@ def test_a_promised_field_must_be_given():
         odd.check_fields({})
 
 
-def test_the_engine_gives_only_the_fields_that_it_knows():
-    axes = {
-        "age": ("round",),
-        "delta_mean": ("round", "client"),
-        "split_weights": ("round", "client", "client"),
-    }
-    fields = [Field(name, each, "f8", "1", "", "result") for name, each in axes.items()]
-    nothing = findings(fields, np.zeros(3, np.int64), np.ones(3), Findings())
-    assert {name: values.shape for name, values in nothing.items()} == {
-        "delta_mean": (3,), "split_weights": (3, 3), "delta_max": (3,),
-    }  # fmt: skip
-
-
 def test_a_property_that_leaves_is_a_hook_that_leaves():
-    odd = hooks(Splits, criterion_is_weighted=property(lambda self: sys.exit(0)))
-    with pytest.raises(RankFailed, match=r"hook criterion_is_weighted .* ended the process"):
-        _ = odd.splits.criterion_is_weighted
+    odd = hooks(weights=property(lambda self: sys.exit(0)))
+    with pytest.raises(RankFailed, match=r"hook weights .* ended the process"):
+        odd.weights(np.ones(3, np.int64))

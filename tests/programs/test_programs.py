@@ -122,6 +122,10 @@ def test_memory_is_what_the_client_left_there(run):
             "def train(self, client):\n        client.run_epochs()\n        client.model.new_ones(9).normal_()",
             "hook train in {file} drew from a global generator: take random numbers from fedmpi.seeds",
         ),
+        (
+            "def train(self, client):\n        yield client.run_epochs()",
+            "hook train in {file} has a yield, which only prepare and decide may have",
+        ),
         ("def evaluated(self, client): return client.model[:3]", "hook evaluated in {file} returned"),
         (
             "def evaluated(self, client): return [client.model]",
@@ -143,10 +147,17 @@ def test_memory_is_what_the_client_left_there(run):
 )
 def test_a_mistake_is_one_line(run, tmp_path, body, words):
     done, _ = run(body)
-    assert done.returncode == 1
+    assert done.returncode == 2 and not list(tmp_path.glob("**/run.h5"))
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("fedmpi: ")]
     (file,) = tmp_path.glob("program*.py")
     assert words.format(file=file) in line
+
+
+def test_a_mistake_of_the_servers_program_is_one_line_in_its_round(run, tmp_path):
+    done, _ = run("def decide(self, server):\n        yield server.rows([0])")
+    assert done.returncode == 1
+    (file,) = tmp_path.glob("program*.py")
+    assert f"hook decide in {file}:10 asked for rows: `asks` must have" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -86,42 +86,41 @@ def test_random_numbers_of_a_global_generator_end_the_run(run):
     assert "drew from a global generator: take random numbers from fedmpi.seeds" in done.stderr
 
 
-ROWS = """
+SERVER = """
+import itertools
+
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import RowAggregate, Splits
+
+TIMES = itertools.count()
 
 
-class {name}(RowAggregate, Splits, Algorithm):
+class {name}(Algorithm):
     name = "{name}"
+    decides = {{"moves"}}
+    asks = {{"rows"}}
+    seen = 0
 
     def warm_up(self):
-        self.kernel = lambda rows, weights: np.average(rows.astype(np.float64), axis=0, weights=weights)
+        self.kernel = lambda rows: rows.mean(axis=0, dtype=np.float64)
 
     def server_memory(self, trained, num_clients):
         return {{"energy": np.zeros(1)}}
 
-    def observe(self, reports):
-        self.server["energy"][0] = reports["delta_norm"] @ reports["gradient_norm"]
-
-    def split_candidates(self, round, group, reports):
-        return [] if self.server["energy"][0] == reports["delta_norm"] @ reports["gradient_norm"] else [0]
-
-    def should_split(self, mean_norm):
-        return False
-
-    def split(self, members, rows):
-        raise NotImplementedError
-
-    def aggregate(self, rows, weights):
-        return self.kernel(rows, weights) * (1 + 0 * self.server["energy"])
+    def decide(self, server):
+        self.server["energy"][0] += server.reports["delta_norm"] @ server.reports["gradient_norm"]
+        clients, factor = server.participants, 1.0
+        {body}
+        rows = yield server.rows(clients)
+        energy = self.server["energy"][0]
+        self.server["energy"][0] = energy / 2
+        server.move(server.participants, factor * self.kernel(rows) * (1 + 0 * energy))
 """
 
 
 def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
-    """Columns of the reports are strided: a product of contiguous copies would be rounded otherwise."""
-    (tmp_path / "dots.py").write_text(ROWS.format(name="dots"))
+    (tmp_path / "dots.py").write_text(SERVER.format(name="dots", body="pass"))
     settings = ("algorithm=dots", "rounds=3", "dataset.synthetic.domains=1", "partition=iid")
     changes = [part for each in (*settings, "partition.clients=20") for part in ("--set", each)]
     command = ("run", "synthetic/quick", "--case", "0", "--plugin", "dots.py", *changes, "--out", "runs")
@@ -129,16 +128,57 @@ def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
     assert code == 0, output
 
 
+@pytest.fixture
+def decide(fedmpi, tmp_path):
+    """Return a function that runs a server's program with this line for three rounds, and what came of it."""
+
+    def start(body):
+        name = f"server{next(NUMBERS)}"
+        (tmp_path / f"{name}.py").write_text(SERVER.format(name=name, body=body))
+        settings = ("--set", f"algorithm={name}", "--set", "rounds=3", "--out", tmp_path / "runs")
+        return fedmpi("run", "synthetic/quick", "--plugin", tmp_path / f"{name}.py", *settings)
+
+    yield start
+    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_server")]:
+        del sys.modules[name]
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("factor += next(TIMES)", "does otherwise when it is called again"),
+        ("clients = clients[: 1 + next(TIMES)]", "does otherwise when it is called again"),
+        ("if next(TIMES) % 2: yield server.rows(clients)", "does otherwise when it is called again"),
+        ("factor += np.random.rand()", "drew from a global generator: take random numbers from fedmpi.seeds"),
+        ("self.seen += 1", "changed self.seen, which no checkpoint holds: declare it in server_memory()"),
+        ("self.server['energy'] = np.zeros(2)", "declares energy as float64 [1], and self.server has it as"),
+    ],
+)
+def test_a_servers_program_that_does_otherwise_when_repeated_ends_the_run(decide, body, words):
+    done = decide(body)
+    line = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1
+    assert "hook decide in" in line or "hook server_memory in" in line
+    assert words in line
+
+
+def test_a_servers_program_that_keeps_its_state_in_the_servers_memory_is_fine(decide):
+    done = decide("factor += self.server['energy'][0]")
+    assert done.returncode == 0, done.stderr
+
+
 def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
     """In a second round of each, with a state or a memory of the round."""
-    asked, watched = set(), HookCalls._watched
+    watched, talk = set(), HookCalls.talk
 
-    def noted(self, hook, arguments):
-        asked.add(f"{type(self.algorithm).__name__}.{hook}")
-        return watched(self, hook, arguments)
+    def noted(self, hook, *arguments):
+        if self.watching:
+            watched.add(f"{type(self.algorithm).__name__}.{hook}")
+        return talk(self, hook, *arguments)
 
     monkeypatch.setattr(HookCalls, "is_own", property(lambda self: False))
-    monkeypatch.setattr(HookCalls, "_watched", noted)
+    monkeypatch.setattr(HookCalls, "talk", noted)
     (tmp_path / "suite.toml").write_text("""
         [case]
         dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
@@ -146,16 +186,20 @@ def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
         rounds = 3
         [matrix]
         algorithm = [
-            "fedadam", "feddyn", "gcfl-plus", "fedcch", "q-fedavg", "median", "scaffold", "fedproto", "apfl", "ditto"
+            "fedadam", "feddyn", "gcfl", "gcfl-plus", "fedcch", "q-fedavg", "median", "scaffold", "fedproto", "apfl",
+            "ditto"
         ]
+        [[where]]
+        when = { algorithm = "gcfl" }
+        set = { algorithm = { warmup = 0, smallest = 1, eps1 = 1e9, eps2 = 0.0 } }
         [[where]]
         when = { algorithm = "scaffold" }
         set = { optimizer = "sgd" }
     """)
     done = fedmpi("run", tmp_path / "suite.toml", "--out", tmp_path / "runs")
     assert done.returncode == 0, done.stderr
-    assert asked >= {
-        "FedAdam.update", "GcflPlus.observe", "FedCch.decide", "QFedAvg.decide", "Median.aggregate",
+    assert watched >= {
+        "FedAdam.update", "Gcfl.decide", "GcflPlus.decide", "FedCch.decide", "QFedAvg.decide", "Median.decide",
         "Scaffold.change", "Scaffold.trained", "FedProto.predict", "Apfl.train", "Ditto.evaluated",
     }  # fmt: skip
 

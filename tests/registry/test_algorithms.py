@@ -12,7 +12,7 @@ from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import build, check_suite
 from fedmpi.registry.kinds import load_plugin
 
-HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\nfrom fedmpi.algorithms.capabilities import *\n"
+HEAD = "import os, sys\nfrom fedmpi.algorithms.base import Algorithm\nfrom fedmpi.algorithms.robust import Robust\n"
 
 
 @pytest.fixture
@@ -40,39 +40,42 @@ def plugin(tmp_path):
         ("class Odd(Algorithm):\n    name = 'odd'\n    Options = 3", "Options must be a subclass"),
         ("class Odd(Algorithm):\n    name = 'odd'\n    pools = 'yes'", "pools = 'yes': it must be True"),
         (
-            "class Odd(Splits, Algorithm):\n    name = 'odd'\n    wants_rows = 1",
-            "wants_rows = 1: it must be True",
-        ),
-        (
-            "class Odd(Algorithm):\n    name = 'odd'\n    def observe(self, reports): pass",
-            "class Odd: observe is a hook of Splits: derive the class from Splits, or rename it",
-        ),
-        (
             "class Odd(Algorithm):\n    name = 'odd'\n    change = 3",
             "change = 3: it must be a method",
         ),
         (
-            "class Odd(RowAggregate, Algorithm):\n    name = 'odd'",
-            "class Odd: RowAggregate needs the hook aggregate: define it",
-        ),
-        (
-            "class Odd(Splits, Algorithm):\n    name = 'odd'\n    decides = {'groups'}\n    def decide(self, server): pass",
-            "class Odd: groups, splits: each says how updates are averaged, and these do not go together",
+            "class Odd(Robust):\n    name = 'odd'",
+            "class Odd: it needs a method aggregate: define it",
         ),
         ("class Odd(Algorithm):\n    name = 'odd'\n    weights = 3", "weights = 3: it must be a method"),
-        (
-            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'weights'}\n"
-            "    def decide(self, server): pass\n    def weights(self, samples): pass",
-            "class Odd: weights is never called: decide gives the weights",
+        *(
+            (
+                f"class Odd(Algorithm):\n    name = 'odd'\n    decides = {{'{one}', '{two}'}}\n"
+                "    def decide(self, server): pass",
+                f"class Odd: decides = {one}, {two}: each sets the groups, so keep one of them",
+            )
+            for one, two in (("groups", "splits"), ("groups", "mixes"), ("mixes", "splits"))
         ),
         (
-            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'means'}\n"
+            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'mixes'}\n"
             "    def decide(self, server): pass\n    def groups(self, num_clients): pass",
-            "class Odd: groups is never called: with means of their own each client is a group",
+            "class Odd: groups is never called: where models are mixed, each client is a group",
         ),
         (
             "class Odd(Algorithm):\n    name = 'odd'\n    decides = 'groups'",
-            "class Odd: decides = 'groups': it must be a set of groups, means, weights",
+            "class Odd: decides = 'groups': it must be a set of groups, splits, weights, mixes, moves",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'means'}\n    def decide(self, server): pass",
+            "class Odd: decides = {'means'}: it must be a set of groups, splits, weights, mixes, moves",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    asks = ('rows',)",
+            "class Odd: asks = ('rows',): it must be a set of means, rows",
+        ),
+        (
+            "class Odd(Algorithm):\n    name = 'odd'\n    asks = {'rows'}",
+            "class Odd: asks = {'rows'}: define the hook decide",
         ),
         (
             "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'groups'}",
@@ -107,6 +110,12 @@ def test_each_mistake_in_a_plugin_is_one_line_that_names_the_file(plugin, text, 
         plugin(text)
     assert words in str(error.value)
     assert "odd.py" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_decisions_that_do_not_both_set_the_groups_go_together(plugin):
+    text = "class Odd(Algorithm):\n    name = 'odd'\n    decides = {'splits', 'weights', 'moves'}\n"
+    plugin(text + "    def decide(self, server): pass\n    def weights(self, samples): return samples")
+    assert ALGORITHMS["odd"].decides == {"splits", "weights", "moves"}
 
 
 def test_own_methods_and_further_arguments_with_defaults_are_fine(plugin):
@@ -152,7 +161,7 @@ PROGRAM = """class Odd(Algorithm):
 
 
 @pytest.mark.parametrize(("text", "optimizer"), [(REGROUPS, "adam"), (PROGRAM, "sgd")])
-def test_kernels_follow_from_capabilities(plugin, tmp_path, text, optimizer):
+def test_kernels_follow_from_what_clients_do(plugin, tmp_path, text, optimizer):
     """A client that reports on its model, or has a program of its own, is trained alone."""
     plugin(text)
     settings = {"algorithm": "odd", "optimizer": optimizer}

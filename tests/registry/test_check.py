@@ -76,7 +76,7 @@ HUNDRED = 'partition = { name = "iid", clients = 100 }\ndataset = { synthetic = 
         ),
         (
             'algorithm = "gcfl"\nreduction = "secagg"',
-            'case.reduction: gcfl compares single updates, which "secagg" hides: use "gcfl-plus" or "exact"',
+            'case.reduction: gcfl compares single updates, which "secagg" hides: use "exact"',
         ),
         (
             'algorithm = "q-fedavg"\nreduction = "lightsecagg"',
@@ -169,6 +169,13 @@ HUNDRED = 'partition = { name = "iid", clients = 100 }\ndataset = { synthetic = 
         (
             'algorithm = "self-train"\nreduction = { dropouts = { probability = 0.1 } }',
             "case.reduction.dropouts: self-train sends no updates: remove it",
+        ),
+        *(
+            (
+                f'algorithm = "{name}"\nreduction = {{ dropouts = {{ probability = 0.1 }} }}',
+                f"case.reduction.dropouts: {name} needs something of every participant: remove it",
+            )
+            for name in ("gcfl", "median", "fednova")
         ),
         (
             'algorithm = "gcfl-plus"\nreduction = { dropouts = { probability = 0.1, step = "training" } }',

@@ -39,7 +39,7 @@ def test_every_field_of_a_case_is_shown():
         "dataset", "partition", "task", "model", "objective", "algorithm", "optimizer", "reduction", "rounds",
         "seed", "share", "weights", "participation", "local_epochs", "batch_size", "evaluation", "kernels",
         "group_size", "device", "threads", "subnormals", "checkpoint_seconds", "checkpoints",
-        "watchdog_seconds", "link", "server", "record", "attack", "privacy",
+        "watchdog_seconds", "link", "server", "record", "attack", "privacy", "public",
     }  # fmt: skip
 
 

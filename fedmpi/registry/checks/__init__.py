@@ -1,13 +1,21 @@
-"""What cannot be together in a case: a file for each axis whose settings others limit."""
+"""What cannot be together in a case: rules of the exchange, and a file for each axis that others limit."""
 
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.registry.checks import algorithm as algorithms
-from fedmpi.registry.checks import attack, population, privacy, record, reduction
+from fedmpi.registry.checks import attack, exchange, population, privacy, record, reduction
 
-_CHECKS = (algorithms.check, record.check, reduction.check, attack.check, privacy.check, population.check)
+_CHECKS = (
+    algorithms.check,
+    exchange.check,
+    record.check,
+    reduction.check,
+    attack.check,
+    privacy.check,
+    population.check,
+)
 
 
 def first_misfit(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:

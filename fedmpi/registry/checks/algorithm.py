@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Mends, kernels_of
-from fedmpi.case.privacy import Private
+from fedmpi.algorithms.declared import kernels_of
 from fedmpi.case.schema import Case
 from fedmpi.errors import BadInput
 from fedmpi.models.options import FedGraphNNOptions, ModelOptions
@@ -30,8 +29,10 @@ def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
         return "task", f"{name} works by class: use a task of one class per graph"
     if reason := _other_task(algorithm.tasks, case):
         return "task", reason
-    if isinstance(algorithm, Mends) and (wrong := _unmended(algorithm, case)):
-        return wrong
+    if algorithm.tasks and case.dataset.egos is not None:
+        return "dataset.egos", f"{name} is for nodes of one graph: remove it"
+    if case.public and (case.model.own_head or not case.objective.supervised):
+        return "public", "it is for labels that all clients have alike: leave it out"
     if reason := _refusal(algorithm, case):
         return "algorithm", reason
     if "groups" in algorithm.decides and case.participation < 1:
@@ -76,20 +77,6 @@ def _other_task(tasks: frozenset[str], case: Case) -> str:
     kinds = ", ".join(f'"{name}"' for name in sorted(tasks))
     here = f'the task is "{task.name}"' if task is not None else f"{case.dataset.name} has labels of graphs"
     return f"{case.algorithm.name} is for {kinds}, and {here}"
-
-
-def _unmended(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
-    """Refuse data that cannot be mended, and protection that what clients show each other would undo."""
-    name = algorithm.name
-    if reason := _other_task(frozenset({"node-classification"}), case):
-        return "task", reason
-    if case.dataset.egos is not None:
-        return "dataset.egos", f"{name} mends parts of one graph: remove it"
-    if case.reduction.secret:
-        return "reduction", f'clients of {name} show generated features before round 1: use "exact"'
-    if isinstance(case.privacy, Private):
-        return "privacy", f"{name} shows features before round 1, without noise: remove it"
-    return None
 
 
 def _refusal(algorithm: Algorithm, case: Case) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Splits, overrides
 from fedmpi.case.attacks import NoAttack
 from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
@@ -12,11 +11,9 @@ from fedmpi.partition.options import PopulationOptions
 
 def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return the first setting that a population cannot have, and what to do; None where all fit."""
-    name, kind = algorithm.name, 'partition "population"'
+    kind = 'partition "population"'
     if not isinstance(case.partition, PopulationOptions):
         return None
-    if _keeps(algorithm) or algorithm.pools or not algorithm.communicates:
-        return "algorithm", f"{name} needs clients that stay, {kind} samples others each round: use fedavg"
     if case.optimizer.state != "reset":
         return "optimizer.state", f'{kind}: a client that is gone keeps no moments: use "reset"'
     if case.participation < 1:
@@ -32,10 +29,3 @@ def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     if isinstance(case.reduction, SecureOptions) and case.reduction.keys != "sum":
         return "reduction.keys", f'{kind}: clients that are gone keep no keys: use "sum"'
     return None
-
-
-def _keeps(algorithm: Algorithm) -> bool:
-    """Return whether clients keep vectors or moments, or are known again by what they tell."""
-    declares = any(overrides(type(algorithm), name) for name in ("memory", "moments", "messages"))
-    known = algorithm.numbers or algorithm.decides & {"groups", "means"} or isinstance(algorithm, Splits)
-    return declares or bool(known)

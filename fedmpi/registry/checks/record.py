@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import Splits, overrides
 from fedmpi.case.privacy import Private
 from fedmpi.case.schema import Case
 from fedmpi.metrics.metric import ACCURACY
@@ -13,11 +12,11 @@ from fedmpi.tasks.known import classifies
 
 def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return why a run cannot be recorded as the case asks, and what to do; None where it can."""
-    reason = _unrecordable(algorithm, case) if case.record == "protocol" else ""
+    reason = _unrecordable(case) if case.record == "protocol" else ""
     return ("record", reason) if reason else None
 
 
-def _unrecordable(algorithm: Algorithm, case: Case) -> str:
+def _unrecordable(case: Case) -> str:
     """Return why a run cannot do without values of single clients on rank 0, or nothing."""
     if not case.reduction.secret:
         return f'"protocol" is for secure sums, "{case.reduction.name}" hides nothing: use "full"'
@@ -25,11 +24,6 @@ def _unrecordable(algorithm: Algorithm, case: Case) -> str:
         return f'"{case.privacy.name}" privacy does not count sums of figures, without noise: use "full"'
     if case.reduction.dropouts.steps:
         return 'figures are summed over all participants, none may drop out: use "full"'
-    own = overrides(type(algorithm), "fields") or overrides(type(algorithm), "messages")
-    if own or algorithm.decides or algorithm.numbers or isinstance(algorithm, Splits):
-        return f'{algorithm.name} needs reports of single clients: use "full"'
-    if algorithm.pools or not algorithm.communicates:
-        return f'{algorithm.name} has no sums over clients: use "full"'
     task = task_named(case.task, case.dataset.name)
     if not case.objective.supervised or not (
         classifies(case.task, case.dataset.name) or (task is not None and ACCURACY in task.metrics)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.capabilities import RowAggregate, Splits, overrides
 from fedmpi.case.reductions import ClippedOptions, LightSecAggOptions, SecAggPlusOptions, SecureOptions
 from fedmpi.case.schema import Case
 from fedmpi.datasets.loading import num_datasets
@@ -17,17 +16,11 @@ MODELS_CLIP = 8.0
 
 def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return the first setting of the reduction that cannot be, and what to do; None where all fit."""
-    name, reduction = algorithm.name, case.reduction
-    if overrides(type(algorithm), "tells") and reduction.secret:
-        return "reduction", f'the server of {name} sees what single clients send: use "exact"'
+    reduction = case.reduction
     if isinstance(reduction, ClippedOptions) and (wrong := _unclippable(algorithm, reduction)):
         return wrong
-    needs_rows = isinstance(algorithm, RowAggregate) or "means" in algorithm.decides
-    if needs_rows and reduction.name != "exact":
-        text = f"{name} needs every client's update and computes no sum: remove the setting `reduction`"
-        return "reduction", text
-    if reason := _unfit_for_dropouts(algorithm, case):
-        return "reduction.dropouts", reason
+    if late := [each.round for each in reduction.dropouts.schedule if each.round > case.rounds]:
+        return "reduction.dropouts", f"round {late[0]} of the schedule is behind the last, {case.rounds}"
     reason = _thin_ring(algorithm, case, reduction) if isinstance(reduction, SecAggPlusOptions) else ""
     return ("reduction.neighbours", reason) if reason else None
 
@@ -38,47 +31,20 @@ def _unclippable(algorithm: Algorithm, reduction: ClippedOptions) -> tuple[str, 
     if "groups" in algorithm.decides and reduction.clip < MODELS_CLIP:
         text = f"{name} averages models, not updates, and {kind} cuts their elements: {MODELS_CLIP:g} or more"
         return "reduction.clip", text
-    if "weights" in algorithm.decides:
-        return "reduction", f'the weights of {name} can exceed 1, {kind} needs a sum of 1: use "exact"'
-    return _unmasked(algorithm, reduction) if isinstance(reduction, SecureOptions) else None
+    return _unmasked(reduction) if isinstance(reduction, SecureOptions) else None
 
 
-def _unmasked(algorithm: Algorithm, reduction: SecureOptions) -> tuple[str, str] | None:
-    """Refuse what a secure sum would not hide, and numbers of clients that it cannot hold."""
-    name, kind, active = algorithm.name, f'"{reduction.name}"', reduction.server == "active"
-    if isinstance(algorithm, Splits) and algorithm.wants_rows:
-        return "reduction", f'{name} compares single updates, which {kind} hides: use "gcfl-plus" or "exact"'
-    if isinstance(algorithm, Splits) and active:
-        text = f"{name} sums the same updates again with other weights, when the server says so"
-        return "reduction.server", f'{text}: use "semi-honest"'
+def _unmasked(reduction: SecureOptions) -> tuple[str, str] | None:
+    """Refuse numbers of clients that a secure sum cannot hold."""
     if isinstance(reduction, LightSecAggOptions) and reduction.colluders >= reduction.threshold:
         text = "it must be below the threshold: clients that do not collude lift the masks"
         return "reduction.colluders", text
-    if active and reduction.threshold <= 2 / 3:
+    if reduction.server == "active" and reduction.threshold <= 2 / 3:
         text = "an active server could show two lists of survivors: it must be above 2/3, such as 0.7"
         return "reduction.threshold", text
     if find_spec("cryptography") is None:
-        return "reduction", f"{kind} needs the extra secure: pip install 'fedmpi[secure]'"
+        return "reduction", f"\"{reduction.name}\" needs the extra secure: pip install 'fedmpi[secure]'"
     return None
-
-
-def _unfit_for_dropouts(algorithm: Algorithm, case: Case) -> str:
-    """Return why clients cannot drop out of the case's rounds as it asks, or nothing."""
-    name, dropouts = algorithm.name, case.reduction.dropouts
-    late = [each.round for each in dropouts.schedule if each.round > case.rounds]
-    if late:
-        return f"round {late[0]} of the schedule is behind the last, {case.rounds}"
-    if not dropouts.steps:
-        return ""
-    if not algorithm.communicates:
-        return f"{name} sends no updates: remove it"
-    needs_all = algorithm.decides & {"weights", "means"} or overrides(type(algorithm), "tells")
-    by_rows = isinstance(algorithm, Splits) and algorithm.wants_rows
-    if needs_all or by_rows or isinstance(algorithm, RowAggregate):
-        return f"{name} needs something of every participant: remove it"
-    if "training" in dropouts.steps and (isinstance(algorithm, Splits) or "groups" in algorithm.decides):
-        return f'{name} groups clients by what they report after training: use "shares" or a later step'
-    return ""
 
 
 def _thin_ring(algorithm: Algorithm, case: Case, reduction: SecAggPlusOptions) -> str:

@@ -1,5 +1,7 @@
 """Median, trimmed mean and Krum on updates whose results are computed by hand."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,11 @@ from fedmpi.algorithms.krum import Krum, KrumOptions, scores
 from fedmpi.algorithms.median import Median
 from fedmpi.algorithms.trimmed_mean import TrimmedMean, TrimmedMeanOptions
 from fedmpi.errors import BadInput
+from fedmpi.exchange.answers import REQUESTS
+from fedmpi.runs import rounds as engine_rounds
+from fedmpi.runs.signals import StopRequest
+from fedmpi.store.schema import PHASES
+from tests.algorithms.programs import round_of
 
 
 def rows(*values):
@@ -14,11 +21,11 @@ def rows(*values):
 
 
 def aggregate(algorithm, table, trained=None):
-    algorithm.begin(table.shape[1] if trained is None else trained, len(table))
-    weights = np.arange(1, len(table) + 1)  # all clients count alike
-    found = algorithm.aggregate(table, weights)
-    assert found.dtype == np.float64
-    return found.tolist()
+    """Return what the model of all clients moves by; samples differ, and all count alike."""
+    found = round_of(algorithm, table, samples=range(1, len(table) + 1), trained=trained)
+    (step, count), *_ = found.decided.moves.values()
+    assert (step.dtype, count) == (np.float64, len(table))
+    return step.tolist()
 
 
 def median():
@@ -40,6 +47,21 @@ def test_the_median_of_one_client_is_its_update():
 def test_the_mean_of_two_floats_is_exact():
     # In single precision 1 + 2^-23 and 1 have no number between them.
     assert aggregate(median(), rows([1 + 2**-23], [1])) == [1 + 2**-24]
+
+
+def test_each_group_moves_by_the_aggregate_of_its_participants():
+    deltas = [[1], [10], None, [3], [30]]
+    found = round_of(median(), deltas, group=[0, 2, 0, 0, 2])
+    assert {group: (step.tolist(), count) for group, (step, count) in found.decided.moves.items()} == {
+        0: ([2.0], 2),
+        2: ([20.0], 2),
+    }
+    assert found.plan.marks.tolist() == [1, 0, 1, 0, 0]
+
+
+def test_updates_of_all_participants_travel_once():
+    (asked,) = round_of(median(), [[1], None, [3]]).asked
+    assert (REQUESTS[asked.request], asked.marks.tolist()) == ("rows", [1, 0, 1])
 
 
 def trimmed(beta):
@@ -112,3 +134,33 @@ def test_a_trimmed_mean_that_leaves_out_nobody_says_so():
     algorithm = TrimmedMean(TrimmedMeanOptions())
     assert algorithm.remark(9, False) == "beta = 0.1 of 9 participants leaves out nobody: this is the mean"
     assert algorithm.remark(10, False) == ""
+
+
+def test_the_models_of_all_clients_move_by_the_median(prepared, monkeypatch):
+    sent, train = {}, engine_rounds.training.train
+
+    def noted(*arguments):
+        found = train(*arguments)
+        sent.update(found.deltas)
+        return found
+
+    monkeypatch.setattr(engine_rounds.training, "train", noted)
+    rounds = prepared("algorithm=median")
+    before = rounds.exchange.models[0].astype(np.float64)
+    rounds.run(0, stop=StopRequest(), checkpoint=False)
+    expected = before + np.median([sent[number] for number in range(3)], axis=0)
+    for client in rounds.clients.values():
+        np.testing.assert_allclose(client.shared.pack(client.row), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_the_time_of_an_aggregate_is_the_servers(prepared, monkeypatch):
+    usual = Median.aggregate
+
+    def slow(self, rows, trained):
+        time.sleep(0.2)
+        return usual(self, rows, trained)
+
+    monkeypatch.setattr(Median, "aggregate", slow)
+    _, report = prepared("algorithm=median").run(0, stop=StopRequest(), checkpoint=False)
+    seconds = dict(zip(PHASES, report.measurements["phase_seconds"][0], strict=True))
+    assert seconds["server"] > 0.2 > seconds["communicate"]

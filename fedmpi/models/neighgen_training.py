@@ -1,4 +1,4 @@
-"""A client that trains a generator of missing neighbours on its part of a graph (`capabilities.Mends`)."""
+"""Training of NeighGen by a client on its part of a graph."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from fedmpi.case.optimizers import AdamOptions
-from fedmpi.client.optimizer import AdamState, adam_step
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.mended import Generated, Impaired, impaired
+from fedmpi.graphs.mended import Impaired, impaired
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.models import neighgen
 from fedmpi.models.flat import FlatModel
@@ -26,8 +24,12 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 
-class Mender:
-    """A client that trains a generator on its part.
+Adam = Callable[[int], Callable[[Tensor, Tensor], None]]
+"""Takes a number of parameters to what takes a step of them in place, by their gradient."""
+
+
+class NeighGenTraining:
+    """A client's generator in training.
 
     Parameters
     ----------
@@ -37,6 +39,7 @@ class Mender:
     classes : int
     seed, client : int
         Decide initialisation, hidden nodes, noise and dropout.
+    adam : Adam
     device : torch.device
 
     Attributes
@@ -52,6 +55,7 @@ class Mender:
         classes: int,
         seed: int,
         client: int,
+        adam: Adam,
         device: torch.device | str = "cpu",
     ) -> None:
         self._settings, self._graphs, self._seed, self._client = settings, graphs, seed, client
@@ -66,12 +70,12 @@ class Mender:
         self._network = NeighGen(settings, width, classes)
         self._model = FlatModel(self._network, device)
         self._model.initialise(seed, -(client + 1))  # a client's own model is of owner client + 1
-        self._optimizer = AdamOptions(lr=settings.lr, weight_decay=settings.weight_decay)
+        self._adam = adam
         self._scale = neighgen.feature_scale(settings, len(self._part.kept), width)
 
     def train_alone(self, proceed: Callable[[], None] = lambda: None) -> None:
         """Take the epochs in which all parts of the network train; `proceed` is called before each."""
-        adam = AdamState(self._model.length, self._features.device)
+        descend = self._adam(self._model.length)
         for epoch in range(self._settings.epochs):
             proceed()
             draws = Draws(self._seed, self._client, epoch)
@@ -81,7 +85,7 @@ class Mender:
             rows = self._network.neighbours(z, counts, draws, drop)
             loss = self._settings.number_weight * neighgen.number_loss(numbers, self._missing)
             own, pairs = self._own_loss(rows, counts, drop)
-            self._step(loss + own, self._model.parameters, self._model.gradient, adam)
+            self._step(loss + own, self._model.parameters, self._model.gradient, descend)
             self.flops += self._flops.epoch(*self._sizes(counts), pairs)
         self._freeze()
 
@@ -103,10 +107,12 @@ class Mender:
             loss = loss + settings.class_weight * cross_entropy(known, self._batch.labels)
         return loss, pairs
 
-    def _step(self, loss: Tensor, parameters: Tensor, gradient: Tensor, adam: AdamState) -> None:
+    def _step(
+        self, loss: Tensor, parameters: Tensor, gradient: Tensor, descend: Callable[[Tensor, Tensor], None]
+    ) -> None:
         self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
-        adam_step(self._optimizer, adam, parameters, gradient)
+        descend(parameters, gradient)
 
     def _sizes(self, counts: Tensor) -> tuple[int, int, int, int]:
         """Return nodes, edges, nodes that get neighbours, and these."""
@@ -123,7 +129,7 @@ class Mender:
         self.flops += self._flops.encoding(self._batch.topology.num_nodes, self._batch.topology.num_edges)
         start = next(slot.start for slot in self._model.slots if slot.name.startswith("features."))
         self._tail = slice(start, self._model.trained)
-        self._adam = AdamState(self._model.trained - start, self._features.device)
+        self._descend = self._adam(self._model.trained - start)
 
     @property
     def num_rows(self) -> int:
@@ -160,12 +166,12 @@ class Mender:
         theirs = torch.from_numpy(answers).clone().to(self._rows.device) * slope
         tail = self._tail
         loss = own + (self._rows * theirs).sum()
-        self._step(loss, self._model.parameters[tail], self._model.gradient[tail], self._adam)
+        self._step(loss, self._model.parameters[tail], self._model.gradient[tail], self._descend)
         self.flops += self._flops.exchange(*self._sizes(self._counts), pairs)
 
     @torch.no_grad()
-    def mend(self) -> Generated:
-        """Return the nodes that are added to the whole part."""
+    def missing(self) -> tuple[Ints, Floats]:
+        """Return the whole part's missing neighbours: the node of each, int64 [G], and features [G, d]."""
         whole = Batch.of(self._graphs, self._features.device)
         z, numbers = self._network.states(whole, self._features, no_dropout)
         counts = self._network.counts(numbers)
@@ -173,7 +179,7 @@ class Mender:
         rows = self._network.neighbours(z, counts, last, no_dropout)
         self.flops += self._flops.encoding(whole.topology.num_nodes, whole.topology.num_edges)
         self.flops += self._flops.features(int((counts > 0).sum()))
-        return Generated(torch.repeat_interleave(counts).cpu().numpy(), rows.cpu().numpy())
+        return torch.repeat_interleave(counts).cpu().numpy(), rows.cpu().numpy()
 
 
 def _hidden(settings: Generator, graphs: GraphSet, stream: int) -> Ints:

@@ -1,0 +1,38 @@
+"""Base of robust means: the server takes something else than the mean of the updates of each group."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.algorithms.base import Algorithm, Floats
+from fedmpi.algorithms.program import Ask, Conversation, Decision, Server
+
+
+class Robust(Algorithm):
+    """Groups whose models move by an aggregate of their participants' updates; all count alike."""
+
+    decides: ClassVar[frozenset[Decision]] = frozenset({"moves"})
+    asks: ClassVar[frozenset[Ask]] = frozenset({"rows"})
+
+    def decide(self, server: Server) -> Conversation:
+        """Move each group by its aggregate."""
+        rows = yield server.rows(server.participants)
+        for members in server.groups():
+            mine = rows[np.searchsorted(server.participants, members)]
+            server.move(members, self.aggregate(mine, server.trained))
+
+    @abstractmethod
+    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+        """Return what a group's model moves by, float64 [shared].
+
+        Parameters
+        ----------
+        rows : float32 [k, shared]
+            Updates of the group's participants, ascending by client.
+        trained : int
+            Parameters among the elements, which come first.
+        """

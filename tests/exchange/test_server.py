@@ -1,0 +1,167 @@
+"""What a server's program may decide and ask for, and the line that a mistake in it ends with."""
+
+import numpy as np
+import pytest
+
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.errors import RankFailed
+from fedmpi.programs.hooks import Hooks
+from fedmpi.programs.position import Position
+from tests.algorithms.programs import round_of
+
+DELTAS = [[1.0, 9.0], [3.0, 9.0], [5.0, 9.0], None, [7.0, 9.0], None]
+"""Of groups 0, 0, 0, 1, 2 and 2; the client of group 1, and the last, sat out."""
+
+
+def deciding(decide, decides=(), asks=(), group=(0, 0, 0, 1, 2, 2), **settings):
+    """Run a server's program of these clients."""
+    methods = {"decide": decide, "decides": frozenset(decides), "asks": frozenset(asks)}
+    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
+    odd.name = "odd"
+    return round_of(Hooks(odd, 6, Position()), DELTAS, group=group, **settings)
+
+
+def asking(verb, *given):
+    """Return a program that asks for this."""
+
+    def decide(self, server):
+        yield getattr(server, verb)(*given)
+
+    return decide
+
+
+def calling(verb, *given):
+    """Return a program that decides this."""
+    return lambda self, server: getattr(server, verb)(*given)
+
+
+def idle(self, server):
+    """Decide nothing."""
+
+
+STEP = np.zeros(2)
+ALL = ("splits", "moves")
+
+
+@pytest.mark.parametrize(
+    ("program", "decides", "asks", "words"),
+    [
+        (asking("rows", [0]), (), {"means"}, 'asked for rows: `asks` must have "rows"'),
+        (asking("means", [0]), (), {"rows"}, 'asked for means: `asks` must have "means"'),
+        (asking("rows", [0, 3]), (), {"rows"}, "client 3: it took no part"),
+        (asking("rows", [0, 6]), (), {"rows"}, "client 6: it took no part"),
+        (asking("means", [0, 1]), (), {"means"}, "group 1: no client of it took part"),
+        (calling("split", [[0, 1, 2]]), {"moves"}, (), 'decided splits: `decides` must have "splits"'),
+        (calling("split", [[0, 1], [1, 2]]), ALL, (), "not every participant of one group is exactly once"),
+        (calling("split", [[0, 1, 2], []]), ALL, (), "not every participant of one group is exactly once"),
+        (calling("split", [[0, 1, 2], [4]]), ALL, (), "not every participant of one group is exactly once"),
+        (calling("split", [[4], [5]]), ALL, (), "not every participant of one group is exactly once"),
+        (calling("move", [0, 1, 2], STEP), {"splits"}, (), 'decided moves: `decides` must have "moves"'),
+        (calling("move", [0, 1], STEP), ALL, (), "gave clients [0, 1]: they must be one of server.groups()"),
+        (calling("move", [4, 5], STEP), ALL, (), "gave clients [4, 5]: they must be one of server.groups()"),
+        (calling("move", [4], STEP[:1]), ALL, (), "float64 [1]: it must be float64 [2]"),
+        (calling("move", [4], STEP.astype("f4")), ALL, (), "float32 [2]: it must be float64 [2]"),
+        (
+            calling("move", [4], STEP),
+            ALL,
+            (),
+            "moved no model of the group of client 0: call server.move for",
+        ),
+        (idle, {"moves"}, (), "moved no model of the group of client 0: call server.move for"),
+        (idle, {"weights"}, (), "weighed nobody of the group of client 0: call server.weigh"),
+        (idle, {"mixes"}, (), "mixed nothing: call server.mix"),
+        (calling("mix", np.eye(4)), {"moves"}, (), 'decided mixes: `decides` must have "mixes"'),
+        (calling("mix", np.eye(6)), {"mixes"}, (), "float64 [6, 6]: it must be float64 [4, 4]"),
+        (calling("regroup", [0] * 6), {"splits"}, (), 'decided groups: `decides` must have "groups"'),
+    ],
+)
+def test_each_mistake_of_a_servers_program_is_one_line_that_names_it(program, decides, asks, words):
+    with pytest.raises(RankFailed) as failed:
+        deciding(program, decides, asks)
+    assert str(failed.value).startswith(f"algorithm odd: hook decide in {__file__}")
+    assert words in str(failed.value) and "\n" not in str(failed.value)
+
+
+def test_the_first_part_keeps_the_number_and_the_clients_that_sat_out():
+    def decide(self, server):
+        server.split([[2], [0], [1]])
+        server.split([[4]])
+
+    assert deciding(decide, {"splits"}).groups == [3, 4, 0, 1, 2, 2]
+
+
+def test_a_new_part_has_a_number_below_that_of_clients():
+    def decide(self, server):
+        server.split([[0, 1], [2]])
+
+    found = deciding(decide, {"splits"}, group=[0, 0, 0, 5, 5, 5]).groups
+    assert found[:2] == [0, 0] and found[2] not in (0, 5) and found[2] < 6
+
+
+def test_each_part_of_a_split_may_be_moved():
+    def decide(self, server):
+        server.split([[0, 2], [1]])
+        for number, members in enumerate(server.groups()):
+            server.move(members, np.full(2, float(number)))
+
+    found = deciding(decide, {"splits", "moves"}).decided
+    assert {group: (step.tolist(), count) for group, (step, count) in found.moves.items()} == {
+        0: ([0.0, 0.0], 2),
+        2: ([1.0, 1.0], 1),
+        3: ([2.0, 2.0], 1),
+    }
+
+
+def test_a_program_that_uses_one_vector_for_all_groups_moves_each_by_its_own():
+    def decide(self, server):
+        step = np.zeros(2)
+        for members in server.groups():
+            server.move(members, step)
+            step += 1
+
+    found = deciding(decide, {"moves"}).decided
+    assert {group: step.tolist() for group, (step, _) in found.moves.items()} == {0: [0, 0], 2: [1, 1]}
+
+
+def test_a_program_sees_the_parameters_and_the_domains():
+    seen = []
+
+    def decide(self, server):
+        seen.append((server.trained, server.domains))
+
+    deciding(decide, trained=1, domains=tuple("aabbcc"))
+    assert seen == [(1, tuple("aabbcc"))]
+
+
+def test_rows_are_of_all_elements_or_of_the_parameters():
+    got = []
+
+    def decide(self, server):
+        got.append((yield server.rows([4, 0])).tolist())
+        got.append((yield server.rows([4, 0], parameters=True)).tolist())
+
+    deciding(decide, asks={"rows"}, trained=1)
+    assert got == [[[1.0, 9.0], [7.0, 9.0]], [[1.0], [7.0]]]
+
+
+def test_means_count_all_alike_or_by_training_examples():
+    got = []
+
+    def decide(self, server):
+        for weighted in (False, True):
+            found = yield server.means([0], weighted=weighted)
+            got.append({group: mean.tolist() for group, mean in found.items()})
+
+    deciding(decide, asks={"means"}, trained=1, samples=[6, 1, 1, 1, 1, 1])
+    assert got == [{0: [3.0]}, {0: [1.75]}]
+
+
+def test_mixing_returns_the_shares_of_each_row():
+    got = []
+
+    def decide(self, server):
+        got.append(server.mix(np.array([[3.0, 1, 0, 0], [0, 2, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1]])))
+
+    decided = deciding(decide, {"mixes"}).decided
+    assert got[0].tolist() == [[0.75, 0.25, 0, 0], [0, 1, 0, 0], [0, 0.5, 0.5, 0], [0.25] * 4]
+    assert np.array_equal(decided.mixed, got[0])
