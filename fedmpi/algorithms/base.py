@@ -76,7 +76,7 @@ class Algorithm:
     reads_embeddings: ClassVar[bool] = False
     """True: its programs use embeddings of graphs."""
     reads_outputs: ClassVar[bool] = False
-    """True: its programs use what models say of graphs, or losses of that."""
+    """True: its programs use outputs of models for graphs, or losses of them."""
 
     central: ClassVar[bool] = False
     """True: `update` uses `server`, and so runs on rank 0 for every group."""

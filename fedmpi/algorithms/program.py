@@ -66,7 +66,7 @@ class Message:
     ----------
     shape : tuple of int, "shared", "clients" or "public"
         "shared" stands for the elements of a shared vector, "clients" for the number of clients, "public" for
-        that of the graphs that all have.
+        the number of public graphs.
     dtype : str
         Of NumPy, with its size: "f4", "i4", "u1", ...
     """
@@ -279,7 +279,7 @@ class Client(Protocol):
         """Return the graphs that all clients have, by the case's option `public`; it has no labels."""
 
     def outputs(self, batch: Batch, at: Any = None) -> Any:
-        """Return what a model says of a batch, without dropout, float32 [B, C]; for `reads_outputs`."""
+        """Return a model's outputs for a batch, without dropout, float32 [B, C]; for `reads_outputs`."""
 
     def gradient(
         self,
@@ -302,7 +302,7 @@ class Client(Protocol):
             model's, which may be changed in place until the next pass; its norm is recorded.
         loss : callable, optional
             Takes the outputs [B, C] to a scalar in place of the task's loss, for `reads_outputs`; its pass is
-            not reported.
+            reported, with the task's loss, only where `reported` says so.
         """
 
     def loss(self) -> float:
@@ -496,7 +496,7 @@ class Server(Protocol):
     def groups(self) -> list[Ints]:
         """Return the participants of each group, int64 [m] each, ascending."""
 
-    def means(self, groups: Sequence[int] | Ints, *, weighted: bool = False) -> Request:
+    def means(self, groups: Sequence[int] | Ints, *, weighted: bool = True) -> Request:
         """Ask for the mean updates of groups: ``found = yield server.means(groups)``.
 
         The answer is a dict of group to float64 [trained]; a group of which no update arrived is not in it.

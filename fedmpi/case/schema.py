@@ -100,7 +100,7 @@ class Case(Options):
     """Whether rank 0 records values of single clients, or only sums over clients, as a secure reduction."""
     public: float = Field(0.0, ge=0, lt=1)
     """Share of each client's training graphs that it gives to all: no client trains on their labels, and an
-    algorithm may exchange what models say of them."""
+    algorithm may exchange the models' outputs for them."""
     participation: float = Field(1.0, gt=0, le=1)
     """Share of the clients that train in a round."""
     local_epochs: int = Field(1, ge=1, le=10_000)

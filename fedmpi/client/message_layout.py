@@ -22,7 +22,7 @@ class MessageLayout:
     ----------
     messages : mapping of str to Message
     shared, clients, public : int
-        Elements of a shared vector, number of clients, and of the graphs that all have.
+        Elements of a shared vector, number of clients, and of public graphs.
     """
 
     messages: Mapping[str, Message]

@@ -237,17 +237,13 @@ class Trainee:
     ) -> Tensor:
         """See `program.Client`."""
         gradient = self._client.model.gradient
-        if not batch.labelled and loss is None:
+        if not batch.labelled and (loss is None or reported):
             raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
-        if loss is not None:
-            with self._at(at):
-                self._pass(batch, self.work, loss=loss)
-                return gradient.clone()
         if at is None or at is self.model:
-            self._pass(batch, self.done)
+            self._pass(batch, self.done if reported or loss is None else self.work, loss=loss)
             return gradient
         with self._loaded(at, keeps_gradient=not reported):
-            self._pass(batch, self.done if reported else self.work)
+            self._pass(batch, self.done if reported else self.work, loss=loss)
             return gradient if reported else gradient.clone()
 
     def loss(self) -> float:

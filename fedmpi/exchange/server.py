@@ -108,7 +108,7 @@ class Deciding:
         of = self.group[self.participants]
         return [self.participants[of == number] for number in np.unique(of)]
 
-    def means(self, groups: Any, *, weighted: bool = False) -> Request:
+    def means(self, groups: Any, *, weighted: bool = True) -> Request:
         """See `program.Server`."""
         self._may_ask("means")
         known = self.group[self.participants]

@@ -115,27 +115,30 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
 
 
 def with_public(partition: Partition, share: float, seed: int) -> Partition:
-    """Return the partition with a share of each client's training graphs public; it keeps one at least.
+    """Return the partition with a share of each client's training graphs public, which no client keeps.
 
     Raises
     ------
     BadInput
-        Clients of several datasets, or parts of one graph; no client has a graph to give.
+        Clients of several datasets, or parts of one graph; a client has no graph left, or none gives one.
     """
-    clients, given = [], []
+    given = []
     for number, client in enumerate(partition.clients):
         if client.nodes is not None or client.dataset or partition.population is not None:
             raise BadInput("public: it is for clients that stay, with graphs of one dataset: leave it out")
         order = permutation(key(seed, Purpose.PUBLIC, number), len(client.train))
-        count = min(int(share * len(client.train) + 0.5), len(client.train) - 1)
-        given.append(client.train[order[:count]])
-        clients.append(replace(client, train=client.train[np.sort(order[count:])]))
+        given.append(client.train[order[: int(share * len(client.train) + 0.5)]])
     public = np.unique(np.concatenate(given))
     if not len(public):
         raise BadInput(
             f"public = {share}: no client has so many graphs that it gives one: take a larger share"
         )
-    return replace(partition, clients=tuple(clients), public=public)
+    left = [client.train[~np.isin(client.train, public)] for client in partition.clients]
+    if empty := [each.name for each, train in zip(partition.clients, left, strict=True) if not len(train)]:
+        raise BadInput(f"public = {share}: {empty[0]} has no training graph left: take a smaller share")
+    own = zip(partition.clients, left, strict=True)
+    clients = tuple(replace(client, train=train) for client, train in own)
+    return replace(partition, clients=clients, public=public)
 
 
 def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
@@ -254,7 +257,8 @@ def pooled(partition: Partition) -> Partition:
     kept = all(client.stratified for client in held)
     parts = [client.nodes for client in held if client.nodes is not None]
     nodes = np.unique(np.concatenate(parts)) if parts else None
-    return Partition((ClientSplit("centre", held[0].dataset, train, val, test, kept, nodes),))
+    centre = ClientSplit("centre", held[0].dataset, train, val, test, kept, nodes)
+    return replace(partition, clients=(centre,))
 
 
 def per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:

@@ -57,6 +57,10 @@ def _refuse_wrong_declarations(algorithm: type[Algorithm], place: str) -> None:
             raise BadInput(f"{place}: {name} = {declared!r}: it must be a set of {', '.join(known)}")
         if declared and not overrides(algorithm, "decide"):
             raise BadInput(f"{place}: {name} = {set(declared)}: define the hook decide")
+        if declared and not algorithm.communicates:
+            raise BadInput(
+                f"{place}: {name} = {set(declared)}: nothing is averaged, as communicates = False says"
+            )
     decides = algorithm.decides
     if len(several := sorted(decides & _SETTING_GROUPS)) > 1:
         raise BadInput(f"{place}: decides = {', '.join(several)}: each sets the groups, so keep one of them")

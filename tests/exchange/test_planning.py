@@ -66,7 +66,7 @@ def test_each_request_has_a_plan_and_the_last_plan_has_none():
 
     found = deciding(decide)
     assert [(REQUESTS[each.request], each.marks.tolist()) for each in found.asked] == [
-        ("means", [1, 0, 1]),
+        ("weighted means", [1, 0, 1]),
         ("rows", [0, 0, 1]),
     ]
     assert (found.plan.request, found.plan.marks.tolist()) == (0, [0, 0, 0])

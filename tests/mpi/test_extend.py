@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 
 from fedmpi.store.reader import load_run
+from tests.mpi.examples import EXAMPLES
 from tests.mpi.launcher import ROOT, find
 
-EXAMPLE = re.compile(
-    r"`(\w+\.py)`:\n\n```python\n(.*?)```\n\n```bash\nmpiexec -n 2 fedmpi (.*?)\n```", re.DOTALL
-)
 README = (ROOT / "README.md").read_text()
-PAGE = (ROOT / "docs" / "extend.md").read_text()
-EXAMPLES = {file: (text, command.split()) for file, text, command in EXAMPLE.findall(PAGE)}
 
 
 def test_the_page_has_an_example_of_each_kind():
@@ -29,9 +25,10 @@ def test_the_page_has_an_example_of_each_kind():
         "sam.py",
         "careful.py",
         "partial.py",
-        "fomo.py",
+        "nearest.py",
         "roots.py",
-        "byloss.py",
+        "fomo.py",
+        "distil.py",
     ]
 
 

@@ -15,7 +15,7 @@ from fedmpi.partition.options import (
     Iid,
     PerDataset,
 )
-from fedmpi.partition.partition import make
+from fedmpi.partition.partition import make, with_public
 from fedmpi.partition.table import describe
 
 GOLDEN = {
@@ -154,3 +154,16 @@ def test_name_chooses_the_kind():
     chosen = PARTITIONS["per-dataset"].model_validate({"name": "per-dataset", "tiny": True})
     assert chosen == PerDataset(tiny=True)
     assert chosen.seed == 123
+
+
+def test_a_share_of_each_clients_training_graphs_is_public(labelled):
+    raw = labelled([60, 40])
+    whole = make(Iid(clients=3), [raw])
+    given = with_public(whole, 0.25, seed=1)
+    for before, after in zip(whole.clients, given.clients, strict=True):
+        gone = np.setdiff1d(before.train, after.train)
+        assert len(gone) == int(0.25 * len(before.train) + 0.5) and np.isin(gone, given.public).all()
+        assert np.array_equal(before.held_out, after.held_out)
+    assert np.array_equal(given.public, with_public(whole, 0.25, seed=1).public)
+    with pytest.raises(BadInput, match=r"public = 0.001: no client has so many graphs that it gives one"):
+        with_public(whole, 0.001, seed=1)

@@ -18,7 +18,6 @@ from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.store.schema import Field
 
-
 ASKED = Request("rows", np.arange(2))
 
 

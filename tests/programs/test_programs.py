@@ -153,6 +153,53 @@ def test_a_mistake_is_one_line(run, tmp_path, body, words):
     assert words.format(file=file) in line
 
 
+READS = "reads_outputs = True\n\n    "
+
+ONE = ("dataset.synthetic.domains=1", "partition=iid", "partition.clients=3")
+
+
+@pytest.mark.parametrize(
+    ("body", "settings", "words"),
+    [
+        ("def train(self, client): client.public()", (), "set reads_outputs, and the case's option `public`"),
+        (
+            "def train(self, client): client.gradient(client.public())",
+            ("public=0.2",),
+            "took a gradient of the public graphs, whose labels no client has: give it a loss",
+        ),
+        (
+            "def train(self, client): client.public().labels",
+            ("public=0.2",),
+            "used labels of the public graphs, which no client has",
+        ),
+        (
+            "def train(self, client): client.gradient(client.public(), loss=lambda found: found)",
+            ("public=0.2",),
+            "it must be a scalar of torch.float32",
+        ),
+    ],
+)
+def test_a_mistake_with_public_graphs_is_one_line(run, body, settings, words):
+    done, _ = run(READS + body, *ONE, *settings)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("fedmpi: ")]
+    assert done.returncode == 2 and words in line
+
+
+def test_public_graphs_are_on_no_client_and_in_the_record(run):
+    (_, whole), (_, given) = (run("pass", *ONE, *settings) for settings in ((), ("public=0.2",)))
+    public, mine = given.partition["public_index"], given.partition["train_index"]
+    assert len(public) > 0 and not set(public.tolist()) & set(mine.tolist())
+    assert sorted([*public.tolist(), *mine.tolist()]) == sorted(whole.partition["train_index"].tolist())
+    for part in ("val_index", "test_index"):
+        assert np.array_equal(given.partition[part], whole.partition[part])
+
+
+def test_public_graphs_are_of_one_dataset(run):
+    done, _ = run("pass", "public=0.2")
+    assert done.returncode == 2
+    assert "public: it is for clients that stay, with graphs of one dataset: leave it out" in done.stderr
+
+
 def test_a_mistake_of_the_servers_program_is_one_line_in_its_round(run, tmp_path):
     done, _ = run("def decide(self, server):\n        yield server.rows([0])")
     assert done.returncode == 1
