@@ -29,7 +29,7 @@ from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
-from fedmpi.models.options import FedStarOptions, GcnOptions, GinOptions, SgcOptions, Shape
+from fedmpi.models.options import GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled, with_public
 from fedmpi.tasks.base import Task
@@ -154,9 +154,10 @@ def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
 def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     """Return graphs with their features and the structure encodings that the model reads."""
     built = _built(case, raw, graphs)
-    if not isinstance(case.model, FedStarOptions):
+    columns = case.model.structure_columns
+    if columns is None:
         return built
-    return replace(built, structure=structure_encoding(built.topology, case.model.walks, case.model.degrees))
+    return replace(built, structure=structure_encoding(built.topology, *columns))
 
 
 def task_of_case(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:

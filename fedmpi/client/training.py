@@ -34,7 +34,7 @@ TRAINING = (
 )
 """Columns of a client's training report, before the algorithm's own numbers."""
 
-FIGURES = 3
+COUNTS = 3
 """Examples seen, sum of their losses in `LOSS_UNIT`, right predictions."""
 
 LOSS_UNIT = 2.0**-20
@@ -57,15 +57,15 @@ class Trained:
     reports : uint8 [hosted clients * report size]
         The clients' reports for the algorithm; 0 for clients that did not train.
     executed_flops : int
-    figures : dict of client to list of float
-        What is summed over clients where no single value is recorded: see `FIGURES`.
+    counts : dict of client to list of float
+        What is summed over clients where no single value is recorded: see `COUNTS`.
     """
 
     deltas: dict[int, Delta]
     rows: npt.NDArray[np.float64]
     reports: npt.NDArray[np.uint8]
     executed_flops: int
-    figures: dict[int, list[float]]
+    counts: dict[int, list[float]]
 
 
 def columns_of(algorithm: Hooks) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def train(
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)
     reports = np.zeros((len(states.clients), states.messages.nbytes), np.uint8)
-    deltas, figures, executed = {}, {}, 0
+    deltas, counts, executed = {}, {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
     for pending in _started(case, algorithm, states, round, chosen):
@@ -129,10 +129,10 @@ def train(
                 rows[place, [name != "finite" for name in TRAINING]] = np.nan
                 if not losses < MOST:  # no sum can hold it: the run has diverged
                     rows[place, TRAINING.index("finite")] = losses = 0.0
-                figures[number] = [done.samples, losses, done.accuracy * done.samples]
+                counts[number] = [done.samples, losses, done.accuracy * done.samples]
             reports[place] = done.report
             executed += done.executed_flops
-    return Trained(deltas, rows, reports.reshape(-1), executed, figures)
+    return Trained(deltas, rows, reports.reshape(-1), executed, counts)
 
 
 def _started(

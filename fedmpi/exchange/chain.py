@@ -18,11 +18,11 @@ from fedmpi.exchange.aggregation import Aggregation, Plain
 from fedmpi.exchange.answers import Answers
 from fedmpi.exchange.attacks import Attackers
 from fedmpi.exchange.buffers import Buffers
-from fedmpi.exchange.figures import Figures
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.privacy import Clipping, NoiseOfMeans
+from fedmpi.exchange.totals import Totals
 from fedmpi.exchange.updates import Updates
 from fedmpi.programs.hooks import Hooks
 
@@ -113,11 +113,11 @@ class Chain:
         collectives = self._world.collectives
         return Answers(collectives, states.hosts, means, states.trained, states.size, samples)
 
-    def figures(self, width: int) -> Figures | None:
-        """Return what sums so many figures of each client, where no single client's are recorded."""
+    def totals(self, width: int) -> Totals | None:
+        """Return what sums so many counts of each client, where no single client's are recorded."""
         if self._case.record == "full":
             return None
-        return Figures(partial(self._sums, buffers=Buffers()), len(self._states.hosts), width)
+        return Totals(partial(self._sums, buffers=Buffers()), len(self._states.hosts), width)
 
     def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
         """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""

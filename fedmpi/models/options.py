@@ -46,6 +46,11 @@ class ModelOptions(Options):
     """Class of the FLOPs, likewise, for `flops`."""
 
     @property
+    def structure_columns(self) -> tuple[int, int] | None:
+        """Columns of the structure encoding that it reads: return probabilities of random walks, degrees."""
+        return None
+
+    @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model; all can be run client by client by torch."""
         return frozenset({"compiled", "csr"} if self.compiled else {"csr"})
@@ -137,6 +142,11 @@ class FedStarOptions(NetworkOptions):
     """Columns of the structure encoding that are random-walk return probabilities."""
     degrees: int = Field(16, ge=1, le=1024)
     """Columns of the structure encoding that are the node's degree, one-hot."""
+
+    @property
+    def structure_columns(self) -> tuple[int, int]:
+        """See `ModelOptions`."""
+        return self.walks, self.degrees
 
     @property
     def encoding(self) -> int:

@@ -12,9 +12,9 @@ from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.client.training import LOSS_UNIT, MOST
 from fedmpi.comm.world import World
-from fedmpi.exchange.figures import Figures
 from fedmpi.exchange.messages import EVALUATION, ClientTable, Gathered
 from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.totals import Totals
 from fedmpi.kernels.vectors import digest
 from fedmpi.models.outcome import Evaluation
 
@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 _EVALUATED, _DIGEST = EVALUATION.index("evaluated"), EVALUATION.index("digest_high")
 
-FIGURES = 6
+COUNTS = 6
 """Validation and test examples, sums of their losses in `LOSS_UNIT`, right predictions of both."""
 
 
@@ -36,14 +36,14 @@ class Evaluator:
     lost : int
         Client whose scores were not finite in the last round, else -1; rank 0 only.
     totals : list of int or None
-        The last round's `FIGURES`, summed over the clients that were evaluated; rank 0 only.
+        The last round's `COUNTS`, summed over the clients that were evaluated; rank 0 only.
 
     Parameters
     ----------
     case, world, federation, states, meter
         Of the run.
-    figures : Figures or None
-        Adds figures of clients where no single value is recorded.
+    counts : Totals or None
+        Adds counts of clients where no single value is recorded.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Evaluator:
         federation: Federation,
         states: States,
         meter: Meter,
-        figures: Figures | None,
+        counts: Totals | None,
     ) -> None:
         self._case, self._world, self._states, self._meter = case, world, states, meter
         self.task = federation.task
@@ -63,15 +63,15 @@ class Evaluator:
         self._table = ClientTable(
             world.collectives, states.hosts, EVALUATION, header=meter.width, flags=self.task.lengths
         )
-        self._figures = figures
+        self._counts = counts
         self.totals: list[int] | None = None
         self.lost = -1
 
     def run(self, round: int, participants: Ints) -> Gathered | None:
         """Score the new models; return every client's scores and every rank's meter on rank 0."""
         rows, single, outcomes = self._score(round, participants)
-        if self._figures is not None:
-            self._sum(round, participants, rows, outcomes, self._figures)
+        if self._counts is not None:
+            self._sum(round, participants, rows, outcomes, self._counts)
         self._world.collectives.count("Gatherv", self._table.nbytes(self._world.rank))
         header = np.zeros(self._meter.width) if self._world.is_root else self._meter.snapshot()
         with self._meter.phase("wait"):
@@ -120,7 +120,7 @@ class Evaluator:
         participants: Ints,
         rows: npt.NDArray[np.float64],
         outcomes: Mapping[int, Evaluation],
-        figures: Figures,
+        counts: Totals,
     ) -> None:
         """Sum the hosted clients' scores with the others', and take them out of the rows that travel.
 
@@ -134,7 +134,7 @@ class Evaluator:
             Changed in place.
         outcomes : mapping of int to Evaluation
             Of the hosted clients that were scored.
-        figures : Figures
+        counts : Totals
         """
         found = {}
         for row, number in zip(rows, self._states.clients, strict=True):
@@ -150,7 +150,7 @@ class Evaluator:
             everybody = self._case.evaluation.clients == "all"
             clients = np.arange(len(self._held_out)) if everybody else participants
             with self._meter.phase("communicate"):
-                self.totals = figures.sums(clients, found)
+                self.totals = counts.sums(clients, found)
 
     def _first_lost(self, closing: Gathered) -> int:
         """Return the first client that was scored and has no finite loss, or vector; -1 if there is none.

@@ -86,10 +86,10 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
     _refuse_fields(federation.task)
     Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
     if case.record == "protocol":
-        from fedmpi.exchange.figures import MOST_CLIENTS  # imports MPI
+        from fedmpi.exchange.totals import MOST_CLIENTS  # imports MPI
 
         if federation.num_clients > MOST_CLIENTS:
-            raise BadInput(f'record = "protocol": figures are summed over at most {MOST_CLIENTS} clients')
+            raise BadInput(f'record = "protocol": counts are summed over at most {MOST_CLIENTS} clients')
     if case.plugin:
         _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients
@@ -245,7 +245,7 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
     module = network_of(case.objective, case.model, shapes[0])
     if not hooks.reads_share and len(first) == len(_floats(module)):
         raise BadInput(
-            f"algorithm {hooks.name}: every layer of model {case.model.name} is shared, as in FedAvg: choose "
+            f"algorithm {hooks.name}: every layer of model {case.model.name} is shared: choose "
             "a model with layers that it keeps on the clients (docs/algorithms.md)"
         )
     for name, shape in zip(names, shapes, strict=True):

@@ -54,7 +54,7 @@ class Found:
     steps : int64 [clients] or None
         Step before which each client dropped out, where any may.
     totals : sequence of int or None
-        Sums over participants, where no single client's figures are recorded.
+        Sums over participants, where no single client's counts are recorded.
     sampled : int64 [places] or None
         Clients of a population in this round.
     recorded : dict of str to array

@@ -91,8 +91,8 @@ class Rounds:
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
         )
-        self._figures = self._chain.figures(training.FIGURES)
-        scored = self._chain.figures(evaluation.FIGURES)
+        self._counts = self._chain.totals(training.COUNTS)
+        scored = self._chain.totals(evaluation.COUNTS)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
         self._reporter = Reporter(case, algorithm, states, self._evaluator, self._chain, self.meter)
         self._totals: list[int] | None = None
@@ -188,9 +188,9 @@ class Rounds:
         self._average(plan, participants, trained.deltas)
         self._tell()
         notes = self._lost_sums(plan, participants)
-        if self._figures is not None:
+        if self._counts is not None:
             with self.meter.phase("communicate"):
-                self._totals = self._figures.sums(participants, trained.figures)
+                self._totals = self._counts.sums(participants, trained.counts)
         closing = self._evaluator.run(round, working)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)

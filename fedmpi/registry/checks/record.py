@@ -21,9 +21,9 @@ def _unrecordable(case: Case) -> str:
     if not case.reduction.secret:
         return f'"protocol" is for secure sums, "{case.reduction.name}" hides nothing: use "full"'
     if isinstance(case.privacy, Private):
-        return f'"{case.privacy.name}" privacy does not count sums of figures, without noise: use "full"'
+        return f'"{case.privacy.name}" privacy does not count sums of counts, without noise: use "full"'
     if case.reduction.dropouts.steps:
-        return 'figures are summed over all participants, none may drop out: use "full"'
+        return 'counts are summed over all participants, none may drop out: use "full"'
     task = task_named(case.task, case.dataset.name)
     if not case.objective.supervised or not (
         classifies(case.task, case.dataset.name) or (task is not None and ACCURACY in task.metrics)

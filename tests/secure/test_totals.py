@@ -9,9 +9,9 @@ import pytest
 from fedmpi.analysis import figures as pictures
 from fedmpi.comm.world import World
 from fedmpi.errors import BadInput
-from fedmpi.exchange.figures import MOST_CLIENTS, Figures
 from fedmpi.exchange.key_ring import KeyRing
 from fedmpi.exchange.masked import Masked
+from fedmpi.exchange.totals import MOST_CLIENTS, Totals
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.store.reader import load_run
 from tests.secure.sums import meter_of
@@ -39,7 +39,7 @@ def figures(num_clients, kind, width):
         protocol = SecAgg(size, 0.5, 4) if kind == "secagg+" else LightSecAgg(size, 0.7, 0.5)
         return Masked(collectives, hosts, protocol, clip, size, keys, meter_of(collectives), announces=False)
 
-    return Figures(sums, num_clients, width)
+    return Totals(sums, num_clients, width)
 
 
 @pytest.mark.parametrize("kind", ["secagg+", "lightsecagg"])
@@ -65,7 +65,7 @@ def test_the_smallest_digits_are_bits_and_their_sums_exact():
     from fedmpi.comm.reductions import Fixed32
 
     values = {n: [2**60 - 1 - n] for n in range(MOST_CLIENTS)}
-    found = Figures(Fixed, MOST_CLIENTS, 1).sums(np.arange(MOST_CLIENTS), values)
+    found = Totals(Fixed, MOST_CLIENTS, 1).sums(np.arange(MOST_CLIENTS), values)
     assert found == [sum(value for (value,) in values.values())]
 
 

@@ -1,6 +1,6 @@
 """Sums over clients of what a round is measured by, by secure aggregation: hits, counts and losses.
 
-A figure is a whole number from 0, below 2^60, cut into digits that the sums of "fixed32" hold exactly.
+A count is a whole number from 0, below 2^60, cut into digits that the sums of "fixed32" hold exactly.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Ints = npt.NDArray[np.int64]
 _BITS = MOST.bit_length() - 1
 
 MOST_CLIENTS = 2**13
-"""Clients whose figures can be summed: a digit has one bit then."""
+"""Clients whose counts can be summed: a digit has one bit then."""
 
 
-class Figures:
-    """Adds figures of clients; rank 0 learns the sums.
+class Totals:
+    """Adds counts of clients; rank 0 learns the sums.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Figures:
     num_clients : int
         At most `MOST_CLIENTS`.
     width : int
-        Figures of a client.
+        Counts of a client.
     """
 
     def __init__(self, sums: Callable[[int, float], Aggregation], num_clients: int, width: int) -> None:
@@ -43,8 +43,8 @@ class Figures:
         self._num_clients, self._width = num_clients, width
         self._aggregation = sums(width * self._digits, 2.0**self._bits)
 
-    def sums(self, clients: Ints, figures: Mapping[int, Sequence[float]]) -> list[int] | None:
-        """Return the sums of the figures over some clients, on rank 0 (a collective call).
+    def sums(self, clients: Ints, counts: Mapping[int, Sequence[float]]) -> list[int] | None:
+        """Return the sums of the counts over some clients, on rank 0 (a collective call).
 
         None on other ranks, and where too few clients take part for a sum to hide one.
 
@@ -52,14 +52,14 @@ class Figures:
         ----------
         clients : int64 [k]
             Who takes part; the same on every rank.
-        figures : mapping of int to sequence of float
+        counts : mapping of int to sequence of float
             Of those that this rank hosts, rounded here; one that is not finite counts as 0.
         """
         if len(clients) < 2:
             return None
         together = np.zeros(self._num_clients, np.int64)
         groups = Groups(together, together, {0: 0})
-        held = {number: self._cut(values) for number, values in figures.items()}
+        held = {number: self._cut(values) for number, values in counts.items()}
         means = self._aggregation.means(groups, clients, together + 1, held)
         if 0 not in means:
             return None
