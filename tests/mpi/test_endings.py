@@ -18,7 +18,7 @@ class Odd(Algorithm):
     calls = 0
     def change(self, gradient, model, received, memory):
         Odd.calls += 1
-        if MPI.COMM_WORLD.rank == 1 and Odd.calls == 3:
+        if MPI.COMM_WORLD.rank == 1 and Odd.calls == 5:  # two are before the rounds
             {act}
 """
 

@@ -1,11 +1,24 @@
 """Struck at random moments and resumed on other rank counts, a run ends with the same bits."""
 
+import gc
+import sys
+
 import pytest
 
 from tests.mpi.launcher import find
 from tests.mpi.storm import PLUGINS, storm
 
 
+@pytest.fixture
+def forgetting():
+    """Forget what the examples define."""
+    yield
+    for name in PLUGINS:
+        sys.modules.pop(f"fedmpi_plugin_{name}", None)
+    gc.collect()
+
+
+@pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize(
     ("algorithm", "ranks", "seed"),
     [  # seeds of other blows
