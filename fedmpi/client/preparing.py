@@ -55,19 +55,19 @@ class Preparing:
 
     def count(self, number: int) -> Offer:
         """See `program.Preparing`."""
-        self._counted = checks.length(number)
-        return Offer("count", self._counted)
+        return Offer("count", checks.length(number))
 
     def show(self, rows: Any) -> Offer:
         """See `program.Preparing`."""
         if self._counted < 0:
-            raise Breach("shows rows: call client.count first, with how many")
-        width = rows.shape[-1] if getattr(rows, "ndim", 0) == 2 else 1
+            raise Breach("shows rows: first `yield client.count(n)`, with how many")
+        width = max(1, rows.shape[-1]) if getattr(rows, "ndim", 0) == 2 else 1
         return Offer("show", checks.rows(rows, (self._counted, width)))
 
-    def sees(self, shown: Sequence[npt.NDArray[np.float32]]) -> None:
-        """Take note of what all clients have shown, whose shapes the answers have."""
-        self._shown = [rows.shape for rows in shown]
+    def note(self, kind: str, answer: Any) -> None:
+        """Take note of what an exchange has brought: how many rows are shown, and their shapes."""
+        self._counted = int(answer[self.id]) if kind == "count" else self._counted
+        self._shown = [rows.shape for rows in answer] if kind == "show" else []
 
     def answer(self, rows: Sequence[Any]) -> Offer:
         """See `program.Preparing`."""
@@ -83,15 +83,21 @@ class Preparing:
 
     def add_nodes(self, neighbours: Ints, features: npt.NDArray[np.float32]) -> None:
         """See `program.Preparing`."""
-        nodes, width = self.graphs.topology.num_nodes, self.graphs.features.shape[1]
-        if self.graphs.places is None:
-            raise Breach(
-                "adds nodes to one graph whose nodes are examples, and this client has several graphs"
-            )
-        found = checks.some(neighbours, np.arange(nodes), "node")
-        if not np.array_equal(np.sort(neighbours), neighbours) or not len(found) <= len(neighbours):
+        graphs, width = self.graphs, self.graphs.features.shape[1]
+        if (
+            graphs.num_graphs > 1
+            or graphs.places is None
+            or graphs.places.ndim > 1
+            or graphs.edges is not None
+        ):
+            raise Breach("adds nodes, which is for one graph whose nodes are examples")
+        if self.added is not None:
+            raise Breach("adds nodes a second time: add all at once")
+        numbers = checks.whole(neighbours, "nodes")
+        checks.some(numbers, np.arange(graphs.topology.num_nodes), "node")
+        if not np.array_equal(np.sort(numbers), numbers):
             raise Breach("adds nodes to neighbours that are not in ascending order")
-        self.added = Generated(np.asarray(neighbours), checks.rows(features, (len(neighbours), width)))
+        self.added = Generated(numbers.copy(), checks.rows(features, (len(numbers), width)).copy())
 
     def work(self, flops: int) -> None:
         """See `program.Preparing`."""

@@ -82,18 +82,18 @@ class TorchPasses(Supervised):
         loss_of: Callable[[Tensor], Tensor] | None = None,
     ) -> Pass:
         """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
-        self._model.gradient.zero_()
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
         if term is None:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-            loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits)
+            loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
         else:
             with _embeddings_of(self._model.module) as embeddings:
                 logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
             added = term(embeddings[0])
             loss = self._task.loss(logits, batch.labels)
             loss = loss if added is None else loss + added
+        self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
         counts = self._counts_of(batch)
         outcome = self._task.outcome(logits.detach(), batch.labels)

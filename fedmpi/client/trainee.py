@@ -75,6 +75,8 @@ class Batch:
 
     def of(self, rows: Tensor) -> Tensor:
         """Return the graphs' rows of a table of all training graphs."""
+        if not self.labelled:
+            raise Breach("used a table of training graphs for the public graphs, which are none")
         return rows if self.numbers is None else rows[torch.from_numpy(self.numbers)]
 
 
@@ -237,11 +239,19 @@ class Trainee:
     ) -> Tensor:
         """See `program.Client`."""
         gradient = self._client.model.gradient
-        if not batch.labelled and (loss is None or reported):
+        if not batch.labelled and loss is None:
             raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
+        if not batch.labelled and reported:
+            raise Breach("reported a pass over the public graphs, whose labels no client has")
         if at is None or at is self.model:
-            self._pass(batch, self.done if reported or loss is None else self.work, loss=loss)
-            return gradient
+            if reported or loss is None:
+                self._pass(batch, self.done, loss=loss)
+                return gradient
+            before = gradient.clone()
+            self._pass(batch, self.work, loss=loss)
+            found = gradient.clone()
+            gradient.copy_(before)
+            return found
         with self._loaded(at, keeps_gradient=not reported):
             self._pass(batch, self.done if reported else self.work, loss=loss)
             return gradient if reported else gradient.clone()
@@ -273,6 +283,8 @@ class Trainee:
                 batch.prepared, streams, lambda rows: scalar_like(term(batch, rows), rows)
             )
         into.append(self._last)
+        if not batch.labelled:
+            self._last = None  # of labels that no client has
         self._algorithm.goes_on()
 
     @contextmanager
@@ -283,11 +295,13 @@ class Trainee:
             raise Breach(f"used {given} as a model, which is a tensor float32 [{len(self.model)}]")
         model, before = self.model.clone(), self._client.model.gradient.clone() if keeps_gradient else None
         self.model.copy_(vector)
-        yield
-        vector.copy_(self.model)
-        self.model.copy_(model)
-        if before is not None:
-            self._client.model.gradient.copy_(before)
+        try:
+            yield
+        finally:
+            vector.copy_(self.model)
+            self.model.copy_(model)
+            if before is not None:
+                self._client.model.gradient.copy_(before)
 
     def run_epochs(
         self,

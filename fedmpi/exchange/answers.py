@@ -67,6 +67,9 @@ class Answers:
             return None if rows is None else np.stack([rows[int(client)] for client in places])
         assert self._parameters is not None
         weights = self._samples if kind == "weighted means" else np.ones_like(self._samples)
-        groups = Groups(plan.group, plan.exponent, dict.fromkeys(places.tolist(), 0), steps=plan.steps)
+        wanted = places.tolist()
+        if self._parameters.secret:  # a client that is alone keeps its update
+            wanted = [group for group in wanted if np.count_nonzero(plan.group == group) > 1]
+        groups = Groups(plan.group, plan.exponent, dict.fromkeys(wanted, 0), steps=plan.steps)
         held = {number: on_host(delta) for number, delta in deltas.items()}
         return self._parameters.means(groups, participants, weights, held)

@@ -75,6 +75,10 @@ class Prepared:
                 results[name] = results[name] + cost
 
 
+class _Apart(Exception):
+    """Clients do not take the same exchange."""
+
+
 class _Exchanges:
     """The exchanges of a run.
 
@@ -101,7 +105,7 @@ class _Exchanges:
 
         Raises
         ------
-        ValueError
+        _Apart
             On every rank: they do not take the same.
         """
         mine = {(_KINDS.index(each.kind), _width(each)) if each else (0, 0) for each in offers.values()}
@@ -114,7 +118,7 @@ class _Exchanges:
             agreed[:] = said.pop() if len(said) == 1 else agreed
         kind, width = self._collectives.bcast(agreed, "kind of the exchange").tolist()
         if kind == _APART:
-            raise ValueError
+            raise _Apart
         return _KINDS[kind], width
 
     def take(self, kind: str, width: int, offered: Mapping[int, Any]) -> dict[int, Any]:
@@ -137,7 +141,7 @@ class _Exchanges:
         every = self._collectives.bcast(every, "shown rows of all")
         self.sent += counts * width * _FLOAT
         self.received += (len(every) - counts) * width * _FLOAT
-        return dict.fromkeys(offered, np.split(every, pointers(counts)[1:-1]))
+        return {client: np.split(every.copy(), pointers(counts)[1:-1]) for client in offered}
 
     def _answer(self, offered: Mapping[int, Any], width: int) -> dict[int, Any]:
         counts, total = self._counts, int(self._counts.sum())
@@ -213,15 +217,14 @@ def prepare(
             offers = {number: _sent(program, answers[number]) for number, program in programs.items()}
         try:
             kind, width = exchanges.agree(offers)
-        except ValueError:
+        except _Apart:
             raise algorithm.disagreed() from None
         if not kind:
             break
         offered = {number: offer.value for number, offer in offers.items() if offer is not None}
         answers = exchanges.take(kind, width, offered)
-        if kind == "show":
-            for number, client in clients.items():
-                client.sees(answers[number])
+        for number, client in clients.items():
+            client.note(kind, answers[number])
     with meter.phase("train"):
         states.add_nodes(case, federation, {number: client.added for number, client in clients.items()})
     added = {n: 0 if client.added is None else len(client.added.neighbours) for n, client in clients.items()}

@@ -91,7 +91,7 @@ class Deciding:
         self._algorithm, self._gathered, (sent, self._tells) = algorithm, gathered, layouts
         self.trained, self._size, self.domains = clients.trained, clients.size, clients.domains
         self.seed, self.round, self.lr = case.seed, round, case.optimizer.lr
-        self.participants, self.group = participants.copy(), group.copy()
+        self._participants, self._group = participants.copy(), group.copy()
         self.samples, self.weights = clients.samples.copy(), clients.weights.copy()
         self.weighted, self.divisor = np.zeros(len(group)), np.ones(len(group))
         self.mixed: Floats | None = None
@@ -103,53 +103,64 @@ class Deciding:
         flags = gathered.flags.reshape(len(group), -1)[participants]
         self.messages: Mapping[str, npt.NDArray[Any]] = sent.read(flags)
 
+    @property
+    def participants(self) -> Ints:
+        """See `program.Server`; a copy."""
+        return self._participants.copy()
+
+    @property
+    def group(self) -> Ints:
+        """See `program.Server`; a copy."""
+        return self._group.copy()
+
     def groups(self) -> list[Ints]:
         """See `program.Server`."""
-        of = self.group[self.participants]
-        return [self.participants[of == number] for number in np.unique(of)]
+        of = self._group[self._participants]
+        return [self._participants[of == number] for number in np.unique(of)]
 
     def means(self, groups: Any, *, weighted: bool = True) -> Request:
         """See `program.Server`."""
         self._may_ask("means")
-        known = self.group[self.participants]
+        known = self._group[self._participants]
         return Request("weighted means" if weighted else "means", checks.some(groups, known, "group"))
 
     def rows(self, clients: Any, *, parameters: bool = False) -> Request:
         """See `program.Server`."""
         self._may_ask("rows")
-        found = checks.some(clients, self.participants, "client")
+        found = checks.some(clients, self._participants, "client")
         return Request("parameters" if parameters else "rows", found)
 
     def regroup(self, group: Any) -> None:
         """See `program.Server`."""
         self._allowed("groups")
         self._refuse_late()
-        self.group = checks.groups(group, len(self.group))
+        self._group = checks.groups(group, len(self._group))
 
     def split(self, parts: Any) -> None:
         """See `program.Server`."""
         self._allowed("splits")
         self._refuse_late()
         for part in checks.parts(parts, self.groups())[1:]:
-            free = np.setdiff1d(np.arange(len(self.group)), self.group)
-            self.group[part] = free[0]
+            free = np.setdiff1d(np.arange(len(self._group)), self._group)
+            self._group[part] = free[0]
 
     def weigh(self, members: Any, weights: npt.ArrayLike, divisor: float) -> None:
         """See `program.Server`."""
         self._allowed("weights")
+        members = checks.one_of(members, self.groups())
         found, divisor = checks.round_weights(np.asarray(weights), divisor, len(members))
-        self.weighted[members], self.divisor[self.group[members[0]]] = found, divisor
+        self.weighted[members], self.divisor[self._group[members[0]]] = found, divisor
 
     def mix(self, weights: Any) -> Floats:
         """See `program.Server`."""
         self._allowed("mixes")
-        self.mixed = checks.client_weights(weights, len(self.participants))
+        self.mixed = checks.client_weights(weights, len(self._participants))
         return self.mixed.copy()
 
     def move(self, members: Any, step: Any) -> None:
         """See `program.Server`."""
         self._allowed("moves")
-        group = int(self.group[checks.one_of(members, self.groups())[0]])
+        group = int(self._group[checks.one_of(members, self.groups())[0]])
         self.moves[group] = checks.mean(step, self._size).copy(), len(members)
 
     def nothing(self, request: Request) -> Any:
@@ -161,16 +172,16 @@ class Deciding:
     def blend(self, rows: npt.NDArray[np.float32]) -> None:
         """Have each participant's group, of it alone, move by its mean of these rows, float32 [k, shared]."""
         assert self.mixed is not None
-        for client, own in zip(self.participants, self.mixed, strict=True):
+        for client, own in zip(self._participants, self.mixed, strict=True):
             mean = np.zeros(self._size)
             for other in np.flatnonzero(own):
                 mean += own[other] * rows[other].astype(np.float64)
-            self.moves[int(self.group[client])] = mean, len(self.participants)
+            self.moves[int(self._group[client])] = mean, len(self._participants)
 
     def record(self, name: str, values: Any) -> None:
         """See `program.Server`."""
-        found = checks.field_values({name: values}, self._algorithm.fields(), len(self.group))
-        self.recorded |= found
+        found = checks.field_values({name: values}, self._algorithm.fields(), len(self._group))
+        self.recorded |= {name: array.copy() for name, array in found.items()}
 
     def tell(self, name: str, array: Any) -> None:
         """See `program.Server`."""
@@ -194,6 +205,16 @@ class Deciding:
         if self.moves or self.weighted.any():
             raise Breach("set groups after it moved or weighed some: call regroup or split before")
 
+    def refuse_undeclared(self, request: Request) -> None:
+        """Raise Breach for a request that the class does not declare, or of what is not there."""
+        means = "means" in request.kind
+        self._may_ask("means" if means else "rows")
+        checks.some(
+            request.places,
+            self._group[self._participants] if means else self._participants,
+            "group" if means else "client",
+        )
+
     def _may_ask(self, what: str) -> None:
         if what not in self._algorithm.asks:
             raise Breach(f'asked for {what}: `asks` must have "{what}"')
@@ -202,7 +223,7 @@ class Deciding:
         """Raise Breach where something that the class declares was not decided."""
         decides = self._algorithm.decides
         left = [] if "mixes" in decides else self.groups()
-        left = [each for each in left if int(self.group[each[0]]) not in self.moves]
+        left = [each for each in left if int(self._group[each[0]]) not in self.moves]
         if "weights" in decides and (idle := [each for each in left if not self.weighted[each].any()]):
             raise Breach(
                 f"weighed nobody of the group of client {idle[0][0]}: call server.weigh for each group"
@@ -222,11 +243,11 @@ class Deciding:
         weights : [clients] or None
             Where the algorithm weighs in each round; None: the reports bound deltas times fixed weights.
         """
-        exponent = np.full(len(self.group), reductions.ZERO_EXPONENT, np.int64)
-        bounds = np.nan_to_num(self._gathered["exponent"][self.participants]).astype(np.int64)
+        exponent = np.full(len(self._group), reductions.ZERO_EXPONENT, np.int64)
+        bounds = np.nan_to_num(self._gathered["exponent"][self._participants]).astype(np.int64)
         if weights is not None:
-            own = weights[self.participants]
+            own = weights[self._participants]
             moves = (bounds != reductions.ZERO_EXPONENT) & (own > 0)
             bounds = np.where(moves, bounds + np.frexp(own)[1], reductions.ZERO_EXPONENT)
-        np.maximum.at(exponent, self.group[self.participants], bounds)
+        np.maximum.at(exponent, self._group[self._participants], bounds)
         return exponent

@@ -25,8 +25,13 @@ T = TypeVar("T")
 REPEATED = frozenset({"participants", "update", "decide", "change"})
 """Hooks that take and give plain values: while they are watched, each is called twice."""
 
-TALKS = frozenset({"prepare", "decide"})
-"""Hooks that may ask for something by a `yield`."""
+TALKS = {"prepare": Offer, "decide": Request}
+"""Hooks that may ask for something by a `yield`, and what they yield."""
+
+_SUCH = {"prepare": "client.count(3)", "decide": "server.rows(server.participants)"}
+
+_MOST_ASKED = 10_000
+"""Requests of a program in a round; more come from a loop without an end."""
 
 PROGRAMS = frozenset({"train", "trained", "evaluated", "predict"})
 """Hooks that are a client's program."""
@@ -90,7 +95,7 @@ class HookCalls:
             asked.append((request, copied(answer)))
         self._refuse_changes(hook, before, drawn)
         if copies is not None:
-            kept, self.algorithm.server = self.algorithm.server, before["server"]
+            kept, self.algorithm.server = self.algorithm.server, before.get("server", {})
             again = self._replay(hook, copies, asked)
             self.algorithm.server = kept
             if not (alike(value, again) and alike(arguments, copies)):
@@ -132,16 +137,19 @@ class HookCalls:
         if not isgenerator(value):
             return value
         talk: Generator[Any, Any, Any] = value
-        answer = None
+        answer, asked = None, 0
         while True:
             with _Noted(self, hook):
                 try:
                     request = talk.send(answer)
                 except StopIteration as ended:
                     return ended.value
-                if hook in TALKS and not isinstance(request, Request | Offer):
-                    text = "yield what a verb returns, such as server.rows(server.participants)"
+                if hook in TALKS and not isinstance(request, TALKS[hook]):
+                    text = f"yield what a verb returns, such as {_SUCH[hook]}"
                     raise Breach(f"yielded {request!r}"[:80] + f": {text}")
+                asked += 1
+                if asked > _MOST_ASKED:
+                    raise Breach(f"yielded more than {_MOST_ASKED:,} times: it must come to an end")
             answer = yield request
 
     def ask(self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any) -> T:

@@ -135,9 +135,14 @@ def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
 
 def length(value: Any) -> int:
     """Return a whole number, 0 or more."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise Breach(f"gave {_described(value)}: it must be a whole number, 0 or more")
     return int(value)
+
+
+def whole(value: Any, what: str) -> Ints:
+    """Return a vector of whole numbers, int64."""
+    return _integers(value, None, what)
 
 
 def text(value: Any) -> str:
@@ -214,6 +219,14 @@ def messages(value: Any) -> dict[str, Message]:
     if sum(known) > LARGEST_REPORT:
         raise Breach(f"returned more than {LARGEST_REPORT} bytes")
     return dict(value)
+
+
+def told(value: Any) -> dict[str, Message]:
+    """Return what the server tells, by name."""
+    found = messages(value)
+    if other := [name for name, each in found.items() if each.dtype != "f4"]:
+        raise Breach(f'returned {other[0]} of the type {found[other[0]].dtype!r}: what is told is "f4"')
+    return found
 
 
 def _is_length(size: Any) -> bool:
@@ -353,6 +366,9 @@ def kept(value: Any, declared: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.
         if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (first.dtype, first.shape):
             wanted = _described(first)
             raise Breach(f"declares {name} as {wanted}, and self.server has it as {_described(array)}")
+        odd = array.dtype.kind == "f" and (np.isinf(array) | (np.isnan(array) & ~np.isnan(first))).any()
+        if odd:
+            raise Breach(f"has NaN or infinity in self.server[{name!r}], which no checkpoint can hold")
     return dict(value)
 
 

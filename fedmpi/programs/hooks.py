@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm, Floats, Ints, Model
-from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Offers, Size, Tensors
+from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Offers, Request, Size, Tensors
 from fedmpi.errors import RankFailed
 from fedmpi.models.options import ModelOptions
 from fedmpi.programs import hook_checks as checks
@@ -52,6 +52,9 @@ class Training(Protocol):
 
 class Deciding(Protocol):
     """The server in a round, beside what its program sees of it (`fedmpi.algorithms.program.Server`)."""
+
+    def refuse_undeclared(self, request: Request) -> None:
+        """Raise Breach for a request that the class does not declare."""
 
     def check(self) -> None:
         """Raise Breach where something that the class declares was not decided."""
@@ -98,7 +101,7 @@ class Hooks:
         self._trains = kind.train is not Algorithm.train
         self.renews = kind.trained is not Algorithm.trained
         self.prepares = kind.prepare is not Algorithm.prepare
-        self.reads_outputs = algorithm.reads_outputs
+        self.reads_outputs, self.tasks = algorithm.reads_outputs, algorithm.tasks
         self.is_plugin = not self._calls.is_own
         self._first_round = -1
         self._declared: Mapping[str, npt.NDArray[Any]] = {}
@@ -110,6 +113,7 @@ class Hooks:
 
     def prepare(self, client: object) -> Offers:
         """Run a client's program before round 1, yielding what it offers: see `Algorithm.prepare`."""
+        self._calls.watching = self.is_plugin
         yield from self._calls.talk("prepare", client)
 
     def disagreed(self) -> RankFailed:
@@ -162,10 +166,12 @@ class Hooks:
 
     def _evaluated(self, client: Evaluated) -> Any:
         """See `Algorithm.evaluated`."""
-        before = client.model._version
+        before = client.model._version, _versions(client.memory)
         found = self._calls.ask("evaluated", (client,), checks.like, client.model)
-        if client.model._version != before:
+        if client.model._version != before[0]:
             raise self._calls.failed("evaluated", "changed `client.model`: change a clone of it")
+        if _versions(client.memory) != before[1]:
+            raise self._calls.failed("evaluated", "changed `client.memory`: only train and trained may")
         return found
 
     def _predict(self, client: Evaluated, count: int) -> npt.NDArray[np.int64] | None:
@@ -178,11 +184,21 @@ class Hooks:
 
     def tells(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """See `Algorithm.tells`."""
-        return self._calls.ask_once("tells", (model, classes), checks.messages, key=classes)
+        return self._calls.ask_once("tells", (model, classes), checks.told, key=classes)
 
     def decide(self, server: Deciding) -> Conversation:
         """Run the server's program, yielding what it asks for: see `Algorithm.decide`."""
-        yield from self._calls.talk("decide", server)
+        talk, answer = self._calls.talk("decide", server), None
+        while True:
+            try:
+                request = talk.send(answer)
+            except StopIteration as ended:
+                returned = ended.value
+                break
+            self._calls.checked("decide", server.refuse_undeclared, request)
+            answer = yield request
+        if returned is not None:
+            raise self._calls.failed("decide", f"returned {type(returned).__name__}: it returns nothing")
         self._calls.checked("decide", server.check)
 
     def remark(self, participants: int, one_step: bool) -> str:
@@ -270,3 +286,8 @@ class Hooks:
         if len(others):
             text = f"gave rank {others[0]} other clients than rank 0: it must depend on its arguments alone"
             raise self._calls.failed("participants", text)
+
+
+def _versions(memory: Mapping[str, Any]) -> list[int]:
+    """Return how often each vector was changed."""
+    return [-1 if vector is None else vector._version for vector in memory.values()]

@@ -1,4 +1,4 @@
-"""A client's program of a plug-in on one batch, before a run folder is made: what is wrong costs no run."""
+"""A client's program of a plug-in on few batches, before a run folder is made: what is wrong costs no run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from fedmpi.errors import BadInput, FedmpiError, RankFailed
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 
+_BATCHES = 4
+"""Of each epoch; some programs take two at a time."""
+
 
 def try_out(case: Case, algorithm: Algorithm, states: States, where: Position) -> None:
-    """Run the programs of a hosted client for one batch; the client is then as it was.
+    """Run the programs of a hosted client on few batches; the client is then as it was.
 
     Raises
     ------
@@ -25,12 +28,12 @@ def try_out(case: Case, algorithm: Algorithm, states: States, where: Position) -
     hooks = Hooks(type(algorithm)(algorithm.options), len(states.hosts), where)
     kept = case.optimizer.state == "kept"
     states.draw(case.seed, 0)
-    before, client.most_batches = client.state(kept), 1
+    before, client.most_batches = client.state(kept), _BATCHES
     try:
         hooks.begin(states.trained, len(states.hosts))
         hooks.watch()
         client.memory.start(client.row)
-        client.train_locally(case.model_copy(update={"local_epochs": 1}), hooks, 0)
+        client.train_locally(case, hooks, 0)
         if hooks.evaluated is not None:
             hooks.evaluated(BetweenRounds(client))
     except RankFailed as error:

@@ -131,6 +131,8 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             f"algorithm {hooks.name}: its messages depend on the classes, in which clients differ: choose "
             "datasets of as many classes"
         )
+    if reason := _unlike(case, hooks, federation):
+        raise BadInput(f"algorithm {hooks.name} {reason}")
     size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     kept = sorted(_floats(module).keys() - shared.keys())
@@ -140,6 +142,23 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             'share = "all" and an algorithm that shares every tensor'
         )
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
+
+
+def _unlike(case: Case, hooks: Hooks, federation: Federation) -> str:
+    """Return what clients cannot exchange because of their data, or nothing."""
+    classes = federation.shapes[0].classes
+    declared = [hooks.messages(case.model, classes), hooks.tells(case.model, classes)]
+    if not federation.num_public and any("public" in each.shape for one in declared for each in one.values()):
+        return "exchanges values of public graphs, of which there are none: set the case's option `public`"
+    if not hooks.prepares:
+        return ""
+    if len({shape.width for shape in federation.shapes}) > 1:
+        return "has clients work together before round 1, and their features differ: use one dataset"
+    if hooks.tasks and any(split.nodes is None for split in federation.partition.clients):
+        return (
+            'is for parts of one graph, and these clients have graphs: use the partition "louvain" or "metis"'
+        )
+    return ""
 
 
 def _declared(case: Case, hooks: Hooks, classes: int) -> str:

@@ -314,11 +314,12 @@ class Rounds:
             weights = self.weights if plan.weights is None else plan.weights
             moves = {} if self._planner.decided is None else self._planner.decided.moves
             self.exchange.run(plan, participants, weights, deltas, moves)
+            moves.clear()
             models: dict[int, torch.Tensor] = {}
             of_client: dict[int, torch.Tensor] = {}
             for number in self.clients:
                 group = int(plan.group[number])
-                if "groups" in self.algorithm.decides and not self.exchange.survivors[group]:
+                if "groups" in self.algorithm.decides and not self.exchange.survivors.get(group):
                     continue  # the group is new: there is no model before, and its clients keep their own
                 if group not in models:
                     models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)

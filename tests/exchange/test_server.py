@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.program import Offer, Request
 from fedmpi.errors import RankFailed
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
+from fedmpi.store.schema import Field
 from tests.algorithms.programs import round_of
 
 DELTAS = [[1.0, 9.0], [3.0, 9.0], [5.0, 9.0], None, [7.0, 9.0], None]
@@ -40,6 +42,7 @@ def idle(self, server):
 
 
 STEP = np.zeros(2)
+ONE = np.ones(1, np.int64)
 ALL = ("splits", "moves")
 
 
@@ -56,6 +59,27 @@ ALL = ("splits", "moves")
         (calling("split", [[0, 1, 2], []]), ALL, (), "not every participant of one group is exactly once"),
         (calling("split", [[0, 1, 2], [4]]), ALL, (), "not every participant of one group is exactly once"),
         (calling("split", [[4], [5]]), ALL, (), "not every participant of one group is exactly once"),
+        (calling("weigh", [0, 1], [1, 1], 1.0), {"weights"}, (), "they must be one of server.groups()"),
+        (
+            calling("weigh", [0, 1, 2, 4], [1] * 4, 1.0),
+            {"weights"},
+            (),
+            "they must be one of server.groups()",
+        ),
+        (lambda self, server: [1], (), (), "returned list: it returns nothing"),
+        (
+            lambda self, server: (yield Offer("count", 1)),
+            (),
+            (),
+            "yield what a verb returns, such as server.rows(",
+        ),
+        (
+            lambda self, server: (yield Request("rows", ONE)),
+            (),
+            {"means"},
+            'asked for rows: `asks` must have "rows"',
+        ),
+        (lambda self, server: (yield Request("rows", 9 * ONE)), (), {"rows"}, "client 9: it took no part"),
         (calling("move", [0, 1, 2], STEP), {"splits"}, (), 'decided moves: `decides` must have "moves"'),
         (calling("move", [0, 1], STEP), ALL, (), "gave clients [0, 1]: they must be one of server.groups()"),
         (calling("move", [4, 5], STEP), ALL, (), "gave clients [4, 5]: they must be one of server.groups()"),
@@ -165,3 +189,26 @@ def test_mixing_returns_the_shares_of_each_row():
     decided = deciding(decide, {"mixes"}).decided
     assert got[0].tolist() == [[0.75, 0.25, 0, 0], [0, 1, 0, 0], [0, 0.5, 0.5, 0], [0.25] * 4]
     assert np.array_equal(decided.mixed, got[0])
+
+
+def test_what_a_program_changes_of_the_server_in_place_changes_nothing():
+    def decide(self, server):
+        server.group[:] = 1
+        server.participants[:] = 0
+
+    found = deciding(decide)
+    assert found.plan.group.tolist() == [0, 0, 0, 1, 2, 2]
+    assert found.decided.participants.tolist() == [0, 1, 2, 4]
+
+
+def test_a_recorded_array_is_as_it_was():
+    def decide(self, server):
+        values = np.zeros(())
+        server.record("age", values)
+        values += 1
+
+    age = Field("age", ("round",), "f8", "1", "rounds since", "result")
+    odd = type("Odd", (Algorithm,), {"decide": decide, "fields": lambda self, clients: (age,)})
+    odd = odd(AlgorithmOptions(name="odd"))
+    odd.name = "odd"
+    assert round_of(Hooks(odd, 6, Position()), DELTAS, group=(0,) * 6).decided.recorded["age"] == 0

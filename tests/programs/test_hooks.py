@@ -18,6 +18,8 @@ from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.store.schema import Field
 
+SERVER = SimpleNamespace(check=lambda: None, refuse_undeclared=lambda request: None)
+
 ASKED = Request("rows", np.arange(2))
 
 
@@ -69,7 +71,7 @@ def asks_and(then):
 
 
 def test_an_error_after_a_request_names_algorithm_and_hook():
-    talk = asks_and(lambda: {}["nowhere"]).decide(None)
+    talk = asks_and(lambda: {}["nowhere"]).decide(SERVER)
     assert next(talk) is ASKED
     with pytest.raises(KeyError) as raised:
         talk.send("answer")
@@ -86,7 +88,7 @@ def test_an_error_that_also_ends_generators_names_algorithm_and_hook(hook):
 
 
 def test_a_program_cannot_end_the_process_after_a_request():
-    talk = asks_and(lambda: sys.exit(0)).decide(None)
+    talk = asks_and(lambda: sys.exit(0)).decide(SERVER)
     next(talk)
     with pytest.raises(RankFailed, match=r"hook decide .* ended the process with exit code 0"):
         talk.send("answer")
@@ -95,7 +97,7 @@ def test_a_program_cannot_end_the_process_after_a_request():
 def test_a_program_that_waits_for_an_answer_is_no_hook_that_runs():
     seen = []
     odd = asks_and(lambda: seen.append(odd.where.hook))
-    talk = odd.decide(SimpleNamespace(check=lambda: None))
+    talk = odd.decide(SERVER)
     next(talk)
     assert odd.where.hook is None
     assert list(talk) == [] and seen == [("odd.decide",)]

@@ -31,6 +31,7 @@ WHOLE = """
         own = yield client.answer([rows + 10 * client.id for rows in shown])
         others = [n for n in range(3) if n != client.id]
         assert (own == sum(client.id + 10 * n for n in others)).all()
+        shown[0] *= 0
         client.add_nodes(np.zeros(client.id, np.int64), np.zeros((client.id, client.graphs.features.shape[1]), "f4"))
         client.work(100 * client.id)
 """
@@ -75,7 +76,7 @@ def test_exchanges_bring_the_same_on_any_ranks(command, fedmpi, tmp_path):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("yield client.show(np.zeros((1, 2), np.float32))", "shows rows: call client.count first"),
+        ("yield client.show(np.zeros((1, 2), np.float32))", "shows rows: first `yield client.count(n)`"),
         (
             "yield client.count(2)\n        yield client.show(np.zeros((1, 2), np.float32))",
             "returned float32 [1, 2]: it must be float32 [2, 2]",
@@ -83,6 +84,25 @@ def test_exchanges_bring_the_same_on_any_ranks(command, fedmpi, tmp_path):
         ("yield client.count(-1)", "it must be a whole number, 0 or more"),
         ("yield client.answer([])", "answers: it must be a list of rows for each client"),
         ("yield 3", "yielded 3: yield what a verb returns"),
+        (
+            "client.count(2)\n        yield client.show(np.zeros((2, 2), np.float32))",
+            "shows rows: first `yield",
+        ),
+        ("yield client.count(2**63)", "it must be a whole number, 0 or more"),
+        (
+            "yield client.count(1)\n        yield client.show(np.zeros((1, 0), np.float32))",
+            "returned float32 [1, 0]: it must be float32 [1, 1]",
+        ),
+        (
+            "while True:\n            yield client.count(1)",
+            "yielded more than 10,000 times: it must come to an end",
+        ),
+        ("self.seen = client.id", "changed self.seen, which no checkpoint holds"),
+        ("np.random.rand()", "drew from a global generator"),
+        (
+            "for _ in range(2):\n            client.add_nodes(np.zeros(0, int), client.graphs.features[:0])",
+            "adds nodes a second time: add all at once",
+        ),
         (
             "if client.id:\n            yield client.count(1)",
             "takes other exchanges, or rows of other widths, on some clients than on others",

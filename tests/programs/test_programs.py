@@ -11,7 +11,7 @@ from fedmpi.store.reader import load_run
 
 PLUGIN = """
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.program import Memory
+from fedmpi.algorithms.program import Memory, Message
 
 
 class Odd(Algorithm):
@@ -192,6 +192,30 @@ def test_public_graphs_are_on_no_client_and_in_the_record(run):
     assert sorted([*public.tolist(), *mine.tolist()]) == sorted(whole.partition["train_index"].tolist())
     for part in ("val_index", "test_index"):
         assert np.array_equal(given.partition[part], whole.partition[part])
+
+
+OWN_LOSS = """reads_outputs = True
+
+    def train(self, client):
+        for batch in client.batches():
+            usual = client.gradient(batch)
+            loss = client.loss()
+            kept = usual.clone()
+            far = client.gradient(client.public(), loss=lambda found: found.mul_(0).sum() + found.square().sum())
+            assert usual.equal(kept) and not far.equal(kept)
+            client.step(client.model, usual)
+"""
+
+
+def test_a_gradient_of_another_loss_leaves_the_models_own(run):
+    (_, usual), (_, beside) = (run(body, *ONE, "public=0.2", "kernels=csr") for body in (BY_HAND, OWN_LOSS))
+    for name in ("parameter_digest", "train_loss", "gradient_norm"):
+        assert np.array_equal(usual.results[name], beside.results[name]), name
+
+
+def test_public_messages_need_public_graphs(run):
+    done, _ = run("def messages(self, model, classes): return dict(a=Message(('public',)))", *ONE)
+    assert done.returncode == 2 and "set the case's option `public`" in done.stderr
 
 
 def test_public_graphs_are_of_one_dataset(run):

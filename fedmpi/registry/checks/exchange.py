@@ -36,6 +36,7 @@ PROPERTIES: Mapping[str, Property] = {
     "vectors": Property("`sends`", lambda one: one.sends),
     "reports": Property("`numbers`, `messages`", lambda one: one.numbers or overrides(type(one), "messages")),
     "tells": Property("`tells`", lambda one: overrides(type(one), "tells")),
+    "decide": Property("`decide`", lambda one: overrides(type(one), "decide")),
     "weights": Property('`decides` "weights"', lambda one: "weights" in one.decides),
     "groups": Property(
         '`decides` "groups", "splits" or "mixes"', lambda one: one.decides & {"groups", "splits", "mixes"}
@@ -168,7 +169,7 @@ RULES = (
         "differential privacy",
         lambda case: isinstance(case.privacy, Private),
         _each(
-            (*_ALONE, "vectors", "reports"),
+            (*_ALONE, "vectors", "reports", "tells", "decide"),
             '{name} shows more of a client than the mean with noise: use "fedavg"',
         )
         | {
@@ -181,7 +182,7 @@ RULES = (
         "a population",
         lambda case: isinstance(case.partition, PopulationOptions),
         _each(
-            ("no updates", "memory", "reports", "groups"),
+            ("no updates", "memory", "reports", "groups", "prepare"),
             '{name} needs clients that stay, partition "population" samples others each round: use fedavg',
         ),
     ),
