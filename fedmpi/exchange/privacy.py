@@ -77,7 +77,7 @@ def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str])
     if isinstance(privacy, Clipped) and statistics:
         raise BadInput(
             f'privacy "{privacy.name}": the running statistics {statistics[0]} would be sent as they are: '
-            'use algorithm = "fedbn", or a model without batch normalisation'
+            "use an algorithm that keeps them on the clients, or a model without batch normalisation"
         )
     if isinstance(privacy, Private) and isinstance(case.reduction, ClippedOptions):
         needed = _DEVIATIONS * deviation(case, size, sampled)
