@@ -16,6 +16,7 @@ from fedmpi.client.warm_up import warm_up_anew
 from fedmpi.comm.world import World
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
+from fedmpi.exchange.links import state_of
 from fedmpi.partition.partition import Partition
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
@@ -67,7 +68,7 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         partition = deal(case, checked.algorithm, raws)
         federation = assemble(case, raws, partition, source.cache)
         hooks = Hooks(checked.algorithm, federation.num_clients, Position())
-        states = States(case, hooks, world, federation)
+        states = States(case, hooks, world, federation, state_of(case))
         rounds = Rounds(case, hooks, world, federation, states)
         rounds.begin(None)
         rounds.prepare(federation, StopRequest())

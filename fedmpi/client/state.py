@@ -48,6 +48,8 @@ class ClientState:
         Further moments of its algorithm; kept or reset as `adam`.
     incoming, sent : dict of str to float32 [shared]
         The vectors that travel behind the model, as received, and behind the update.
+    chain : dict of str to float32 [shared parameters]
+        What the exchange's chain has it keep.
     told : dict of str to float32 [*]
         What the server tells all clients, as the client has it; NaN for what it never told.
     messages : MessageLayout
@@ -69,6 +71,7 @@ class ClientState:
     moments: dict[str, AdamState] = field(default_factory=dict)
     incoming: dict[str, Tensor] = field(default_factory=dict)
     sent: dict[str, Tensor] = field(default_factory=dict)
+    chain: dict[str, Tensor] = field(default_factory=dict)
     told: dict[str, Tensor] = field(default_factory=dict)
     messages: MessageLayout = field(default_factory=lambda: MessageLayout({}))
     width: int = 0
@@ -123,7 +126,7 @@ class ClientState:
         """What it keeps beside model and moments, in the order of its state."""
         last = [] if self.last is None else [self.last]
         told = [each.view(-1) for each in self.told.values()]
-        return [*last, *told, *self.incoming.values(), *self.memory.held.values()]
+        return [*last, *told, *self.incoming.values(), *self.memory.held.values(), *self.chain.values()]
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
         """Take back what `state` returned."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -51,6 +51,16 @@ SERVER = 0
 class States:
     """Constructs the clients of this rank, starts them from one model, saves and restores their states.
 
+    Parameters
+    ----------
+    case : Case
+    algorithm : Hooks
+    world : World
+    federation : Federation
+        All clients.
+    chain : sequence of str, optional
+        Names of the vectors that clients keep for the exchange's chain, zero at the start.
+
     Attributes
     ----------
     clients : dict of int to Client
@@ -65,8 +75,15 @@ class States:
         What each client sends as it is, and what all get.
     """
 
-    def __init__(self, case: Case, algorithm: Hooks, world: World, federation: Federation) -> None:
-        self._world = world
+    def __init__(
+        self,
+        case: Case,
+        algorithm: Hooks,
+        world: World,
+        federation: Federation,
+        chain: Sequence[str] = (),
+    ) -> None:
+        self._world, self._chain = world, chain
         self.hosts = federation.hosts(case, world.workers(shared=case.shared))
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
@@ -127,6 +144,7 @@ class States:
             moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
             incoming=self._vectors(shared),
             sent=self._vectors(shared),
+            chain={name: torch.zeros(shared.trained, device=self.device) for name in self._chain},
             told=self._told(),
             messages=self.messages,
             public=self._public,
@@ -261,7 +279,7 @@ class States:
         model, memory, kept = self._models[shape], self._memory[shape], self._keeps_optimizer
         others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
         others += model.length if self._keeps_last else 0
-        others += self.tells.nbytes // 4
+        others += self.tells.nbytes // 4 + len(self._chain) * self._shared[shape].trained
         if not kept:
             return StateLayout(model.length + others, model.length)
         place = model.length + 2 * model.trained

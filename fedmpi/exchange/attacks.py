@@ -64,6 +64,11 @@ class Attackers(Link):
         self._hosts, self._collectives, self._size = hosts, collectives, size
         self.clients = case.attack.attackers(case.seed, len(hosts))
 
+    @classmethod
+    def fields(cls, case: Case) -> tuple[Field, ...]:
+        """Return the field of attackers, where there are some."""
+        return () if isinstance(case.attack, NoAttack) else (ATTACKER,)
+
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
         """Return the values of the record's field."""
         if isinstance(self._options, NoAttack):

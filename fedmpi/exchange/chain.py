@@ -18,6 +18,7 @@ from fedmpi.exchange.aggregation import Aggregation, Plain
 from fedmpi.exchange.answers import Answers
 from fedmpi.exchange.attacks import Attackers
 from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.compression import Compression
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
@@ -34,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Chain:
-    """The links of a run in their order, attack, clipping, noise; and the sums at its end.
+    """The links of a run in their order, attack, clipping, compression, noise; and the sums at its end.
 
     Where sums are secret, all of them share one key ring. Making the first exchanges the keys, which is a
     collective call: every rank makes the same sums in the same order.
@@ -74,9 +75,11 @@ class Chain:
         self._meter, self._announces = meter, announces
         self._keys: KeyRing | None = None
         links: list[Link] = [Attackers(case, states.hosts, world.collectives, states.trained)]
-        self._noise: NoiseOfMeans | None = None
         if isinstance(case.privacy, Clipped):
             links.append(Clipping(case.privacy.clip))
+        kept = {number: client.chain for number, client in states.clients.items()}
+        links.append(Compression(case, kept))
+        self._noise: NoiseOfMeans | None = None
         if isinstance(case.privacy, Private):
             self._noise = NoiseOfMeans(case, states.trained, num_clients, sampled, is_root=world.is_root)
             links.append(self._noise)
@@ -94,6 +97,18 @@ class Chain:
         for link in self._links:
             mean = link.on_mean(group, mean)
         return mean
+
+    @property
+    def client_bytes(self) -> tuple[int, int]:
+        """Bytes that a client's update takes on its way up, and its group's model on its way down.
+
+        In single precision for every reduction but for what the links change; masks add none.
+        """
+        down, update = 4 * self._states.size, 4 * self._states.trained
+        up = update
+        for link in self._links:
+            up = link.nbytes(self._states.trained, up)
+        return down - update + up, down
 
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
         """Return the values of all links' fields of the record, on rank 0."""

@@ -121,14 +121,6 @@ class Exchange:
         """Whether updates stay on the device until MPI takes them."""
         return self._buffers.device is not None
 
-    @property
-    def client_bytes(self) -> tuple[int, int]:
-        """Bytes that a client's update takes on its way up, and its group's model on its way down.
-
-        In single precision for every reduction; masks add none.
-        """
-        return 4 * self._size, 4 * self._size
-
     def run(
         self,
         plan: RoundPlan,

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.case.schema import Case
+from fedmpi.store.schema import Field
+
 if TYPE_CHECKING:  # what is refused before MPI starts must not import it
     from fedmpi.exchange.updates import Updates
 
@@ -25,6 +28,20 @@ class Link:
 
     phase: ClassVar[str] = "train"
 
+    @classmethod
+    def fields(cls, case: Case) -> tuple[Field, ...]:
+        """Return the link's fields of the record."""
+        return ()
+
+    @classmethod
+    def state(cls, case: Case) -> tuple[str, ...]:
+        """Return the names of the vectors, float32 [shared], that each client keeps for the link."""
+        return ()
+
+    def nbytes(self, size: int, nbytes: int) -> int:
+        """Return the bytes that an update of `size` parameters takes behind the link, `nbytes` before it."""
+        return nbytes
+
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:
         """Change what the participants of a round (0-based), int64 [k], send (a collective call)."""
 
@@ -33,5 +50,5 @@ class Link:
         return mean
 
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the values of the link's fields of the record, on rank 0."""
+        """Return the values of the link's fields, on rank 0."""
         return {}

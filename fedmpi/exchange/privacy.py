@@ -148,6 +148,11 @@ class NoiseOfMeans(Link):
         if is_root:
             self._accountant = Accountant(options.noise_multiplier, options.delta, num_clients, sampled)
 
+    @classmethod
+    def fields(cls, case: Case) -> tuple[Field, ...]:
+        """Return the field of the privacy loss."""
+        return (EPSILON,) if isinstance(case.privacy, Private) else ()
+
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:
         """Go on to a round: its noise is its own."""
         self._round = round

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ class Updates:
         The model [shared] that a client got, where `trained` holds models; else None.
     heaviest : callable
         What a client's update is multiplied by, at most.
+    lost : collection of int
+        Clients whose updates will not arrive.
     """
 
     def __init__(
@@ -41,9 +43,10 @@ class Updates:
         size: int,
         received: Callable[[int], Row] | None,
         heaviest: Callable[[int], int],
+        lost: Collection[int] = (),
     ) -> None:
         self._trained, self._places, self._size = trained, places, size
-        self._received, self._heaviest = received, heaviest
+        self._received, self._heaviest, self.lost = received, heaviest, lost
 
     def clients(self) -> list[int]:
         """Return the participants that this rank hosts, ascending."""

@@ -18,7 +18,7 @@ from fedmpi.comm.devices import describe
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.exchange import fields
+from fedmpi.exchange import links
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.models.counted import BY_FORMULA, COUNTED
@@ -29,7 +29,7 @@ from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 
 def fields_of(case: Case, hooks: Hooks, federation: Federation) -> tuple[Field, ...]:
     """Return the fields of the record that this case has beside those of all."""
-    own = (*fields.fields_of(case, hooks), *_place_fields(federation))
+    own = (*links.fields_of(case, hooks), *_place_fields(federation))
     added = _reduction_fields(case, federation.num_clients)
     return (*hooks.fields(), *federation.task.fields, *own, *added)
 

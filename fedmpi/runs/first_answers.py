@@ -16,7 +16,7 @@ from fedmpi.client.federation import Federation
 from fedmpi.datasets.features import known_width
 from fedmpi.datasets.loading import sizes_of
 from fedmpi.errors import BadInput, RankFailed
-from fedmpi.exchange import attacks, fields, privacy
+from fedmpi.exchange import attacks, links, privacy
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exits import exits_raised
 from fedmpi.models.flat import FROZEN, FlatModel
@@ -61,7 +61,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     others = (
         *federation.task.fields,
         CLIENT_ID,
-        *fields.fields_of(case, hooks),
+        *links.fields_of(case, hooks),
     )
     if taken := sorted(own & {field.name for field in others}):
         raise BadInput(

@@ -103,7 +103,7 @@ class Reporter:
     def report(self, round: int, found: Found, prepared: Prepared | None) -> RoundReport:
         """Return a round as the record has it."""
         task, closing = self._evaluator.task, found.closing
-        sent, down = self._exchange.client_bytes if self._algorithm.communicates else (0, 0)
+        sent, down = self._chain.client_bytes if self._algorithm.communicates else (0, 0)
         traffic = sent + self._states.messages.nbytes, down + self._states.tells.nbytes
         results = record_rows.results(found.trained, closing, found.group, found.working, traffic)
         if found.steps is not None:

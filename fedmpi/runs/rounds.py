@@ -175,7 +175,7 @@ class Rounds:
         )
         steps = self._dropouts.of(round) if self._dropouts.possible else None
         working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
-        trained = self._train(round, working)
+        trained = self._train(round, working, steps)
         gathered = self._reported(stop, participants, trained)
         plan = self._decide(round, gathered, participants, working, steps, trained.deltas, checkpoint)
         if plan.lost_client >= 0:
@@ -211,7 +211,7 @@ class Rounds:
             report = self._reporter.report(round, found, self._prepared)
         return plan, report
 
-    def _train(self, round: int, working: Ints) -> training.Trained:
+    def _train(self, round: int, working: Ints, steps: Ints | None) -> training.Trained:
         """Train this rank's participants; the chain then alters what they send (step 2)."""
         with self.meter.phase("train"):
             on_device = self.exchange.on_device
@@ -219,7 +219,7 @@ class Rounds:
                 self.case, self.algorithm, self.states, round, working, self.weights, on_device
             )
             self.meter.executed_flops += trained.executed_flops
-            self._alter(round, working, trained)
+            self._alter(round, working, trained, steps)
         return trained
 
     def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
@@ -243,7 +243,7 @@ class Rounds:
             raise TooFewLeft(f'{lines[0]}; below_threshold = "stop" ends the run')
         return tuple(lines)
 
-    def _alter(self, round: int, participants: Ints, trained: training.Trained) -> None:
+    def _alter(self, round: int, participants: Ints, trained: training.Trained, steps: Ints | None) -> None:
         """Have the chain change what they send."""
 
         def received(client: int) -> npt.NDArray[np.float32]:
@@ -257,6 +257,7 @@ class Rounds:
             self.states.trained,
             received if self.algorithm.averages_models else None,
             lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
+            () if steps is None else np.flatnonzero(steps <= Step.UPLOAD).tolist(),
         )
         self._chain.alter(round, participants, updates)
 

@@ -26,6 +26,7 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.errors import BadInput, Diverged, Interrupted, TooFewLeft
 from fedmpi.exchange.energy import find as find_energy
+from fedmpi.exchange.links import state_of
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.metrics.metric import Metric
@@ -202,7 +203,7 @@ def _run(
 def _states(job: Job, hooks: Hooks, world: World, federation: Federation, observer: Observer) -> States:
     """Return this rank's clients, once their kernels are compiled."""
     _compile(job.case, world, observer)
-    return world.together(partial(States, job.case, hooks, world, federation))
+    return world.together(partial(States, job.case, hooks, world, federation, state_of(job.case)))
 
 
 def _set_arithmetic(case: Case) -> None:

@@ -24,8 +24,9 @@ def run_alone(root):
     from fedmpi.comm.world import World
     from fedmpi.runs.run import run
     from fedmpi.runs.signals import StopRequest
-    from tests.mpi.session import Silent, jobs
+    from tests.mpi.session import Silent, check_residuals_go_with_their_clients, jobs
 
     for job in jobs(root).values():
         run(job, World(), Silent(), StopRequest())
+    check_residuals_go_with_their_clients(World(), root)
     return root

@@ -43,6 +43,7 @@ from fedmpi.runs.run import Job, run  # noqa: E402
 from fedmpi.runs.signals import StopRequest  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
 from fedmpi.store.reader import load_run  # noqa: E402
+from tests.exchange.compressed import largest  # noqa: E402
 from tests.mpi.calls import (  # noqa: E402
     OnlyBuffers,
     check_a_hold_up_is_not_remembered,
@@ -309,6 +310,13 @@ def check_resume_of_a_servers_state(world, root):
         run(second[name], world, Silent(), StopRequest())
 
 
+def check_residuals_go_with_their_clients(world, root):
+    """What compression left out is each client's own, on any rank."""
+    (job,) = jobs(root / "compressed", ["case=sampled"]).values()
+    with largest(0.1):
+        run(job, world, Silent(), StopRequest())
+
+
 ABORTED = [
     "case=fedcch", "reduction.name=secagg", "reduction.clip=8.0",
     "reduction.dropouts.schedule=[{ round = 2, clients = [0, 1, 2, 3] }]",
@@ -388,6 +396,7 @@ def main(root: Path, mpi: str) -> None:
     if mpi == "mpich":
         check_masks_change_nothing(world, root)
         check_a_server_that_trains_changes_nothing(world, root)
+        check_residuals_go_with_their_clients(world, root)
     check_divergence(world, root)
     for case in interrupted(mpi, world.size):
         check_interruption(world, root, case)

@@ -28,6 +28,8 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
         assert differences(alone / case, tmp_path / "runs" / case) == []
     for case in ("labels", "numbers"):
         assert differences(alone / case, tmp_path / "resumed" / case) == []
+    if name == "mpich":
+        assert differences(alone / "compressed" / "sampled", tmp_path / "compressed" / "sampled") == []
     check_bytes(load_run(tmp_path / "runs" / "fedavg"), ranks)
     check_bytes(load_run(tmp_path / "runs" / "q-fedavg"), ranks, weighted=True)
     check_rows(load_run(tmp_path / "runs" / "median"), ranks)
