@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.program import Ask, Conversation, Decision, Server
+from fedmpi.algorithms.program import Conversation, Server
 from fedmpi.store.schema import Field as RecordField
 
 _MOST_RECORDED = 256
@@ -58,10 +58,10 @@ class ClusteredOptions(AlgorithmOptions):
 class Clustered(Algorithm):
     """Base of GCFL and its variants; they say how alike clients are."""
 
-    Options: ClassVar[type[AlgorithmOptions]] = ClusteredOptions
+    Options = ClusteredOptions
     options: ClusteredOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"splits"})
-    asks: ClassVar[frozenset[Ask]] = frozenset({"means"})
+    decides = frozenset({"splits"})
+    asks = frozenset({"means"})
 
     def weights(self, samples: Ints) -> Ints:
         """Return training graphs for the average, ones for the sum."""

@@ -20,7 +20,7 @@ from pydantic import Field
 from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.program import Client, Decision, Message, Server
+from fedmpi.algorithms.program import Client, Message, Server
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.models.options import ModelOptions
@@ -59,12 +59,12 @@ class FedCchOptions(AlgorithmOptions):
 class FedCch(Algorithm):
     """One model per cluster of the round."""
 
-    name: ClassVar[str] = "fedcch"
-    paper: ClassVar[str] = "Jiao et al., IJCAI 2025, section 4"
-    Options: ClassVar[type[AlgorithmOptions]] = FedCchOptions
+    name = "fedcch"
+    paper = "Jiao et al., IJCAI 2025, section 4"
+    Options = FedCchOptions
     options: FedCchOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"groups"})
-    needs_labels: ClassVar[bool] = True
+    decides = frozenset({"groups"})
+    needs_labels = True
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client; GraphNorm's do if ``pf`` says so."""

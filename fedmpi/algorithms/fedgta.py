@@ -20,7 +20,7 @@ without the self loop. `weights` of the case are not read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
 from fedmpi.algorithms.client_weights import mix, weights_field
-from fedmpi.algorithms.program import Client, Decision, Message, Nodes, Server
+from fedmpi.algorithms.program import Client, Message, Nodes, Server
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
@@ -54,13 +54,13 @@ class FedGtaOptions(AlgorithmOptions):
 class FedGta(Algorithm):
     """A model for each client, from clients that are like it by the moments of their soft labels."""
 
-    name: ClassVar[str] = "fedgta"
-    paper: ClassVar[str] = "Li et al., VLDB 2023, Algorithms 1 and 2"
-    Options: ClassVar[type[AlgorithmOptions]] = FedGtaOptions
+    name = "fedgta"
+    paper = "Li et al., VLDB 2023, Algorithms 1 and 2"
+    Options = FedGtaOptions
     options: FedGtaOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"mixes"})
-    needs_labels: ClassVar[bool] = True
-    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification"})
+    decides = frozenset({"mixes"})
+    needs_labels = True
+    tasks = frozenset({"node-classification"})
 
     def validate(self, model: ModelOptions) -> None:
         """Refuse central moments without any."""

@@ -16,7 +16,7 @@ and reports both predictions. Its SGD has momentum 0.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,14 +40,14 @@ class FedProtoOptions(AlgorithmOptions):
 class FedProto(Algorithm):
     """Every client has a model of its own, whose embeddings are drawn to common class prototypes."""
 
-    name: ClassVar[str] = "fedproto"
-    paper: ClassVar[str] = "Tan et al., AAAI 2022, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = FedProtoOptions
+    name = "fedproto"
+    paper = "Tan et al., AAAI 2022, Algorithm 1"
+    Options = FedProtoOptions
     options: FedProtoOptions
-    communicates: ClassVar[bool] = False
-    needs_labels: ClassVar[bool] = True
-    needs_classes: ClassVar[bool] = True
-    reads_embeddings: ClassVar[bool] = True
+    communicates = False
+    needs_labels = True
+    needs_classes = True
+    reads_embeddings = True
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return the mean embedding of each class, and its graphs."""

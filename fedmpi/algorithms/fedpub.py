@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,7 @@ from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
 from fedmpi.algorithms.client_weights import mix, weights_field
-from fedmpi.algorithms.program import (
-    Client,
-    Decision,
-    Evaluated,
-    Memory,
-    Message,
-    Part,
-    Server,
-    Size,
-    Tensors,
-)
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Message, Part, Server, Size, Tensors
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.models.options import ModelOptions, NetworkOptions
@@ -71,13 +61,13 @@ class FedPubOptions(AlgorithmOptions):
 class FedPub(Algorithm):
     """A model for each client, from clients whose models act like its own, under its own mask."""
 
-    name: ClassVar[str] = "fedpub"
-    paper: ClassVar[str] = "Baek et al., ICML 2023, sections 4.1 and 4.2"
-    Options: ClassVar[type[AlgorithmOptions]] = FedPubOptions
+    name = "fedpub"
+    paper = "Baek et al., ICML 2023, sections 4.1 and 4.2"
+    Options = FedPubOptions
     options: FedPubOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"mixes"})
-    needs_labels: ClassVar[bool] = True
-    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification", "node-multi-label"})
+    decides = frozenset({"mixes"})
+    needs_labels = True
+    tasks = frozenset({"node-classification", "node-multi-label"})
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return h_i, as wide as a node's state."""

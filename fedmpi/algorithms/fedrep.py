@@ -12,7 +12,7 @@ makes its optimizer anew in every round: `optimizer = { state = "reset" }`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -32,9 +32,9 @@ class FedRepOptions(AlgorithmOptions):
 class FedRep(FedPer):
     """FedPer in two phases: the head with the body frozen, then the body with the head frozen."""
 
-    name: ClassVar[str] = "fedrep"
-    paper: ClassVar[str] = "Collins et al., ICML 2021, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = FedRepOptions
+    name = "fedrep"
+    paper = "Collins et al., ICML 2021, Algorithm 1"
+    Options = FedRepOptions
     options: FedRepOptions
 
     def moments(self, tensors: Tensors) -> Mapping[str, Size]:

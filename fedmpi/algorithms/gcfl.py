@@ -5,14 +5,13 @@ Xie, Ma, Xiong and Yang, NeurIPS 2021, section 4.3 and Algorithm 1.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Floats, Ints
 from fedmpi.algorithms.clustered import Clustered, ClusteredOptions
-from fedmpi.algorithms.program import Ask
 
 
 class GcflOptions(ClusteredOptions):
@@ -24,10 +23,10 @@ class GcflOptions(ClusteredOptions):
 class Gcfl(Clustered):
     """Edge weight of two clients: cosine of their updates, plus 1."""
 
-    name: ClassVar[str] = "gcfl"
-    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 4.3"
-    Options: ClassVar[type[AlgorithmOptions]] = GcflOptions
-    asks: ClassVar[frozenset[Ask]] = frozenset({"means", "rows"})
+    name = "gcfl"
+    paper = "Xie et al., NeurIPS 2021, section 4.3"
+    Options = GcflOptions
+    asks = frozenset({"means", "rows"})
 
     def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
         """Return the similarities; an update of zero is similar to nothing (cosine 0)."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Floats, Ints
 from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions
 from fedmpi.algorithms.program import Conversation, Server
 
@@ -44,9 +44,9 @@ class GcflPlus(Clustered):
     Edge weight of two clients: largest distance of the group minus theirs.
     """
 
-    name: ClassVar[str] = "gcfl-plus"
-    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
-    Options: ClassVar[type[AlgorithmOptions]] = GcflPlusOptions
+    name = "gcfl-plus"
+    paper = "Xie et al., NeurIPS 2021, section 5.2"
+    Options = GcflPlusOptions
     options: GcflPlusOptions
 
     def server_memory(self, trained: int, num_clients: int) -> Mapping[str, Floats]:
@@ -102,8 +102,8 @@ def _warped_distances(series: Floats) -> Floats:
 class GcflPlusDws(GcflPlus):
     """GCFL+ on the norms of the updates, whatever the protocol: the released ``gcflplusdWs``."""
 
-    name: ClassVar[str] = "gcfl-plus-dws"
-    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
+    name = "gcfl-plus-dws"
+    paper = "Xie et al., NeurIPS 2021, section 5.2"
 
     class Options(GcflPlusOptions):
         """See `GcflPlusOptions`; only the sequence's default differs."""

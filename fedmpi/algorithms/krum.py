@@ -8,7 +8,7 @@ choice.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,9 @@ class KrumOptions(AlgorithmOptions):
 class Krum(Robust):
     """One global model that moves by the mean of the m updates with the least scores."""
 
-    name: ClassVar[str] = "krum"
-    paper: ClassVar[str] = "Blanchard et al., NeurIPS 2017, sections 4 and 5"
-    Options: ClassVar[type[AlgorithmOptions]] = KrumOptions
+    name = "krum"
+    paper = "Blanchard et al., NeurIPS 2017, sections 4 and 5"
+    Options = KrumOptions
     options: KrumOptions
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:

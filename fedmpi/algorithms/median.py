@@ -7,8 +7,6 @@ the updates of their local training. All participants count alike, however many 
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -19,8 +17,8 @@ from fedmpi.algorithms.robust import Robust
 class Median(Robust):
     """One global model that moves by the median; of an even number, the mean of the two in the middle."""
 
-    name: ClassVar[str] = "median"
-    paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option I"
+    name = "median"
+    paper = "Yin et al., ICML 2018, Algorithm 1, option I"
 
     def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
         """Return the median of each coordinate."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm, Floats
-from fedmpi.algorithms.program import Ask, Conversation, Decision, Server
+from fedmpi.algorithms.program import Conversation, Server
 
 
 class Robust(Algorithm):
     """Groups whose models move by an aggregate of their participants' updates; all count alike."""
 
-    decides: ClassVar[frozenset[Decision]] = frozenset({"moves"})
-    asks: ClassVar[frozenset[Ask]] = frozenset({"rows"})
+    decides = frozenset({"moves"})
+    asks = frozenset({"rows"})
 
     def decide(self, server: Server) -> Conversation:
         """Move each group by its aggregate."""

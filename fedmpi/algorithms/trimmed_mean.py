@@ -7,7 +7,7 @@ the updates of their local training. All participants count alike, however many 
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,9 @@ class TrimmedMeanOptions(AlgorithmOptions):
 class TrimmedMean(Robust):
     """One global model that moves by the mean of what is left in each coordinate."""
 
-    name: ClassVar[str] = "trimmed-mean"
-    paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option II"
-    Options: ClassVar[type[AlgorithmOptions]] = TrimmedMeanOptions
+    name = "trimmed-mean"
+    paper = "Yin et al., ICML 2018, Algorithm 1, option II"
+    Options = TrimmedMeanOptions
     options: TrimmedMeanOptions
 
     def remark(self, participants: int, one_step: bool) -> str:
