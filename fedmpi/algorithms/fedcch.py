@@ -21,6 +21,7 @@ from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
 from fedmpi.algorithms.program import Client, Message, Server
+from fedmpi.algorithms.recorded import field, pairs_field, record_pairs
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.models.options import ModelOptions
@@ -28,9 +29,6 @@ from fedmpi.seeds import Purpose, key, words
 from fedmpi.store.schema import Field as RecordField
 
 _AGREEMENT = "domain_agreement"
-
-_MOST_RECORDED = 256
-"""Clients beyond which the similarities are not recorded: they take clients^2 numbers a round."""
 
 
 class FedCchOptions(AlgorithmOptions):
@@ -80,9 +78,6 @@ class FedCch(Algorithm):
             )
         if self.options.pf == "shared" and "graph" not in model.norms:
             raise BadInput('reads pf for a model with GraphNorm only: model.norm = "graph"')
-        self._validate_clustering()
-
-    def _validate_clustering(self) -> None:
         options, usual = self.options, type(self.options).model_fields
         if options.method == "k-means" and options.cut == "distance":
             raise BadInput('k-means has no distance to cut at: use cut = "clusters" or "silhouette"')
@@ -124,8 +119,7 @@ class FedCch(Algorithm):
             similarity = sign.hash_similarity(signatures, sign.BITS)
             points = sign.bit_rows(signatures, sign.BITS)
             server.record("signature", signatures)
-        if len(similarity) <= _MOST_RECORDED:
-            server.record("similarity", similarity)
+        record_pairs(server, "similarity", [(server.participants, similarity)])
         server.regroup(self._divide(server.seed, server.round, similarity, points))
         index = adjusted_rand_index(server.group, server.domains) if server.domains else np.nan
         server.record(_AGREEMENT, np.array(index))
@@ -154,21 +148,12 @@ class FedCch(Algorithm):
 
     def fields(self, num_clients: int) -> tuple[RecordField, ...]:
         """Return signatures, similarities, and the agreement of clusters and domains."""
-        found = [
-            RecordField(
-                _AGREEMENT,
-                ("round",),
-                "f8",
-                "1",
-                "adjusted Rand index of the round's clusters and the domains of the clients' datasets",
-                "result",
-            )
-        ]
-        if self.options.signature != "embedding":
-            meaning = "average hash of the client's mean graph embedding, or random bits; bit d of channel d"
-            found.append(RecordField("signature", ("round", "client"), "u8", "1", meaning, "result"))
-        if num_clients <= _MOST_RECORDED:
-            meaning = "similarity of two clients, Eq. 11 (or cosine of their embeddings), 1 on the diagonal"
-            axes = ("round", "client", "client")
-            found.append(RecordField("similarity", axes, "f8", "1", meaning, "result"))
-        return tuple(found)
+        agreement = "adjusted Rand index of the round's clusters and the domains of the clients' datasets"
+        bits = "average hash of the client's mean graph embedding, or random bits; bit d of channel d"
+        alike = "similarity of two clients, Eq. 11 (or cosine of their embeddings), 1 on the diagonal"
+        hashed = self.options.signature != "embedding"
+        return (
+            field(_AGREEMENT, agreement, ("round",)),
+            *([field("signature", bits, dtype="u8")] if hashed else []),
+            *pairs_field("similarity", alike, num_clients),
+        )

@@ -39,10 +39,6 @@ class FedDyn(Algorithm):
     options: FedDynOptions
     central = True
 
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._num_clients = 0
-
     def begin(self, trained: int, num_clients: int) -> None:
         """Take note of how many clients there are."""
         self._num_clients = num_clients

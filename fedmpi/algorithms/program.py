@@ -138,9 +138,7 @@ class Batch(Protocol):
     labels : int64 [B], or float [B, T] of tasks with several labels a graph
     """
 
-    @property
-    def labels(self) -> Any:
-        """See above."""
+    labels: Any
 
     def of(self, rows: Any) -> Any:
         """Return the batch's rows of a table with one for every training graph."""
@@ -191,6 +189,8 @@ class Client(Protocol):
         Features of a node.
     labels : int64 [samples], NumPy
         Classes of the training graphs.
+    shared : Part
+        The tensors that are shared.
     """
 
     id: int
@@ -202,38 +202,14 @@ class Client(Protocol):
     trained: int
     trained_shared: int
     width: int
-
-    @property
-    def steps(self) -> int:
-        """See above."""
-
-    @property
-    def model(self) -> Any:
-        """See above."""
-
-    @property
-    def received(self) -> Any:
-        """See above."""
-
-    @property
-    def moved(self) -> Any:
-        """See above."""
-
-    @property
-    def memory(self) -> MutableMapping[str, Any]:
-        """See above."""
-
-    @property
-    def incoming(self) -> Mapping[str, Any]:
-        """See above."""
-
-    @property
-    def labels(self) -> Ints:
-        """See above."""
-
-    @property
-    def shared(self) -> Part:
-        """The tensors that are shared."""
+    steps: int
+    model: Any
+    received: Any
+    moved: Any
+    memory: MutableMapping[str, Any]
+    incoming: Mapping[str, Any]
+    labels: Ints
+    shared: Part
 
     def part(self, name: str) -> Part:
         """Return the tensors of a memory whose size are names."""
@@ -359,19 +335,19 @@ class Client(Protocol):
 
 
 class Evaluated(Protocol):
-    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it."""
+    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it.
 
-    @property
-    def model(self) -> Any:
-        """Its model, as received, float32 [length]."""
+    Attributes
+    ----------
+    model : float32 [length]
+        Its model, as received.
+    memory, incoming : mapping of str to float32 [*] or None
+        See `Client`.
+    """
 
-    @property
-    def memory(self) -> Mapping[str, Any]:
-        """See `Client.memory`."""
-
-    @property
-    def incoming(self) -> Mapping[str, Any]:
-        """See `Client.incoming`."""
+    model: Any
+    memory: Mapping[str, Any]
+    incoming: Mapping[str, Any]
 
     def part(self, name: str) -> Part:
         """See `Client.part`."""

@@ -37,10 +37,6 @@ class Scaffold(Algorithm):
     sends = ("control",)
     needs_sgd = True
 
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._trained = self._num_clients = 0
-
     def begin(self, trained: int, num_clients: int) -> None:
         """Take note of how many parameters and clients there are."""
         self._trained, self._num_clients = trained, num_clients
