@@ -138,7 +138,9 @@ class Batch(Protocol):
     labels : int64 [B], or float [B, T] of tasks with several labels a graph
     """
 
-    labels: Any
+    @property
+    def labels(self) -> Any:
+        """See above."""
 
     def of(self, rows: Any) -> Any:
         """Return the batch's rows of a table with one for every training graph."""
@@ -347,7 +349,10 @@ class Evaluated(Protocol):
 
     model: Any
     memory: Mapping[str, Any]
-    incoming: Mapping[str, Any]
+
+    @property
+    def incoming(self) -> Mapping[str, Any]:
+        """See above."""
 
     def part(self, name: str) -> Part:
         """See `Client.part`."""
