@@ -17,7 +17,7 @@ from fedmpi.case.attacks import ATTACKS
 from fedmpi.case.optimizers import OPTIMIZERS
 from fedmpi.case.privacy import PRIVACY
 from fedmpi.case.reductions import REDUCTIONS
-from fedmpi.case.schema import Case
+from fedmpi.case.schema import Case, Misfits
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
@@ -31,12 +31,10 @@ from fedmpi.kinds import Kind, UnknownName, settled
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
+from fedmpi.registry import checks, objectives, tasks
 from fedmpi.registry.algorithms import ALGORITHMS
-from fedmpi.registry.checks import first_misfit
 from fedmpi.registry.checks.algorithm import able_kernels
 from fedmpi.registry.duplicates import distinct
-from fedmpi.registry.objectives import misfit
-from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 
@@ -184,10 +182,10 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
     with _in_words("plugin", "", values["plugin"]):
         able = {"kernels": able_kernels(type(algorithm), values["model"]) & _kernels_of_task(values)}
         case: Case = _validated(Case, values, "", able)
-        _fits(case)
+        for wrong in _misfits(case):
+            raise _Refused(*wrong)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
-        wrong = first_misfit(algorithm, case)
-        if wrong is not None:
+        for wrong in checks.misfits(algorithm, case):
             raise _Refused(*wrong)
     return Checked(case, algorithm)
 
@@ -198,7 +196,7 @@ def _kernels_of_task(values: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(name, str):
         raise _Refused("task", "must be the name of a task")
     try:
-        task = task_named(name, values["dataset"].name)
+        task = tasks.task_named(name, values["dataset"].name)
         return kernels_of_task(task) if task else KERNELS
     except UnknownName as unknown:
         raise _Refused("task", unknown.text) from None
@@ -318,16 +316,16 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list) or (isinstance(value, str) and "," in value)
 
 
-def _fits(case: Case) -> None:
-    """Refuse settings that are each right and together wrong."""
+def _misfits(case: Case) -> Misfits:
+    """Yield settings that are each right and together wrong, whatever the algorithm."""
     plain = case.kernels in ("csr", "reference") or case.model.any_task
     if not plain and not classifies(case.task, case.dataset.name):
-        raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
-    if (wrong := dataset_misfit(case) or task_misfit(case) or misfit(case)) is not None:
-        raise _Refused(*wrong)
+        yield "kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"'
+    yield from tasks.misfits(case)
+    yield from objectives.misfits(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
-        raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
+        yield "kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"'
     if case.subnormals == "flushed" and (case.device != "cpu" or case.threads > 1):
-        raise _Refused("subnormals", '"flushed" is for one thread of a CPU: use "kept"')
+        yield "subnormals", '"flushed" is for one thread of a CPU: use "kept"'
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
-        raise _Refused("group_size", 'is read by kernels = "grouped" only')
+        yield "group_size", 'is read by kernels = "grouped" only'
