@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from fedmpi.partition.options import PARTITIONS
 from fedmpi.registry import checks, objectives, tasks
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.checks.algorithm import able_kernels
-from fedmpi.registry.duplicates import distinct
+from fedmpi.registry.duplicates import Choose, distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 
@@ -70,10 +70,6 @@ class Checked:
     ranks: Ranks = ()
 
 
-Choose = Callable[[Sequence[int]], Sequence[int]]
-"""Chooses among a suite's cases, by place."""
-
-
 def check_suite(suite: Suite, choose: Choose = list) -> list[Checked]:
     """Check the chosen cases of a suite; return those that differ, cases that overrides made equal once.
 
@@ -91,7 +87,7 @@ def check_suite(suite: Suite, choose: Choose = list) -> list[Checked]:
         file that are the same but for their names, because one axis takes back what another sets.
     """
     with settled():
-        found = [_checked_or_not(suite, settings) for settings in suite.cases]
+        found = [_checked(suite, settings) for settings in suite.cases]
         cases = [each.case if isinstance(each, Checked) else None for each in found]
         places = distinct(suite, cases, choose)
     return [_chosen(suite, found[place], place) for place in places]
@@ -103,24 +99,19 @@ def _chosen(suite: Suite, found: Checked | BadInput, place: int) -> Checked:
     return replace(found, number=place, ranks=suite.cases[place].ranks)
 
 
-def _checked_or_not(suite: Suite, settings: CaseSettings) -> Checked | BadInput:
-    try:
-        return _check(suite, settings)
-    except BadInput as error:
-        return error
-
-
-def _check(suite: Suite, settings: CaseSettings) -> Checked:
+def _checked(suite: Suite, settings: CaseSettings) -> Checked | BadInput:
+    """Return a case, or what is wrong with it."""
     try:
         return build(suite.name, settings)
+    except BadInput as error:
+        return error
     except _Refused as refused:
         key, text = refused.key, refused.text
         given = any(key == name or key.startswith(name + ".") for name in suite.overridden)
-        place = "--set" if given else f"{suite.path}: case"
-        joint = " " if given else "."
+        place = "--set " if given else f"{suite.path}: case."
         if given and "." in key and len(suite.cases) > 1:  # other cases may well have it
             text = text.replace("unknown key", f"unknown key in the case {settings.name}", 1)
-        raise BadInput(f"{place}{joint}{key}: {text}") from None
+        return BadInput(f"{place}{key}: {text}")
 
 
 def check_stored(config: Mapping[str, Any], folder: Path) -> Checked:
@@ -155,13 +146,9 @@ class _Refused(Exception):
         self.key, self.text = key, text
 
 
+@exits_raised()
 def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
-    with exits_raised():
-        return _build(suite, settings)
-
-
-def _build(suite: str, settings: CaseSettings) -> Checked:
     values: dict[str, Any] = {"suite": suite, "name": settings.name}
     values["dataset"] = DatasetOptions()
     for axis, (classes, default) in AXES.items():
@@ -173,11 +160,10 @@ def _build(suite: str, settings: CaseSettings) -> Checked:
             values[key] = _options(key, value, *AXES[key])
         elif key == "dataset":
             values[key] = _dataset(_as_table(key, value))
+        elif key in ("suite", "name", "plugin"):
+            raise _Refused(key, "unknown key")
         elif key != "algorithm":
             values[key] = value
-    for forbidden in ("suite", "name", "plugin"):
-        if forbidden in settings.settings:
-            raise _Refused(forbidden, "unknown key")
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
         able = {"kernels": able_kernels(type(algorithm), values["model"]) & _kernels_of_task(values)}
@@ -224,7 +210,7 @@ def _as_table(key: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> BaseModel:
+def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> Any:
     table = {"name": default, **_as_table(key, value)}
     name = table["name"]
     if isinstance(classes, Kind):
@@ -237,16 +223,14 @@ def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], defau
             key, f'there is no "{name}"{closest(str(name), classes)} (valid: {", ".join(classes)})'
         )
     with _in_words(key, str(name), files):
-        options: BaseModel = _validated(chosen, table, key)
-    return options
+        return _validated(chosen, table, key)
 
 
-def _dataset(table: Mapping[str, Any]) -> DatasetOptions:
+def _dataset(table: Mapping[str, Any]) -> Any:
     kind, name = options_class(table), table.get("name")
     own = {} if kind is DatasetOptions else FAMILIES.sources(type(family_of(members(str(name))[0])))
     with _in_words("dataset", str(name), own):
-        options: DatasetOptions = _validated(kind, table, "dataset")
-    return options
+        return _validated(kind, table, "dataset")
 
 
 def _found(kind: Kind[Any], name: Any) -> type[Any]:
