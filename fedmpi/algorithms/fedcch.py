@@ -12,6 +12,7 @@ With ``model.norm = "batch"`` this is the paper's "FedCCH-PF", FedCCH minus PF.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -130,18 +131,12 @@ class FedCch(Algorithm):
         if len(similarity) == 1:
             return np.zeros(1, np.int64)
         if options.method == "k-means":
-            stream = key(seed, Purpose.GROUPING, round)
-
-            def divide(clusters: int) -> Ints:
-                return cluster.k_means(points, clusters, stream)
+            divide = partial(cluster.k_means, points, seed=key(seed, Purpose.GROUPING, round))
         else:
             merges = cluster.tree(similarity, options.linkage)
             if options.cut == "distance":
                 return cluster.cut_at_distance(merges, options.distance)
-
-            def divide(clusters: int) -> Ints:
-                return cluster.cut_at_number(merges, clusters)
-
+            divide = partial(cluster.cut_at_number, merges)
         if options.cut == "clusters":
             return divide(min(options.clusters, len(similarity)))
         return cluster.best_silhouette(similarity, divide)

@@ -69,7 +69,7 @@ class FedGta(Algorithm):
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return the smoothing confidence H, and the moments M of each class."""
-        return {"confidence": Message((1,)), "moments": Message((_num_moments(self.options) * classes,))}
+        return {"confidence": Message((1,)), "moments": Message((len(_orders(self.options)) * classes,))}
 
     def trained(self, client: Client) -> None:
         """Send H and M."""
@@ -120,15 +120,12 @@ def smoothing_confidence(smoothed: Floats, degrees: Ints) -> float:
 
 def moments(smoothed: Floats, options: FedGtaOptions) -> Floats:
     """Return the moments of each column over the nodes, float64: all classes of one order, then the next."""
-    orders = range(1, options.order + 1)
-    raw = [np.mean(smoothed**order, axis=0) for order in orders]
-    centred = smoothed - smoothed.mean(axis=0)
-    central = [np.mean(centred**order, axis=0) for order in orders if order > 1]
-    chosen = {"raw": raw, "central": central, "both": raw + central}[options.moments]
-    return np.concatenate(chosen)
+    of = {"raw": smoothed, "central": smoothed - smoothed.mean(axis=0)}
+    return np.concatenate([np.mean(of[kind] ** order, axis=0) for kind, order in _orders(options)])
 
 
-def _num_moments(options: FedGtaOptions) -> int:
-    """Return the moments of one class."""
-    raw, central = options.order, options.order - 1
+def _orders(options: FedGtaOptions) -> list[tuple[str, int]]:
+    """Return kind and order of the moments of one class."""
+    raw = [("raw", order) for order in range(1, options.order + 1)]
+    central = [("central", order) for order in range(2, options.order + 1)]
     return {"raw": raw, "central": central, "both": raw + central}[options.moments]

@@ -43,18 +43,10 @@ class FedRep(FedPer):
 
     def train(self, client: Client) -> None:
         """Train the head, then the body."""
-        client.run_epochs(epochs=self.options.head_epochs, frozen=_is_body)
-        client.run_epochs(moments="body", frozen=_is_head)
+        client.run_epochs(epochs=self.options.head_epochs, frozen=lambda name: not name.startswith(HEAD))
+        client.run_epochs(moments="body", frozen=lambda name: name.startswith(HEAD))
 
     @classmethod
     def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
         """Return the epochs of both."""
         return int(options.head_epochs) + local_epochs, 0
-
-
-def _is_head(name: str) -> bool:
-    return name.startswith(HEAD)
-
-
-def _is_body(name: str) -> bool:
-    return not name.startswith(HEAD)
