@@ -39,7 +39,6 @@ def cosine(rows: npt.NDArray[np.float32]) -> Floats:
     products = np.array([[np.sum(a * b) for b in wide] for a in wide])
     norms = np.sqrt(np.diag(products))
     scale = np.outer(norms, norms)
-    similarity = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+    similarity: Floats = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
     np.fill_diagonal(similarity, 1.0)
-    result: Floats = similarity
-    return result
+    return similarity

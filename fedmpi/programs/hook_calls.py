@@ -6,6 +6,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 from inspect import isgenerator
 from typing import Any, TypeVar
@@ -83,7 +84,10 @@ class HookCalls:
         """Call a hook as `call` does; yield what it yields, which passes `check`, and send it the answers."""
         if not self.watching:
             return (yield from self._run(hook, arguments, check))
-        copies, asked = (_copies(arguments) if hook in _REPEATED else None), list[tuple[Any, Any]]()
+        copies, asked = None, list[tuple[Any, Any]]()
+        if hook in _REPEATED:
+            with suppress(Exception):  # there can be no copies, such as of a tensor within a graph
+                copies = copied(arguments)
         before = {name: copied(each) for name, each in vars(self.algorithm).items() if is_comparable(each)}
         drawn = _global_generators()
         value = yield from self._run(hook, arguments, check, asked)
@@ -245,12 +249,3 @@ def _line_of(error: BaseException, file: str | None) -> int:
     """Return the last line of a file that an error went through; 0 if it did not."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == file), 0)
-
-
-def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return copies of arguments; None where there can be none, such as of a tensor within a graph."""
-    try:
-        found: tuple[Any, ...] = copied(arguments)
-    except Exception:
-        return None
-    return found

@@ -149,21 +149,19 @@ class _Refused(Exception):
 @exits_raised()
 def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
-    values: dict[str, Any] = {"suite": suite, "name": settings.name}
-    values["dataset"] = DatasetOptions()
-    for axis, (classes, default) in AXES.items():
-        values[axis] = _options(axis, {}, classes, default)
-    algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
-    values["algorithm"] = algorithm.options
-    for key, value in settings.settings.items():
-        if key in AXES:
-            values[key] = _options(key, value, *AXES[key])
-        elif key == "dataset":
-            values[key] = _dataset(_as_table(key, value))
-        elif key in ("suite", "name", "plugin"):
+    given = settings.settings
+    algorithm = _algorithm(given.get("algorithm", {}))
+    values: dict[str, Any] = {
+        "suite": suite,
+        "name": settings.name,
+        "dataset": _dataset(given.get("dataset", {})),
+        "algorithm": algorithm.options,
+        **{axis: _options(axis, given.get(axis, {}), *choice) for axis, choice in AXES.items()},
+    }
+    for key, value in given.items():
+        if key in ("suite", "name", "plugin"):
             raise _Refused(key, "unknown key")
-        elif key != "algorithm":
-            values[key] = value
+        values.setdefault(key, value)
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
         able = {"kernels": able_kernels(type(algorithm), values["model"]) & _kernels_of_task(values)}
@@ -226,7 +224,8 @@ def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], defau
         return _validated(chosen, table, key)
 
 
-def _dataset(table: Mapping[str, Any]) -> Any:
+def _dataset(value: Any) -> Any:
+    table = _as_table("dataset", value)
     kind, name = options_class(table), table.get("name")
     own = {} if kind is DatasetOptions else FAMILIES.sources(type(family_of(members(str(name))[0])))
     with _in_words("dataset", str(name), own):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -94,15 +94,14 @@ class Axis:
 
 def axes() -> dict[str, Axis]:
     """Return all axes by name, with what plug-ins and installed packages add."""
-    algorithms = {name: (kind, kind.Options) for name, kind in ALGORITHMS.items()}
     tasks = (Entry(name, _told(kind, list(TASKS.values())), "", ()) for name, kind in TASKS.items())
     parts = {
         "dataset": ("synthetic", tuple(_dataset_entries())),
         "task": ("", tuple(tasks)),
-        "algorithm": ("fedavg", _entries("algorithm", algorithms)),
+        "algorithm": ("fedavg", _entries("algorithm", ALGORITHMS)),
     }
     for axis, (classes, default) in AXES.items():
-        parts[axis] = default, _entries(axis, {name: (kind, kind) for name, kind in classes.items()})
+        parts[axis] = default, _entries(axis, classes)
     meanings = documented(Case)
     found = {name: Axis(name, meanings[name], *parts[name]) for name in Case.model_fields if name in parts}
     entries = _case_entries(found)
@@ -130,11 +129,8 @@ def find(place: str, name: str = "") -> list[tuple[Axis, tuple[Entry, ...]]]:
         return [(axis, (_entry(axis, name),) if name else ())]
     if name:
         raise BadInput(f'there is no axis "{place}"{closest(place, known)} (valid: {", ".join(known)})')
-    found = [
-        (axis, tuple(each for each in axis.entries if place == each.name or place in each.datasets))
-        for axis in known.values()
-    ]
-    found = [(axis, entries) for axis, entries in found if entries] or _by_key(known, place)
+    named = _picked(known, lambda entry: entry if place in (entry.name, *entry.datasets) else None)
+    found = named or _by_key(known, place)
     if not found:
         names = [each.name for axis in known.values() for each in axis.entries]
         raise BadInput(
@@ -149,16 +145,20 @@ def _by_key(known: Mapping[str, Axis], key: str) -> list[tuple[Axis, tuple[Entry
     head, _, tail = key.partition(".")
     if head in known and _is_entry(known[head], tail):
         return [(known[head], (_entry(known[head], tail),))]
-    found = []
-    for axis in known.values():
-        entries = [
-            replace(entry, settings=alike)
-            for entry in axis.entries
-            if (alike := tuple(each for each in entry.settings if f".{each.key}".endswith(f".{key}")))
-        ]
-        if entries:
-            found.append((axis, tuple(entries)))
-    return found
+
+    def having(entry: Entry) -> Entry | None:
+        alike = tuple(each for each in entry.settings if f".{each.key}".endswith(f".{key}"))
+        return replace(entry, settings=alike) if alike else None
+
+    return _picked(known, having)
+
+
+def _picked(
+    known: Mapping[str, Axis], pick: Callable[[Entry], Entry | None]
+) -> list[tuple[Axis, tuple[Entry, ...]]]:
+    """Return the axes of which something is picked, and that."""
+    found = ((axis, tuple(filter(None, map(pick, axis.entries)))) for axis in known.values())
+    return [(axis, entries) for axis, entries in found if entries]
 
 
 def _entry(axis: Axis, name: str) -> Entry:
@@ -186,13 +186,13 @@ def _dataset_entries() -> Iterator[Entry]:
         yield Entry(family.name, text, "", _settings("dataset", kind, ""), names)
 
 
-def _entries(axis: str, kinds: Mapping[str, tuple[type[Any], type[BaseModel]]]) -> tuple[Entry, ...]:
-    """Return an entry for each name: its class and that of its options."""
-    classes = [kind for kind, _ in kinds.values()]
-    return tuple(
-        Entry(name, _told(kind, classes), getattr(kind, "paper", ""), _settings(axis, options, name))
-        for name, (kind, options) in kinds.items()
-    )
+def _entries(axis: str, kinds: Mapping[str, type[Any]]) -> tuple[Entry, ...]:
+    """Return an entry for each name of options, or of algorithms, which have a class for theirs."""
+    found, classes = [], list(kinds.values())
+    for kind, name in zip(classes, kinds, strict=True):
+        settings = _settings(axis, getattr(kind, "Options", kind), name)
+        found.append(Entry(name, _told(kind, classes), getattr(kind, "paper", ""), settings))
+    return tuple(found)
 
 
 def _told(kind: type[Any], classes: Sequence[type[Any]]) -> str:
