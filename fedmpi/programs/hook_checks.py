@@ -182,8 +182,7 @@ def messages(value: Any) -> dict[str, Message]:
     if not isinstance(value, Mapping) or not all(isinstance(each, Message) for each in value.values()):
         raise Breach(f"returned {_described(value)}: it must be a table of Message by name")
     for name, each in value.items():
-        sizes = isinstance(each.shape, tuple) and all(map(_is_length, each.shape))
-        if not sizes:
+        if not isinstance(each.shape, tuple) or not all(map(_is_length, each.shape)):
             raise Breach(
                 f"returned {name} of the shape {each.shape!r}: it is a tuple of whole numbers above 0"
             )
@@ -232,8 +231,7 @@ def _size(size: Any, what: str, tensors: Tensors) -> None:
 
 def like(value: Any, other: Any) -> Any:
     """Return a vector of the type and shape of another; of torch."""
-    same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)
-    if not same:
+    if type(value) is not type(other) or (value.shape, value.dtype) != (other.shape, other.dtype):
         kind = f"{other.dtype} {list(other.shape)}, as client.model"
         raise Breach(f"returned {_described(value)}: it must be a tensor {kind}")
     return value
@@ -252,9 +250,8 @@ def classes(value: Any, count: int) -> Ints | None:
 
 def scalar_like(value: Any, other: Any) -> Any:
     """Return a scalar of the type of a tensor, or None."""
-    if value is not None and not (
-        type(value) is type(other) and value.shape == () and value.dtype == other.dtype
-    ):
+    fits = value is None or (type(value) is type(other) and value.shape == () and value.dtype == other.dtype)
+    if not fits:
         raise Breach(f"returned {_described(value)}: it must be a scalar of {other.dtype}, or None")
     return value
 

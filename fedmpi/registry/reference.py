@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -94,10 +94,10 @@ class Axis:
 
 def axes() -> dict[str, Axis]:
     """Return all axes by name, with what plug-ins and installed packages add."""
-    tasks = (Entry(name, _told(kind, list(TASKS.values())), "", ()) for name, kind in TASKS.items())
+    tasks = dict(TASKS)
     parts = {
         "dataset": ("synthetic", tuple(_dataset_entries())),
-        "task": ("", tuple(tasks)),
+        "task": ("", tuple(Entry(name, _told(kind, tasks.values()), "", ()) for name, kind in tasks.items())),
         "algorithm": ("fedavg", _entries("algorithm", ALGORITHMS)),
     }
     for axis, (classes, default) in AXES.items():
@@ -188,14 +188,14 @@ def _dataset_entries() -> Iterator[Entry]:
 
 def _entries(axis: str, kinds: Mapping[str, type[Any]]) -> tuple[Entry, ...]:
     """Return an entry for each name of options, or of algorithms, which have a class for theirs."""
-    found, classes = [], list(kinds.values())
-    for kind, name in zip(classes, kinds, strict=True):
+    found, known = [], dict(kinds)
+    for name, kind in known.items():
         settings = _settings(axis, getattr(kind, "Options", kind), name)
-        found.append(Entry(name, _told(kind, classes), getattr(kind, "paper", ""), settings))
+        found.append(Entry(name, _told(kind, known.values()), getattr(kind, "paper", ""), settings))
     return tuple(found)
 
 
-def _told(kind: type[Any], classes: Sequence[type[Any]]) -> str:
+def _told(kind: type[Any], classes: Iterable[type[Any]]) -> str:
     """Return what a class is: the begin of its docstring, or of its file's where that is for it alone."""
     alone = [each.__module__ for each in classes].count(kind.__module__) == 1
     own_file = alone and kind.__module__.startswith("fedmpi.")
