@@ -30,6 +30,7 @@ from fedmpi.store.schema import Field
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Model = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.float32]
 
 
 class AlgorithmOptions(Options):

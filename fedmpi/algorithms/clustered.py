@@ -15,10 +15,9 @@ from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model, Rows
 from fedmpi.algorithms.program import Conversation, Server
 from fedmpi.algorithms.recorded import field, pairs_field, record_pairs
 from fedmpi.store.schema import Field as RecordField
@@ -105,7 +104,7 @@ class Clustered(Algorithm):
         ]
 
     @abstractmethod
-    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+    def edges(self, members: Ints, rows: Rows) -> Floats:
         """Return the edge weights of a group that is cut, float64 [k, k].
 
         Parameters

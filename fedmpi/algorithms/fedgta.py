@@ -23,10 +23,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Rows
 from fedmpi.algorithms.client_weights import mix, weights_field
 from fedmpi.algorithms.program import Client, Message, Nodes, Server
 from fedmpi.algorithms.signatures import cosine_similarity
@@ -83,7 +82,7 @@ class FedGta(Algorithm):
         """Mix models by H_j where the moments of i and j are similar."""
         mix(server, self.mixed(server.messages["confidence"][:, 0], server.messages["moments"]))
 
-    def mixed(self, confidence: npt.NDArray[np.float32], moments: npt.NDArray[np.float32]) -> Floats:
+    def mixed(self, confidence: Rows, moments: Rows) -> Floats:
         """Return the weights of k models in each other's next one, [k, k], from H [k] and M [k, *]."""
         similar = cosine_similarity(moments) >= self.options.epsilon
         return np.where(similar, confidence.astype(np.float64), 0.0)

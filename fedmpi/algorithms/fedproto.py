@@ -19,10 +19,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints, Rows
 from fedmpi.algorithms.program import Batch, Client, Evaluated, Message, Server
 from fedmpi.models.options import ModelOptions, NetworkOptions
 
@@ -99,7 +98,7 @@ class FedProto(Algorithm):
         return nearest(client.embeddings().cpu(), prototypes.cpu())
 
 
-def global_prototypes(means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+def global_prototypes(means: Rows, counts: Ints) -> Rows:
     """Return the mean of each class weighted by graphs; NaN for classes that no participant has.
 
     Parameters

@@ -24,10 +24,9 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Rows
 from fedmpi.algorithms.client_weights import mix, weights_field
 from fedmpi.algorithms.program import Client, Evaluated, Memory, Message, Part, Server, Size, Tensors
 from fedmpi.algorithms.signatures import cosine_similarity
@@ -86,7 +85,7 @@ class FedPub(Algorithm):
         """Mix models by how alike the states are."""
         mix(server, self.mixed(server.messages["state"]))
 
-    def mixed(self, states: npt.NDArray[np.float32]) -> Floats:
+    def mixed(self, states: Rows) -> Floats:
         """Return exp(tau cos(h_i, h_j)), in each row by its largest, which leaves the shares as they are."""
         scaled = self.options.tau * cosine_similarity(states)
         weights: Floats = np.exp(scaled - scaled.max(axis=1, keepdims=True))
@@ -142,9 +141,7 @@ def _product(model: Any, matrices: Part, mask: Any) -> Any:
 
 
 @lru_cache(maxsize=2)
-def random_graph(
-    seed: int, width: int, communities: int, size: int, density: float
-) -> tuple[Topology, npt.NDArray[np.float32]]:
+def random_graph(seed: int, width: int, communities: int, size: int, density: float) -> tuple[Topology, Rows]:
     """Return the graph that all clients of a run give to their models, and its features.
 
     Parameters

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.algorithms.base import Floats, Ints
+from fedmpi.algorithms.base import Floats, Ints, Rows
 from fedmpi.algorithms.clustered import Clustered, ClusteredOptions
 
 
@@ -28,12 +27,12 @@ class Gcfl(Clustered):
     Options = GcflOptions
     asks = frozenset({"means", "rows"})
 
-    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+    def edges(self, members: Ints, rows: Rows) -> Floats:
         """Return the similarities; an update of zero is similar to nothing (cosine 0)."""
         return cosine(rows) + 1.0
 
 
-def cosine(rows: npt.NDArray[np.float32]) -> Floats:
+def cosine(rows: Rows) -> Floats:
     """Return the cosine similarities of the rows, float64 [k, k], summed pairwise: the same on any BLAS."""
     wide = rows.astype(np.float64)
     products = np.array([[np.sum(a * b) for b in wide] for a in wide])

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Floats, Ints
+from fedmpi.algorithms.base import Floats, Ints, Rows
 from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions
 from fedmpi.algorithms.program import Conversation, Server
 
@@ -80,7 +79,7 @@ class GcflPlus(Clustered):
             return []
         return super().candidates(server, longest)
 
-    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+    def edges(self, members: Ints, rows: Rows) -> Floats:
         """Return the warped closeness."""
         series = self.server["sequences"][members]
         if self.options.standardise:

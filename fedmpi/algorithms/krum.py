@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints, Rows
 from fedmpi.algorithms.robust import Robust
 from fedmpi.errors import BadInput
 
@@ -51,7 +50,7 @@ class Krum(Robust):
             )
         return chosen
 
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return the mean of the m rows with the least scores; of equal ones, those of lower clients."""
         order = np.argsort(scores(rows[:, :trained], self.options.f), kind="stable")
         selected = np.sort(order[: self.options.m])
@@ -59,7 +58,7 @@ class Krum(Robust):
         return mean
 
 
-def scores(rows: npt.NDArray[np.float32], f: int) -> Floats:
+def scores(rows: Rows, f: int) -> Floats:
     """Return each row's sum of squared distances to the k - f - 2 rows nearest to it, float64 [k].
 
     Summed pairwise by NumPy: the same on any BLAS.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.algorithms.base import Algorithm, Floats
+from fedmpi.algorithms.base import Algorithm, Floats, Rows
 from fedmpi.algorithms.program import Conversation, Server
 
 
@@ -25,7 +24,7 @@ class Robust(Algorithm):
             server.move(members, self.aggregate(mine, server.trained))
 
     @abstractmethod
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return what a group's model moves by, float64 [shared].
 
         Parameters

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Rows
 from fedmpi.algorithms.median import ascending
 from fedmpi.algorithms.robust import Robust
 
@@ -46,7 +45,7 @@ class TrimmedMean(Robust):
         """Return how many are left out at each end."""
         return int(self.options.beta * participants + 1e-9)  # 0.29 * 100 is 28.999999999999996
 
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return the trimmed mean of each coordinate, added in ascending order."""
         left_out = self._left_out(len(rows))
         ordered = ascending(rows)[left_out : len(rows) - left_out]
