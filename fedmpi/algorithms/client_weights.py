@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fedmpi.algorithms.base import Floats
+from fedmpi.algorithms.base import Fields, Floats
 from fedmpi.algorithms.program import Server
 from fedmpi.algorithms.recorded import pairs_field, record_pairs
-from fedmpi.store.schema import Field
 
 CLIENT_WEIGHTS = "client_weights"
 
 
-def weights_field(num_clients: int) -> tuple[Field, ...]:
+def weights_field(num_clients: int) -> Fields:
     """Return the field of the weights; none for many clients."""
     meaning = "share of each client's model (last axis) in a client's next one; NaN for clients that sat out"
     return pairs_field(CLIENT_WEIGHTS, meaning, num_clients)

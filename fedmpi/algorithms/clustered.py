@@ -17,10 +17,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model, Rows
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Ints, Model, Rows
 from fedmpi.algorithms.program import Conversation, Server
 from fedmpi.algorithms.recorded import field, pairs_field, record_pairs
-from fedmpi.store.schema import Field as RecordField
 
 _RELEASED = {"criterion": "plain", "combine": "average", "warmup": 20, "smallest": 2}
 _PAPER = {"criterion": "weighted", "combine": "sum", "warmup": 0, "smallest": 1}
@@ -115,7 +114,7 @@ class Clustered(Algorithm):
             Their updates, where the class asks for them.
         """
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return what the record holds beside the common fields."""
         meaning = "of the client's cluster when its split was considered"
         cuts = "edge weights of the minimum cut, in rounds that split"

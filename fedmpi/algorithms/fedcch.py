@@ -20,14 +20,13 @@ from pydantic import Field
 
 from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Ints
 from fedmpi.algorithms.program import Client, Message, Server
 from fedmpi.algorithms.recorded import field, pairs_field, record_pairs
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, words
-from fedmpi.store.schema import Field as RecordField
 
 _AGREEMENT = "domain_agreement"
 
@@ -141,7 +140,7 @@ class FedCch(Algorithm):
             return divide(min(options.clusters, len(similarity)))
         return cluster.best_silhouette(similarity, divide)
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return signatures, similarities, and the agreement of clusters and domains."""
         agreement = "adjusted Rand index of the round's clusters and the domains of the clients' datasets"
         bits = "average hash of the client's mean graph embedding, or random bits; bit d of channel d"

@@ -25,13 +25,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Rows
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Ints, Rows
 from fedmpi.algorithms.client_weights import mix, weights_field
 from fedmpi.algorithms.program import Client, Message, Nodes, Server
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
-from fedmpi.store.schema import Field as RecordField
 
 
 class FedGtaOptions(AlgorithmOptions):
@@ -87,7 +86,7 @@ class FedGta(Algorithm):
         similar = cosine_similarity(moments) >= self.options.epsilon
         return np.where(similar, confidence.astype(np.float64), 0.0)
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return the weights of the clients' models."""
         return weights_field(num_clients)
 

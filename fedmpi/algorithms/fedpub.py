@@ -26,14 +26,13 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Rows
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Rows
 from fedmpi.algorithms.client_weights import mix, weights_field
 from fedmpi.algorithms.program import Client, Evaluated, Memory, Message, Part, Server, Size, Tensors
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.models.options import ModelOptions, NetworkOptions
 from fedmpi.seeds import Purpose, generator, key
-from fedmpi.store.schema import Field as RecordField
 
 _NORMS = ("norm.", "graph_norm.")
 """Scales of normalisation are no weight matrices."""
@@ -128,7 +127,7 @@ class FedPub(Algorithm):
         kept = mask.masked_fill(mask.abs() < self.options.l1, 0.0)
         return _product(client.model, client.part("mask"), kept)
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return the weights of the clients' models."""
         return weights_field(num_clients)
 

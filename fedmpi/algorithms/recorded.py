@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fedmpi.algorithms.base import Floats, Ints
+from fedmpi.algorithms.base import Fields, Floats, Ints
 from fedmpi.algorithms.program import Server
 from fedmpi.store.schema import Field
 
@@ -19,7 +19,7 @@ def field(name: str, meaning: str, axes: tuple[str, ...] = ("round", "client"), 
     return Field(name, axes, dtype, "1", meaning, "result")
 
 
-def pairs_field(name: str, meaning: str, num_clients: int) -> tuple[Field, ...]:
+def pairs_field(name: str, meaning: str, num_clients: int) -> Fields:
     """Return the field of a matrix, float64 [clients, clients]; none for many clients."""
     return (field(name, meaning, ("round", "client", "client")),) if num_clients <= _MOST_CLIENTS else ()
 
