@@ -25,9 +25,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Ints, Rows
-from fedmpi.algorithms.client_weights import mix, weights_field
-from fedmpi.algorithms.program import Client, Message, Nodes, Server
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints, Rows
+from fedmpi.algorithms.mixing import Mixing
+from fedmpi.algorithms.program import Client, Message, Nodes
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
@@ -49,14 +49,13 @@ class FedGtaOptions(AlgorithmOptions):
     """Least similarity of the moments of clients that are averaged."""
 
 
-class FedGta(Algorithm):
+class FedGta(Mixing):
     """A model for each client, from clients that are like it by the moments of their soft labels."""
 
     name = "fedgta"
     paper = "Li et al., VLDB 2023, Algorithms 1 and 2"
     Options = FedGtaOptions
     options: FedGtaOptions
-    decides = frozenset({"mixes"})
     needs_labels = True
     tasks = frozenset({"node-classification"})
 
@@ -77,18 +76,10 @@ class FedGta(Algorithm):
         client.send("confidence", np.array([confidence], np.float32))
         client.send("moments", moments(smoothed, self.options).astype(np.float32))
 
-    def decide(self, server: Server) -> None:
-        """Mix models by H_j where the moments of i and j are similar."""
-        mix(server, self.mixed(server.messages["confidence"][:, 0], server.messages["moments"]))
-
-    def mixed(self, confidence: Rows, moments: Rows) -> Floats:
-        """Return the weights of k models in each other's next one, [k, k], from H [k] and M [k, *]."""
-        similar = cosine_similarity(moments) >= self.options.epsilon
-        return np.where(similar, confidence.astype(np.float64), 0.0)
-
-    def fields(self, num_clients: int) -> Fields:
-        """Return the weights of the clients' models."""
-        return weights_field(num_clients)
+    def mixed(self, messages: Mapping[str, Rows]) -> Floats:
+        """Return H_j where the moments of i and j are similar, else 0."""
+        similar = cosine_similarity(messages["moments"]) >= self.options.epsilon
+        return np.where(similar, messages["confidence"][:, 0].astype(np.float64), 0.0)
 
 
 def soft_labels(nodes: Nodes, steps: int, alpha: float) -> Floats:

@@ -26,9 +26,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Rows
-from fedmpi.algorithms.client_weights import mix, weights_field
-from fedmpi.algorithms.program import Client, Evaluated, Memory, Message, Part, Server, Size, Tensors
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Rows
+from fedmpi.algorithms.mixing import Mixing
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Message, Part, Size, Tensors
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.models.options import ModelOptions, NetworkOptions
@@ -56,14 +56,13 @@ class FedPubOptions(AlgorithmOptions):
     """Probability of an edge between two nodes of a part."""
 
 
-class FedPub(Algorithm):
+class FedPub(Mixing):
     """A model for each client, from clients whose models act like its own, under its own mask."""
 
     name = "fedpub"
     paper = "Baek et al., ICML 2023, sections 4.1 and 4.2"
     Options = FedPubOptions
     options: FedPubOptions
-    decides = frozenset({"mixes"})
     needs_labels = True
     tasks = frozenset({"node-classification", "node-multi-label"})
 
@@ -80,13 +79,9 @@ class FedPub(Algorithm):
         state = client.mean_state(graph, features, at=self._masked(client))
         client.send("state", state.astype(np.float32))
 
-    def decide(self, server: Server) -> None:
-        """Mix models by how alike the states are."""
-        mix(server, self.mixed(server.messages["state"]))
-
-    def mixed(self, states: Rows) -> Floats:
+    def mixed(self, messages: Mapping[str, Rows]) -> Floats:
         """Return exp(tau cos(h_i, h_j)), in each row by its largest, which leaves the shares as they are."""
-        scaled = self.options.tau * cosine_similarity(states)
+        scaled = self.options.tau * cosine_similarity(messages["state"])
         weights: Floats = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return weights
 
@@ -126,10 +121,6 @@ class FedPub(Algorithm):
         mask = client.memory["mask"]
         kept = mask.masked_fill(mask.abs() < self.options.l1, 0.0)
         return _product(client.model, client.part("mask"), kept)
-
-    def fields(self, num_clients: int) -> Fields:
-        """Return the weights of the clients' models."""
-        return weights_field(num_clients)
 
 
 def _product(model: Any, matrices: Part, mask: Any) -> Any:
