@@ -55,7 +55,7 @@ class ClusteredOptions(AlgorithmOptions):
 class Clustered(Algorithm):
     """Base of GCFL and its variants; they say how alike clients are."""
 
-    Options = ClusteredOptions
+    Options: ClassVar[type[AlgorithmOptions]] = ClusteredOptions
     options: ClusteredOptions
     decides = frozenset({"splits"})
     asks = frozenset({"means"})

@@ -348,7 +348,10 @@ class Evaluated(Protocol):
     """
 
     model: Any
-    memory: Mapping[str, Any]
+
+    @property
+    def memory(self) -> Mapping[str, Any]:
+        """See above."""
 
     @property
     def incoming(self) -> Mapping[str, Any]:
